@@ -176,7 +176,6 @@ fn container(rng: &mut Rng, name: &str) -> Value {
     Value::Object(container)
 }
 
-#[expect(clippy::too_many_lines, reason = "one line for each field")]
 fn pod_spec(rng: &mut Rng) -> Value {
     let mut spec = some_fields(
         rng,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::drop_nulls;
+use super::nulls::drop_nulls;
 
 /// Applies a merge patch: null deletes a field, objects are merged, anything else replaces.
 pub(crate) fn merge(original: &mut Value, patch: &Value) {

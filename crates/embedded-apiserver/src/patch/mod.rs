@@ -4,6 +4,7 @@
 
 mod json_patch;
 mod merge;
+mod nulls;
 mod refusal;
 mod strategic;
 
@@ -13,17 +14,3 @@ mod tests;
 pub(crate) use json_patch::{check_operations, json_patch};
 pub(crate) use merge::merge;
 pub(crate) use strategic::strategic;
-
-use serde_json::Value;
-
-/// Drops fields that are null. Nulls in lists stay.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-        _ => {}
-    }
-}

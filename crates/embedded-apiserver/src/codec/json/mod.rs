@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
-pub(crate) use place::FieldValidation;
+pub(crate) use place::{FieldValidation, json_type_of};
 
 pub(crate) use super::error::DecodeError;
 
@@ -21,18 +21,6 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, DecodeError> {
         let text = if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() };
         DecodeError(text)
     })
-}
-
-/// The type of a value in the words of `encoding/json`.
-pub(crate) fn json_type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::go;
-use crate::patch::drop_nulls;
+use crate::patch::nulls::drop_nulls;
 
 use super::directives::{deletes, list_of_directive, remove_directives};
 use super::failure::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Failure, RETAIN_KEYS, SET_ELEMENT_ORDER};

@@ -1,5 +1,7 @@
 //! The configuration of connections to API servers, and the wait for the API server at start.
 
+pub mod server_version;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,28 +14,40 @@ use kube_api::{ApiClient, ApiError, ConnectError};
 use tracing::warn;
 
 use crate::config::ApiServer;
-use crate::server_version::{self, ServerVersion};
+use server_version::ServerVersion;
 
 /// For an API server that is starting (upstream: 10 s).
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reasons for not having a connection.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectionError {
+pub enum ConnectionError {
+    /// The file of a flag cannot be read.
     #[error("{flag}: cannot read {path}")]
+    #[expect(missing_docs, reason = "the message has them")]
     Unreadable { flag: &'static str, path: PathBuf, source: std::io::Error },
+    /// The kubeconfig of a flag is wrong.
     #[error("{flag}: cannot use the kubeconfig {path}")]
+    #[expect(missing_docs, reason = "the message has them")]
     Kubeconfig { flag: &'static str, path: PathBuf, source: KubeconfigError },
+    /// The proxy of a kubeconfig is wrong.
+    #[expect(missing_docs, reason = "the message has them")]
     #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
+    /// There is neither a flag nor a cluster around this process.
     #[error("neither --kubeconfig nor --master is set, and there is no in-cluster configuration")]
     NotInCluster(#[source] InClusterError),
+    /// The user has no kubeconfig.
     #[error("there is no kubeconfig: give --kubeconfig, set KUBECONFIG, or write ~/.kube/config")]
     NoKubeconfig,
+    /// The context that the user names does not exist.
     #[error("the kubeconfig has no context {0}")]
     NoContext(String),
+    /// A client cannot be made.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The API server does not answer.
+    #[expect(missing_docs, reason = "the message has them")]
     #[error("gave up waiting for the API server at {server}")]
     Unreachable { server: String, source: ApiError },
 }
@@ -67,7 +81,7 @@ async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, Connectio
 
 /// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
 /// home folder, else that of the cluster this process runs in.
-pub(crate) async fn load_for_user(
+pub async fn load_for_user(
     path: Option<&Path>,
     context: Option<&str>,
 ) -> Result<kube::Config, ConnectionError> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Arg, Command, ValueEnum as _};
 use clap_complete::{Shell, generate};
 
-use crate::program::Program;
+use crate::names::Names;
 use crate::usage::{Usage, matches};
 
 /// The word that selects this subcommand.
@@ -18,8 +18,7 @@ const ABOUT: &str =
     "Prints a script that completes the command line of the program and of its subcommands in a shell";
 
 /// The command.
-pub(crate) fn command(program: &Program) -> Command {
-    let Program { executable, usage, .. } = program;
+pub(crate) fn command(Names { executable, usage }: &Names) -> Command {
     let shell = Arg::new("shell")
         .value_name("SHELL")
         .required(true)
@@ -36,22 +35,22 @@ pub(crate) fn command(program: &Program) -> Command {
         .arg(shell)
 }
 
-/// Runs the subcommand with the words after its name.
-pub(crate) fn main(program: &Program, words: &[OsString]) -> ExitCode {
-    let matches = match matches(command(program), words) {
+/// Runs the subcommand with the words after its name. `root` is the program with its subcommands.
+pub(crate) fn main(names: &Names, root: Command, words: &[OsString]) -> ExitCode {
+    let matches = match matches(command(names), words) {
         Ok(matches) => matches,
         Err(usage) => return usage.report(),
     };
     let Some(shell) = matches.get_one::<Shell>("shell") else { return ExitCode::FAILURE };
-    Usage::Print(script(program, *shell)).report()
+    Usage::Print(script(names, root, *shell)).report()
 }
 
 fn shell(name: &str) -> Result<Shell, String> {
     Shell::from_str(name, false).map_err(|_| "must be bash, elvish, fish, powershell or zsh".to_owned())
 }
 
-pub(crate) fn script(program: &Program, shell: Shell) -> String {
+pub(crate) fn script(names: &Names, mut root: Command, shell: Shell) -> String {
     let mut script = Vec::new();
-    generate(shell, &mut program.root(), program.executable, &mut script);
+    generate(shell, &mut root, names.executable, &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }

@@ -8,9 +8,11 @@ mod completion;
 pub mod differences;
 pub mod input;
 mod man;
+mod names;
 pub mod printing;
 mod program;
 pub mod text;
 pub mod usage;
 
+pub use names::Names;
 pub use program::{Program, Subcommand};

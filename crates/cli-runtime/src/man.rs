@@ -9,7 +9,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, Command};
 use clap_mangen::Man;
 
-use crate::program::Program;
+use crate::names::Names;
 use crate::usage::{Usage, matches};
 
 /// The word that selects this subcommand.
@@ -23,23 +23,23 @@ const ABOUT: &str = "Writes a man page of the program, and one of each subcomman
 const DATE: &str = "2026-11-24";
 
 /// The command.
-pub(crate) fn command(program: &Program) -> Command {
+pub(crate) fn command(names: &Names) -> Command {
     let folder = Arg::new("folder")
         .value_name("FOLDER")
         .required(true)
         .value_parser(ValueParser::path_buf())
         .help("The folder, such as /usr/local/share/man/man1; it must exist");
-    Command::new(NAME).about(ABOUT).override_usage(format!("{} {NAME} FOLDER", program.usage)).arg(folder)
+    Command::new(NAME).about(ABOUT).override_usage(format!("{} {NAME} FOLDER", names.usage)).arg(folder)
 }
 
-/// Runs the subcommand with the words after its name.
-pub(crate) fn main(program: &Program, words: &[OsString]) -> ExitCode {
-    let matches = match matches(command(program), words) {
+/// Runs the subcommand with the words after its name. `root` is the program with its subcommands.
+pub(crate) fn main(names: &Names, root: Command, words: &[OsString]) -> ExitCode {
+    let matches = match matches(command(names), words) {
         Ok(matches) => matches,
         Err(usage) => return usage.report(),
     };
     let Some(folder) = matches.get_one::<PathBuf>("folder") else { return ExitCode::FAILURE };
-    match write(program.root(), folder) {
+    match write(root, folder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             Usage::Error(format!("cannot write man pages into {}: {error}", folder.display())).report()

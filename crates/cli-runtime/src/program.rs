@@ -5,15 +5,14 @@ use std::process::ExitCode;
 
 use clap::Command;
 
+use crate::names::Names;
 use crate::{completion, man};
 
 /// A program with subcommands. It also has `completion` and `man`.
 #[derive(Debug)]
 pub struct Program {
-    /// The name of the executable.
-    pub executable: &'static str,
-    /// The words by which a user calls it.
-    pub usage: &'static str,
+    /// Its names.
+    pub names: Names,
     /// The command without subcommands.
     pub command: fn() -> Command,
     /// The subcommands, in the order of `--help`.
@@ -38,10 +37,10 @@ impl Program {
     pub fn run(&self, words: &[OsString]) -> Option<ExitCode> {
         let (first, rest) = words.get(1..)?.split_first()?;
         if first == completion::NAME {
-            return Some(completion::main(self, rest));
+            return Some(completion::main(&self.names, self.root(), rest));
         }
         if first == man::NAME {
-            return Some(man::main(self, rest));
+            return Some(man::main(&self.names, self.root(), rest));
         }
         let subcommand = self.subcommands.iter().find(|subcommand| first == subcommand.name)?;
         Some((subcommand.run)(rest))
@@ -61,9 +60,9 @@ impl Program {
         let subcommands =
             self.subcommands.iter().map(|subcommand| (subcommand.command)().name(subcommand.name));
         (self.command)()
-            .name(self.executable)
+            .name(self.names.executable)
             .subcommands(subcommands)
-            .subcommands([completion::command(self), man::command(self)])
+            .subcommands([completion::command(&self.names), man::command(&self.names)])
     }
 }
 
@@ -74,8 +73,7 @@ mod tests {
     use super::*;
 
     const PROGRAM: Program = Program {
-        executable: "kubectl-look",
-        usage: "kubectl look",
+        names: Names { executable: "kubectl-look", usage: "kubectl look" },
         command: || Command::new("look").arg(Arg::new("verbose").long("verbose")),
         subcommands: &[Subcommand {
             name: "at",
@@ -89,7 +87,7 @@ mod tests {
     fn every_script_knows_subcommands_and_flags() {
         PROGRAM.root().debug_assert();
         for shell in clap_complete::Shell::value_variants() {
-            let script = completion::script(&PROGRAM, *shell);
+            let script = completion::script(&PROGRAM.names, PROGRAM.root(), *shell);
             for word in ["kubectl-look", "at", "verbose", "all-things", "completion"] {
                 assert!(script.contains(word), "{shell}: {word}");
             }

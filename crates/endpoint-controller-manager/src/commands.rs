@@ -3,14 +3,13 @@
 pub(crate) mod config;
 pub(crate) mod shadow;
 
-use cli_runtime::{Program, Subcommand};
+use cli_runtime::{Names, Program, Subcommand};
 
 use crate::{options, version};
 
 /// The program.
 pub(crate) const PROGRAM: Program = Program {
-    executable: version::NAME,
-    usage: version::NAME,
+    names: Names { executable: version::NAME, usage: version::NAME },
     command: || options::command(Vec::new()),
     subcommands: &[
         Subcommand {

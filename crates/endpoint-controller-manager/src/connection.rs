@@ -21,33 +21,21 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reasons for not having a connection.
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectionError {
-    /// The file of a flag cannot be read.
+pub(crate) enum ConnectionError {
     #[error("{flag}: cannot read {path}")]
-    #[expect(missing_docs, reason = "the message has them")]
     Unreadable { flag: &'static str, path: PathBuf, source: std::io::Error },
-    /// The kubeconfig of a flag is wrong.
     #[error("{flag}: cannot use the kubeconfig {path}")]
-    #[expect(missing_docs, reason = "the message has them")]
     Kubeconfig { flag: &'static str, path: PathBuf, source: KubeconfigError },
-    /// The proxy of a kubeconfig is wrong.
-    #[expect(missing_docs, reason = "the message has them")]
     #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
-    /// There is neither a flag nor a cluster around this process.
     #[error("neither --kubeconfig nor --master is set, and there is no in-cluster configuration")]
     NotInCluster(#[source] InClusterError),
-    /// The user has no kubeconfig.
     #[error("there is no kubeconfig: give --kubeconfig, set KUBECONFIG, or write ~/.kube/config")]
     NoKubeconfig,
-    /// The context that the user names does not exist.
     #[error("the kubeconfig has no context {0}")]
     NoContext(String),
-    /// A client cannot be made.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The API server does not answer.
-    #[expect(missing_docs, reason = "the message has them")]
     #[error("gave up waiting for the API server at {server}")]
     Unreachable { server: String, source: ApiError },
 }
@@ -81,10 +69,14 @@ async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, Connectio
 
 /// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
 /// home folder, else that of the cluster this process runs in.
-pub async fn load_for_user(
-    path: Option<&Path>,
-    context: Option<&str>,
-) -> Result<kube::Config, ConnectionError> {
+///
+/// # Errors
+/// A line about the kubeconfig.
+pub async fn load_for_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Config, String> {
+    of_user(path, context).await.map_err(|error| error_chain(&error))
+}
+
+async fn of_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Config, ConnectionError> {
     let flag = if path.is_some() { "--kubeconfig" } else { "KUBECONFIG" };
     let place = path.map_or_else(default_kubeconfig, Path::to_owned);
     let failed = |error| match error {

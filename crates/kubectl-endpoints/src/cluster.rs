@@ -9,10 +9,10 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
 
-use crate::NAME;
 use crate::exit::Failure;
 use crate::flags::Target;
 use crate::live::{List, Resource, Selection, list};
+use crate::name::NAME;
 
 /// A cluster, and the namespace to read in it.
 pub(crate) struct Cluster {
@@ -32,7 +32,7 @@ impl Cluster {
     /// A line about the kubeconfig.
     pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
         let loaded = connection::load_for_user(target.kubeconfig.as_deref(), target.context.as_deref()).await;
-        let config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;
+        let config = loaded.map_err(Failure::Input)?;
         let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let namespace = (!target.all_namespaces).then_some(given);

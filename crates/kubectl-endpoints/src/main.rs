@@ -20,6 +20,7 @@ mod frame;
 mod handover;
 mod live;
 mod loopback;
+mod name;
 mod page;
 mod preflight;
 mod simulate;
@@ -32,17 +33,12 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, Command};
 use cli_runtime::usage::{Usage, matches};
-use cli_runtime::{Program, Subcommand};
+use cli_runtime::{Names, Program, Subcommand};
 use endpoint_controller_manager::version;
-
-/// The name of the executable, under which kubectl finds it as a plugin.
-const NAME: &str = "kubectl-endpoints";
-/// The way in which it is called.
-const USAGE: &str = "kubectl endpoints";
+use name::{NAME, USAGE};
 
 const PROGRAM: Program = Program {
-    executable: NAME,
-    usage: USAGE,
+    names: Names { executable: NAME, usage: USAGE },
     command,
     subcommands: &[
         Subcommand {

@@ -5,8 +5,9 @@ const REFRESH: &str = "UPDATE_DOCS=1 cargo test -p kubectl-endpoints generated_d
 
 mod generated_docs {
     use super::REFRESH;
+    use crate::PROGRAM;
     use crate::exit::TABLE;
-    use crate::{PROGRAM, USAGE};
+    use crate::name::USAGE;
 
     fn row(cells: &[&str]) -> String {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();

@@ -39,7 +39,7 @@ pub(super) fn request(repair: &Repair, dry_run: bool) -> Result<Request<Vec<u8>>
         .uri(format!("{}{query}", path(repair.object())))
         .header(header::CONTENT_TYPE, content)
         .header(header::ACCEPT, "application/json")
-        .header(header::USER_AGENT, version::user_agent(crate::NAME, super::command::NAME))
+        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, super::command::NAME))
         .body(body.to_string().into_bytes())
 }
 
@@ -51,7 +51,7 @@ pub(super) fn lookup(object: &ObjectRef) -> Result<Request<Vec<u8>>, http::Error
     Request::builder()
         .uri(path(object))
         .header(header::ACCEPT, "application/json")
-        .header(header::USER_AGENT, version::user_agent(crate::NAME, super::command::NAME))
+        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, super::command::NAME))
         .body(Vec::new())
 }
 

@@ -8,10 +8,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use cli_runtime::usage::{Usage, matches};
 use go_text::duration;
 
+use crate::exit;
 use crate::flags::{self, Target};
 use crate::format::{Format, format};
 use crate::loopback;
-use crate::{USAGE, exit};
+use crate::name::USAGE;
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "explain";

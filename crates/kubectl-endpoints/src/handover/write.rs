@@ -174,7 +174,7 @@ async fn scale(cluster: &Cluster, swap: &Swap, replicas: i32) -> Result<(), Fail
         .uri(format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"))
         .header(header::CONTENT_TYPE, "application/merge-patch+json")
         .header(header::ACCEPT, "application/json")
-        .header(header::USER_AGENT, version::user_agent(crate::NAME, swap.goal.name()))
+        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, swap.goal.name()))
         .body(json!({"spec": {"replicas": replicas}}).to_string().into_bytes())
         .map_err(|error| failed(error.to_string()))?;
     match cluster.http().request_text(request).await {

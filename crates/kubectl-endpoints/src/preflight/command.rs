@@ -10,8 +10,9 @@ use endpoint_controller_manager::options;
 use go_text::duration;
 
 use super::subject::Subject;
+use crate::exit;
 use crate::flags::Target;
-use crate::{USAGE, exit};
+use crate::name::USAGE;
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "preflight";

@@ -10,7 +10,8 @@ use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::options;
 
 use super::print::Format;
-use crate::{USAGE, exit, loopback};
+use crate::name::USAGE;
+use crate::{exit, loopback};
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "simulate";

@@ -66,7 +66,7 @@ impl<'a> Requests<'a> {
 
     /// Sends a read with more headers, and returns the head of its answer, whatever it is.
     pub(super) async fn head(&self, path: &str, more: &HeaderMap) -> Result<Head, String> {
-        let agent = version::user_agent(crate::NAME, NAME);
+        let agent = version::user_agent(crate::name::NAME, NAME);
         let mut request = Request::builder()
             .method(Method::GET)
             .uri(path)

@@ -51,8 +51,8 @@ impl Program {
         let own = self.subcommands.iter().map(|subcommand| (subcommand.name, subcommand.summary));
         let all = || own.clone().chain([(completion::NAME, completion::SUMMARY), (man::NAME, man::SUMMARY)]);
         let width = all().map(|(name, _)| name.len()).max().unwrap_or_default();
-        let lines: String = all().map(|(name, summary)| format!("\n  {name:width$}  {summary}")).collect();
-        format!("Subcommands (each has a --help of its own):{lines}")
+        let lines: Vec<String> = all().map(|(name, summary)| format!("  {name:width$}  {summary}")).collect();
+        format!("Subcommands (each has a --help of its own):\n{}", lines.join("\n"))
     }
 
     /// The command with its subcommands, as completion and man pages show it.

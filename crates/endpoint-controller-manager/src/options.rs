@@ -51,7 +51,7 @@ pub fn parse_extended<T: Into<OsString>>(
     own: Vec<Arg>,
     shape: impl FnOnce(Command) -> Command,
 ) -> Result<(ArgMatches, Config), Usage> {
-    read(shape(command::build(own)), command::normalized(words)).map_err(|usage| match usage {
+    read(shape(command::build(own)), &command::normalized(words)).map_err(|usage| match usage {
         Usage::Error(reason) => Usage::Error(one_line(&reason)),
         print @ Usage::Print(_) => print,
     })
@@ -92,8 +92,8 @@ pub fn show_flags(
     })
 }
 
-fn read(command: Command, words: Vec<OsString>) -> Result<(ArgMatches, Config), Usage> {
-    let matches = matches(command, &words)?;
+fn read(command: Command, words: &[OsString]) -> Result<(ArgMatches, Config), Usage> {
+    let matches = matches(command, words)?;
     let values = FlagValues::new(&matches);
     // Errors are found again below, together with those of the file.
     let settings = values.settings(&mut Errors::default());

@@ -49,7 +49,7 @@ async fn run(command: &Audit) -> Result<Option<Severity>, Failure> {
         found = look(command, &snapshot).confirming(&found);
     }
     report(command, &found, snapshot.services().count());
-    let Some(fix) = command.fix else { return Ok(found.gravest()) };
+    let Some(fix) = command.fix() else { return Ok(found.gravest()) };
     found.findings = fix::fix(&cluster, found.findings, fix).await?;
     Ok(found.gravest())
 }
@@ -66,7 +66,7 @@ fn check_namespace(command: &Audit, snapshot: &Snapshot, server: &str) -> Result
 
 /// The findings of the rules and the namespace that were asked for.
 fn look(command: &Audit, snapshot: &Snapshot) -> Findings {
-    let mut found = audit(snapshot, &command.options);
+    let mut found = audit(snapshot, &command.options());
     let is_wanted =
         |rule: &str| command.rules.is_empty() || command.rules.iter().any(|wanted| wanted == rule);
     let namespace = command.target.namespace.as_deref();

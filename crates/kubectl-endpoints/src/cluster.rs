@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
 
 use crate::exit::Failure;
-use crate::flags::Target;
+use crate::flags::{ClusterFlags, Target};
 use crate::live::{List, Resource, Selection, list};
 use crate::name::NAME;
 
@@ -31,7 +31,8 @@ impl Cluster {
     /// # Errors
     /// A line about the kubeconfig.
     pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
-        let loaded = connection::load_for_user(target.kubeconfig.as_deref(), target.context.as_deref()).await;
+        let ClusterFlags { kubeconfig, context } = &target.cluster;
+        let loaded = connection::load_for_user(kubeconfig.as_deref(), context.as_deref()).await;
         let config = loaded.map_err(Failure::Input)?;
         let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());

@@ -107,14 +107,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("dump.yaml");
         fs::write(&file, content).unwrap();
-        let target = Target {
-            kubeconfig: None,
-            context: None,
-            namespace: None,
-            all_namespaces: false,
-            files: vec![file.display().to_string()],
-            recursive: false,
-        };
+        let target = Target { files: vec![file.display().to_string()], ..Target::default() };
         read(&target).map_err(|failure| format!("{failure:?}"))
     }
 

@@ -1,84 +1,74 @@
-//! Flags that all diagnoses share: the objects to read, by kubectl's names.
+//! Flags that commands share, by kubectl's names: the cluster, and the objects to read in it or in files.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Args, Command, FromArgMatches};
+use cli_runtime::usage::{Usage, matches};
 
-/// The heading of these flags in `--help`.
-const HEADING: &str = "Objects to read";
+/// The cluster.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Objects to read")]
+pub(crate) struct ClusterFlags {
+    /// Kubeconfig of the cluster; by default the files of $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; by default the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
 
 /// The objects to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Objects to read")]
 pub(crate) struct Target {
-    pub(crate) kubeconfig: Option<PathBuf>,
-    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    /// Namespace to read, for which rights in it are enough; by default that of the context, and with -f all
+    #[arg(short, long)]
     pub(crate) namespace: Option<String>,
+    /// Read all namespaces
+    #[arg(short = 'A', long)]
     pub(crate) all_namespaces: bool,
-    /// Files, folders, or `-`; empty for a cluster.
+    /// File or folder with objects in YAML or JSON instead of a cluster, or - for stdin; may be repeated. Dumps are read too:
+    /// kubectl get services,pods,nodes,endpoints,endpointslices,namespaces -A -o yaml
+    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
     pub(crate) files: Vec<String>,
+    /// Read the folders in folders too
+    #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
 }
 
 impl Target {
-    /// All namespaces of the cluster that the flags `--kubeconfig` and `--context` name.
-    pub(crate) fn of_cluster(matches: &ArgMatches) -> Self {
-        Self {
-            kubeconfig: matches.get_one("kubeconfig").cloned(),
-            context: matches.get_one("context").cloned(),
-            namespace: None,
-            all_namespaces: true,
-            files: Vec::new(),
-            recursive: false,
+    /// All namespaces of a cluster.
+    pub(crate) fn all(cluster: ClusterFlags) -> Self {
+        Self { cluster, all_namespaces: true, ..Self::default() }
+    }
+
+    /// Checks the flags together.
+    ///
+    /// # Errors
+    /// A line about flags that exclude each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.namespace.is_some() && self.all_namespaces {
+            return Err("-n and -A exclude each other".to_owned());
         }
+        if self.files.iter().filter(|file| *file == "-").count() > 1 {
+            return Err("-f names stdin twice".to_owned());
+        }
+        if self.cluster != ClusterFlags::default() && !self.files.is_empty() {
+            return Err(
+                "-f and the flags of a cluster (--kubeconfig, --context) exclude each other".to_owned()
+            );
+        }
+        Ok(())
     }
 }
 
-/// The flags.
-pub(crate) fn args() -> Vec<Arg> {
-    let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
-    let switch = |name| flag(name).action(ArgAction::SetTrue);
-    vec![
-        flag("kubeconfig").value_name("FILE").value_parser(ValueParser::path_buf()).help(
-            "Kubeconfig of the cluster; by default the files of $KUBECONFIG, else ~/.kube/config, else the cluster that \
-             this runs in",
-        ),
-        flag("context").value_name("NAME").help("Context of the kubeconfig; by default the current one"),
-        flag("namespace").short('n').value_name("NAMESPACE").help(
-            "Namespace to read, for which rights in it are enough; by default that of the context, and with -f all",
-        ),
-        switch("all-namespaces").short('A').help("Read all namespaces"),
-        flag("filename").short('f').value_name("FILE|FOLDER|-").action(ArgAction::Append).help(
-            "File or folder with objects in YAML or JSON instead of a cluster, or - for stdin; may be repeated. Dumps are \
-             read too: kubectl get services,pods,nodes,endpoints,endpointslices,namespaces -A -o yaml",
-        ),
-        switch("recursive").short('R').help("Read the folders in folders too"),
-    ]
-}
-
-/// Reads the flags.
+/// Reads the words after the name of a command.
 ///
 /// # Errors
-/// A line about flags that exclude each other.
-pub(crate) fn target(matches: &ArgMatches) -> Result<Target, String> {
-    let text = |name: &str| matches.get_one::<String>(name).cloned();
-    let target = Target {
-        kubeconfig: matches.get_one("kubeconfig").cloned(),
-        context: text("context"),
-        namespace: text("namespace"),
-        all_namespaces: matches.get_flag("all-namespaces"),
-        files: matches.get_many("filename").into_iter().flatten().cloned().collect(),
-        recursive: matches.get_flag("recursive"),
-    };
-    if target.namespace.is_some() && target.all_namespaces {
-        return Err("-n and -A exclude each other".to_owned());
-    }
-    if target.files.iter().filter(|file| *file == "-").count() > 1 {
-        return Err("-f names stdin twice".to_owned());
-    }
-    let of_cluster = target.kubeconfig.is_some() || target.context.is_some();
-    if of_cluster && !target.files.is_empty() {
-        return Err("-f and the flags of a cluster (--kubeconfig, --context) exclude each other".to_owned());
-    }
-    Ok(target)
+/// The help that was asked for, or a line about the word that is wrong.
+pub(crate) fn parse<F: FromArgMatches>(command: Command, words: &[OsString]) -> Result<F, Usage> {
+    F::from_arg_matches(&matches(command, words)?).map_err(|error| Usage::Error(error.to_string()))
 }

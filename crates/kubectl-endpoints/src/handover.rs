@@ -60,7 +60,7 @@ impl Command for Handover {
     }
 
     async fn run(self) -> Result<Code, Failure> {
-        run(&self.0).await
+        Box::pin(run(&self.0)).await
     }
 }
 
@@ -70,12 +70,12 @@ impl Command for Rollback {
     }
 
     async fn run(self) -> Result<Code, Failure> {
-        run(&self.0).await
+        Box::pin(run(&self.0)).await
     }
 }
 
 async fn run(swap: &Swap) -> Result<Code, Failure> {
-    match drive::drive(swap).await? {
+    match Box::pin(drive::drive(swap)).await? {
         Ended::Done => Ok(Code::Done),
         Ended::Refused(reason) => {
             exit::note(&format!("Refused: {reason}"));

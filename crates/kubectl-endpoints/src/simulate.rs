@@ -57,7 +57,9 @@ impl Command for Simulation {
         // The log's last lines come before ours.
         drop(logs);
         let Outcome { text, code, notes } = outcome.map_err(Failure::Inputs)?;
-        notes.iter().for_each(|line| note(line));
+        for line in &notes {
+            note(line);
+        }
         exit::print(&text);
         Ok(code)
     }

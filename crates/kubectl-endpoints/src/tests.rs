@@ -22,7 +22,12 @@ mod generated_docs {
             let takes_value = arg.get_action().takes_values();
             let values = arg.get_value_names().filter(|_| takes_value);
             let values = values.map(|names| names.join(" ")).unwrap_or_default();
-            Some(row(&[&name, &values, &arg.get_help().map(ToString::to_string).unwrap_or_default()]))
+            let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let defaults: Vec<_> = arg.get_default_values().iter().map(|it| it.to_string_lossy()).collect();
+            if takes_value && !defaults.is_empty() {
+                help += &format!(" [default: {}]", defaults.join(","));
+            }
+            Some(row(&[&name, &values, &help]))
         };
         let is_own = |arg: &&clap::Arg| arg.get_long().is_some_and(|name| !others.contains(&name));
         let lines: String = command.get_arguments().filter(is_own).filter_map(line).collect();

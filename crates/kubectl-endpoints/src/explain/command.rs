@@ -1,12 +1,13 @@
 //! The command line of `explain`.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use cli_runtime::usage::{Usage, matches};
-use go_text::duration;
+use clap::{Command, CommandFactory as _, Parser};
+use cli_runtime::usage::Usage;
+use go_text::duration::parse_go_duration;
 
 use crate::exit;
 use crate::flags::{self, Target};
@@ -19,8 +20,6 @@ pub(crate) const NAME: &str = "explain";
 
 const ABOUT: &str = "Shows for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why. \
                      Reads only. Without SERVICE, all Services of the namespace are summed up";
-/// The heading of its own flags in `--help`.
-const HEADING: &str = "Explanation flags";
 
 /// A checked command line.
 #[derive(Debug)]
@@ -56,95 +55,90 @@ impl Explanation {
     }
 }
 
+#[derive(Parser)]
+#[command(
+    name = NAME,
+    about = ABOUT,
+    override_usage = format!("{USAGE} {NAME} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|FOLDER|-] [flags]"),
+    after_help = exit::help(),
+    next_help_heading = "Explanation flags",
+)]
+struct Flags {
+    /// Services by name, or as service/NAME; each pod of them is shown
+    #[arg(value_name = "SERVICE", value_parser = bare)]
+    services: Vec<String>,
+    /// Format of the result: table, wide (with nodes, addresses and remedies), json or yaml [default: table]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format)]
+    output: Option<Format>,
+    /// Wait until all pods of the Services, or N of each, are ready in slices and Endpoints
+    #[arg(long, value_name = "ready|N", value_parser = state)]
+    wait: Option<State>,
+    /// The longest wait of --wait, such as 90s or 5m [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
+    timeout: Option<Duration>,
+    /// Serve a page with all Services, their pods, slices and reasons, for a browser on this machine, until Ctrl-C; with a
+    /// cluster it follows changes
+    #[arg(long)]
+    serve: bool,
+    /// Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse)]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    target: Target,
+}
+
 /// Reads the words after the name of the subcommand.
 ///
 /// # Errors
 /// The text or the message to print instead.
 pub(crate) fn parse(words: &[OsString]) -> Result<Explanation, Usage> {
-    explanation(&matches(command(), words)?).map_err(Usage::Error)
+    explanation(flags::parse(command(), words)?).map_err(Usage::Error)
 }
 
 /// The command.
 pub(crate) fn command() -> Command {
-    let services = Arg::new("service")
-        .value_name("SERVICE")
-        .num_args(0..)
-        .help("Services by name, or as service/NAME; each pod of them is shown");
-    Command::new(NAME)
-        .about(ABOUT)
-        .override_usage(format!("{USAGE} {NAME} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|FOLDER|-] [flags]"))
-        .after_help(exit::help())
-        .arg(services)
-        .args(args())
+    Flags::command()
 }
 
-/// The flags.
-pub(crate) fn args() -> Vec<Arg> {
-    own_args().into_iter().chain(flags::args()).collect()
-}
-
-fn own_args() -> Vec<Arg> {
-    let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
-    vec![
-        flag("output").short('o').value_name("FORMAT").value_parser(format).help(
-            "Format of the result: table, wide (with nodes, addresses and remedies), json or yaml [default: table]",
-        ),
-        flag("wait").value_name("ready|N").value_parser(state).help(
-            "Wait until all pods of the Services, or N of each, are ready in slices and Endpoints",
-        ),
-        flag("timeout")
-            .value_name("DURATION")
-            .value_parser(timeout)
-            .help("The longest wait of --wait, such as 90s or 5m [default: 30s]"),
-        flag("serve").action(ArgAction::SetTrue).help(
-            "Serve a page with all Services, their pods, slices and reasons, for a browser on this machine, until Ctrl-C; \
-             with a cluster it follows changes",
-        ),
-        flag("listen").value_name("ADDRESS").value_parser(loopback::parse).help(
-            "Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]",
-        ),
-    ]
-}
-
-fn explanation(matches: &ArgMatches) -> Result<Explanation, String> {
-    let target = flags::target(matches)?;
-    let services: Vec<String> =
-        matches.get_many::<String>("service").into_iter().flatten().map(|it| bare(it)).collect();
-    let timeout = matches.get_one::<Duration>("timeout").copied();
-    let state = matches.get_one::<State>("wait").copied();
-    if state.is_none() && timeout.is_some() {
+fn explanation(flags: Flags) -> Result<Explanation, String> {
+    flags.target.check()?;
+    let page = page(&flags)?;
+    let Flags { services, output, wait, timeout, target, .. } = flags;
+    if wait.is_none() && timeout.is_some() {
         return Err("--timeout needs --wait".to_owned());
     }
-    if state.is_some() && services.is_empty() {
+    if wait.is_some() && services.is_empty() {
         return Err("--wait needs the name of a Service".to_owned());
     }
-    if state.is_some() && !target.files.is_empty() {
+    if wait.is_some() && !target.files.is_empty() {
         return Err("--wait and -f exclude each other: files do not change".to_owned());
     }
-    let page = page(matches)?;
-    let wait = state.map(|state| Wait { state, timeout: timeout.unwrap_or(Duration::from_secs(30)) });
-    let format = matches.get_one::<Format>("output").copied().unwrap_or(Format::Table);
-    Ok(Explanation { services, target, format, wait, page })
+    let timeout = timeout.unwrap_or(Duration::from_secs(30));
+    let wait = wait.map(|state| Wait { state, timeout });
+    Ok(Explanation { services, target, format: output.unwrap_or(Format::Table), wait, page })
 }
 
 /// The address of `--serve`.
-fn page(matches: &ArgMatches) -> Result<Option<SocketAddr>, String> {
-    let listen = matches.get_one::<SocketAddr>("listen").copied();
-    if !matches.get_flag("serve") {
-        return if listen.is_some() { Err("--listen needs --serve".to_owned()) } else { Ok(None) };
+fn page(flags: &Flags) -> Result<Option<SocketAddr>, String> {
+    if !flags.serve {
+        return if flags.listen.is_some() { Err("--listen needs --serve".to_owned()) } else { Ok(None) };
     }
-    for (name, flag) in [("service", "names of Services"), ("output", "-o"), ("wait", "--wait")] {
-        if matches.contains_id(name) {
-            return Err(format!("--serve and {flag} exclude each other"));
-        }
+    let others = [
+        ("names of Services", !flags.services.is_empty()),
+        ("-o", flags.output.is_some()),
+        ("--wait", flags.wait.is_some()),
+    ];
+    match others.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(format!("--serve and {flag} exclude each other")),
+        None => Ok(Some(flags.listen.unwrap_or(loopback::FREE_PORT))),
     }
-    Ok(Some(listen.unwrap_or(loopback::FREE_PORT)))
 }
 
 /// The name in `service/NAME`.
-fn bare(name: &str) -> String {
+#[expect(clippy::unnecessary_wraps, reason = "the form of parsers")]
+fn bare(name: &str) -> Result<String, Infallible> {
     let kinds = ["service/", "services/", "svc/"];
-    kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name).to_owned()
+    Ok(kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name).to_owned())
 }
 
 fn state(text: &str) -> Result<State, String> {
@@ -153,10 +147,6 @@ fn state(text: &str) -> Result<State, String> {
         Err(_) if text == "ready" => Ok(State::Ready),
         Err(_) => Err("must be ready or a number".to_owned()),
     }
-}
-
-fn timeout(text: &str) -> Result<Duration, String> {
-    duration::parse_go_duration(text)
 }
 
 #[cfg(test)]
@@ -177,7 +167,7 @@ mod tests {
         let explanation = parsed("web service/api svc/db -n shop --context=dev -o wide").unwrap();
         assert_eq!(explanation.services, ["web", "api", "db"]);
         assert_eq!(explanation.target.namespace.as_deref(), Some("shop"));
-        assert_eq!(explanation.target.context.as_deref(), Some("dev"));
+        assert_eq!(explanation.target.cluster.context.as_deref(), Some("dev"));
         assert_eq!((explanation.format, explanation.wait), (Format::Wide, None));
         assert!(explanation.is_detailed() && !parsed("-A").unwrap().is_detailed());
     }

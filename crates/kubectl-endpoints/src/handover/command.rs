@@ -3,21 +3,20 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use cli_runtime::usage::{Usage, matches};
+use clap::{Command, CommandFactory as _, Parser};
+use cli_runtime::usage::Usage;
 use endpoint_controller_manager::controllers::{self, Controller};
-use go_text::duration;
+use go_text::duration::parse_go_duration;
 
 use super::facts::{Form, Goal};
 use super::settings::Settings;
 use crate::exit;
-use crate::flags::{self, Target};
+use crate::flags::{self, ClusterFlags, Target};
+use crate::name::USAGE;
 
 const AFTER: &str = "It can be ended at any time: the same command continues";
-/// The heading of its own flags in `--help`.
-const HEADING: &str = "Swap flags";
-/// For the operator, at each step.
-const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// The Deployment and the Lease of deploy/.
+const OURS: &str = "kube-system/endpoint-controller-manager";
 
 /// A checked command line.
 #[derive(Debug)]
@@ -62,93 +61,79 @@ impl Goal {
     }
 }
 
+#[derive(Parser)]
+#[command(after_help = format!("{AFTER}.\n\n{}", exit::help()), next_help_heading = "Swap flags")]
+struct Flags {
+    /// Controllers that change hands, separated by commas; endpoint-controller-manager must run with the same --controllers
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
+    controllers: Vec<String>,
+    /// Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod nor on a
+    /// node of the cluster
+    #[arg(long, value_name = "deployment|static-pods|processes", value_parser = form, default_value = "deployment")]
+    ours: Form,
+    /// Deployment of endpoint-controller-manager; its namespace is that of static pods too
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
+    deployment: Qualified,
+    /// Lease of endpoint-controller-manager
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
+    lease: Qualified,
+    /// Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is released
+    /// none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. By default, none is made where
+    /// kube-controller-manager's flags can be seen, and elsewhere one in default
+    #[arg(long, value_name = "NAMESPACE", value_parser = name)]
+    canary_namespace: Option<String>,
+    /// Longest wait for each step, and for each command of the operator
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "30m")]
+    timeout: Duration,
+    /// Do not ask before changing the Lease or the Deployment. What the cluster does not show, as the flags of plain processes,
+    /// is asked all the same
+    #[arg(short, long)]
+    yes: bool,
+    /// Print the steps that are left, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not look first for what endpoint-controller-manager would change or delete
+    #[arg(long)]
+    skip_checks: bool,
+    #[command(flatten)]
+    cluster: ClusterFlags,
+}
+
 /// Reads the words after the name of the subcommand.
 ///
 /// # Errors
 /// The text or the message to print instead.
 pub(super) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
-    swap(goal, &matches(command(goal), words)?).map_err(Usage::Error)
+    swap(goal, flags::parse(command(goal), words)?).map_err(Usage::Error)
 }
 
 /// The command.
 pub(super) fn command(goal: Goal) -> Command {
-    let usage = format!("kubectl endpoints {} [--yes] [--dry-run] [flags]", goal.name());
-    Command::new(goal.name())
-        .about(goal.about())
-        .override_usage(usage)
-        .after_help(format!("{AFTER}.\n\n{}", exit::help()))
-        .args(args())
+    let usage = format!("{USAGE} {} [--yes] [--dry-run] [flags]", goal.name());
+    Flags::command().name(goal.name()).about(goal.about()).override_usage(usage)
 }
 
-/// The flags, which both subcommands have.
-pub(crate) fn args() -> Vec<Arg> {
-    let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
-    let switch = |name| flag(name).action(ArgAction::SetTrue);
-    let own = vec![
-        flag("controllers").value_name("NAME").value_delimiter(',').action(ArgAction::Append).help(
-            "Controllers that change hands, separated by commas; endpoint-controller-manager must run with the same \
-             --controllers [default: *]",
-        ),
-        flag("ours").value_name("deployment|static-pods|processes").value_parser(form).help(
-            "Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod \
-             nor on a node of the cluster [default: deployment]",
-        ),
-        flag("deployment").value_name("NAMESPACE/NAME").value_parser(qualified).help(
-            "Deployment of endpoint-controller-manager; its namespace is that of static pods too \
-             [default: kube-system/endpoint-controller-manager]",
-        ),
-        flag("lease").value_name("NAMESPACE/NAME").value_parser(qualified).help(
-            "Lease of endpoint-controller-manager [default: kube-system/endpoint-controller-manager]",
-        ),
-        flag("canary-namespace").value_name("NAMESPACE").value_parser(name).help(
-            "Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is \
-             released none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. By default, none is \
-             made where kube-controller-manager's flags can be seen, and elsewhere one in default",
-        ),
-        flag("timeout").value_name("DURATION").value_parser(parse_duration).help(
-            "Longest wait for each step, and for each command of the operator [default: 30m]",
-        ),
-        switch("yes").short('y').help(
-            "Do not ask before changing the Lease or the Deployment. What the cluster does not show, as the flags of plain \
-             processes, is asked all the same",
-        ),
-        switch("dry-run").help("Print the steps that are left, and change nothing"),
-        switch("skip-checks").help("Do not look first for what endpoint-controller-manager would change or delete"),
-    ];
-    let shared =
-        flags::args().into_iter().filter(|arg| ["kubeconfig", "context"].contains(&arg.get_id().as_str()));
-    own.into_iter().chain(shared).collect()
-}
-
-fn swap(goal: Goal, matches: &ArgMatches) -> Result<Swap, String> {
-    let entries: Vec<String> = matches.get_many("controllers").into_iter().flatten().cloned().collect();
-    let all = ["*".to_owned()];
-    let controllers = controllers::selected(if entries.is_empty() { &all } else { &entries })?;
-    let object = |name: &str| {
-        let given: Option<&[String; 2]> = matches.get_one(name);
-        given.cloned().unwrap_or_else(|| {
-            ["kube-system".to_owned(), endpoint_controller_manager::version::NAME.to_owned()]
-        })
-    };
-    if matches.contains_id("canary-namespace") && controllers == [Controller::EndpointSliceMirroring] {
+fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {
+    let controllers = controllers::selected(&flags.controllers)?;
+    if flags.canary_namespace.is_some() && controllers == [Controller::EndpointSliceMirroring] {
         return Err(
             "--canary-namespace shows nothing of the EndpointSliceMirroring controller alone".to_owned()
         );
     }
-    let (deployment, lease): ([String; 2], [String; 2]) = (object("deployment"), object("lease"));
+    let (Qualified(deployment), Qualified(lease)) = (flags.deployment, flags.lease);
     Ok(Swap {
         goal,
-        target: Target::of_cluster(matches),
+        target: Target::all(flags.cluster),
         controllers,
-        form: matches.get_one("ours").copied().unwrap_or(Form::Deployment),
+        form: flags.ours,
         settings: Settings { lease: lease.join("/"), deployment: deployment.join("/") },
         deployment,
         lease,
-        timeout: matches.get_one("timeout").copied().unwrap_or(TIMEOUT),
-        yes: matches.get_flag("yes"),
-        dry_run: matches.get_flag("dry-run"),
-        skip_checks: matches.get_flag("skip-checks"),
-        canary: matches.get_one("canary-namespace").cloned(),
+        timeout: flags.timeout,
+        yes: flags.yes,
+        dry_run: flags.dry_run,
+        skip_checks: flags.skip_checks,
+        canary: flags.canary_namespace,
     })
 }
 
@@ -161,10 +146,14 @@ fn form(text: &str) -> Result<Form, String> {
     }
 }
 
+/// A namespace and a name.
+#[derive(Clone)]
+struct Qualified([String; 2]);
+
 /// Reads `NAMESPACE/NAME`, both of which become parts of URLs.
-fn qualified(text: &str) -> Result<[String; 2], String> {
+fn qualified(text: &str) -> Result<Qualified, String> {
     let parts = text.split_once('/').ok_or("must be NAMESPACE/NAME")?;
-    Ok([name(parts.0)?, name(parts.1)?])
+    Ok(Qualified([name(parts.0)?, name(parts.1)?]))
 }
 
 /// Reads the name of an object.
@@ -174,10 +163,6 @@ pub(super) fn name(text: &str) -> Result<String, String> {
         return Err(format!("{text:?} is no name of a Kubernetes object"));
     }
     Ok(text.to_owned())
-}
-
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    duration::parse_go_duration(text)
 }
 
 #[cfg(test)]
@@ -207,7 +192,7 @@ mod tests {
         assert_eq!(swap.controllers, [Controller::EndpointSliceMirroring]);
         assert_eq!((swap.form, swap.timeout, swap.yes), (Form::StaticPods, Duration::from_secs(300), true));
         assert_eq!((swap.lease.join("/"), swap.deployment.join("/")), ("a/b".to_owned(), "c/d".to_owned()));
-        assert_eq!(swap.target.context.as_deref(), Some("x"));
+        assert_eq!(swap.target.cluster.context.as_deref(), Some("x"));
     }
 
     #[test]

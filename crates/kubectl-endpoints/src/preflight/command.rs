@@ -3,15 +3,15 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use cli_runtime::usage::Usage;
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::options;
-use go_text::duration;
+use go_text::duration::parse_go_duration;
 
 use super::subject::Subject;
 use crate::exit;
-use crate::flags::Target;
+use crate::flags::{ClusterFlags, Target};
 use crate::name::USAGE;
 
 /// The word that selects this subcommand.
@@ -23,8 +23,6 @@ const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes o
 const AFTER: &str = "All other flags of endpoint-controller-manager are accepted. Give those that it will run with: --controllers, \
                      --feature-gates and the limits decide what the first plans change.";
 const HEADING: &str = "Preflight flags";
-/// The time between two looks at a cluster, as that of `audit`.
-const CONFIRM_AFTER: Duration = Duration::from_secs(5);
 /// Flags of the program that count here.
 const SHOWN: [&str; 9] = [
     "config",
@@ -66,33 +64,20 @@ pub(crate) struct Preflight {
 /// The text or the message to print instead.
 pub(crate) fn parse(words: &[OsString]) -> Result<Preflight, Usage> {
     let (matches, config) = options::parse_extended(words, args(), shape)?;
-    preflight(&matches, config).map_err(Usage::Error)
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
+    flags.and_then(|flags| preflight(flags, config)).map_err(Usage::Error)
 }
 
-fn preflight(matches: &ArgMatches, config: Config) -> Result<Preflight, String> {
-    let user = matches.get_one::<String>("as");
-    let account = matches.get_one::<Subject>("service-account");
-    let subject = match (user, account) {
+fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
+    let subject = match (flags.user, flags.service_account) {
         (Some(_), Some(_)) => return Err("--as and --service-account exclude each other".to_owned()),
-        (Some(user), None) => Subject::User(user.clone()),
-        (None, Some(account)) => account.clone(),
+        (Some(user), None) => Subject::User(user),
+        (None, Some(account)) => account,
         (None, None) => Subject::Caller,
     };
-    let target = Target {
-        kubeconfig: config.api_server.kubeconfig.clone(),
-        context: matches.get_one("context").cloned(),
-        namespace: None,
-        all_namespaces: true,
-        files: Vec::new(),
-        recursive: false,
-    };
-    Ok(Preflight {
-        target,
-        format: matches.get_one("output").copied().unwrap_or(Format::Text),
-        subject,
-        confirm_after: matches.get_one("confirm-after").copied().unwrap_or(CONFIRM_AFTER),
-        config,
-    })
+    let kubeconfig = config.api_server.kubeconfig.clone();
+    let target = Target::all(ClusterFlags { kubeconfig, context: flags.context });
+    Ok(Preflight { target, format: flags.output, subject, confirm_after: flags.confirm_after, config })
 }
 
 /// The command, with the flags of the program.
@@ -110,28 +95,31 @@ fn shape(command: Command) -> Command {
         .after_help(format!("{AFTER}\n\n{}", exit::help()))
 }
 
+fn args() -> Vec<Arg> {
+    Flags::command().get_arguments().cloned().collect()
+}
+
 /// The flags of its own.
-pub(crate) fn args() -> Vec<Arg> {
-    let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
-    vec![
-        flag("output")
-            .short('o')
-            .value_name("FORMAT")
-            .value_parser(format)
-            .help("Format of the result: text or json [default: text]"),
-        flag("service-account").value_name("NAMESPACE:NAME").value_parser(Subject::service_account).help(
-            "Service account that the program will run with, whose rights and priority are checked instead of the \
-             caller's; kube-system:endpoint-controller-manager in deploy/base",
-        ),
-        flag("as").value_name("USER").help(
-            "The same for a user, as a static pod has one; endpoint-controller-manager in deploy/overlays/static-pod",
-        ),
-        flag("context").value_name("NAME").help("Context of the kubeconfig; by default the current one"),
-        flag("confirm-after").value_name("DURATION").value_parser(parse_duration).help(
-            "Time after which a cluster in which the first plans change something is read again, up to four times; only what \
-             is the same each time counts. 0 reads once [default: 5s]",
-        ),
-    ]
+#[derive(Parser)]
+#[command(next_help_heading = HEADING)]
+struct Flags {
+    /// Format of the result: text or json
+    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "text")]
+    output: Format,
+    /// Service account that the program will run with, whose rights and priority are checked instead of the caller's;
+    /// kube-system:endpoint-controller-manager in deploy/base
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = Subject::service_account)]
+    service_account: Option<Subject>,
+    /// The same for a user, as a static pod has one; endpoint-controller-manager in deploy/overlays/static-pod
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+    /// Context of the kubeconfig; by default the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Time after which a cluster in which the first plans change something is read again, up to four times; only what is the
+    /// same each time counts. 0 reads once
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
+    confirm_after: Duration,
 }
 
 fn format(text: &str) -> Result<Format, String> {
@@ -140,10 +128,6 @@ fn format(text: &str) -> Result<Format, String> {
         "json" => Ok(Format::Json),
         _ => Err("must be text or json".to_owned()),
     }
-}
-
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    duration::parse_go_duration(text)
 }
 
 #[cfg(test)]
@@ -159,8 +143,11 @@ mod tests {
     fn the_defaults_check_the_caller() {
         let preflight = parsed("").unwrap();
         assert_eq!((preflight.format, &preflight.subject), (Format::Text, &Subject::Caller));
-        assert_eq!((preflight.confirm_after, preflight.config.controllers.len()), (CONFIRM_AFTER, 3));
-        assert!(preflight.target.all_namespaces && preflight.target.kubeconfig.is_none());
+        assert_eq!(
+            (preflight.confirm_after, preflight.config.controllers.len()),
+            (Duration::from_secs(5), 3)
+        );
+        assert!(preflight.target.all_namespaces && preflight.target.cluster.kubeconfig.is_none());
     }
 
     #[test]
@@ -171,8 +158,8 @@ mod tests {
         assert_eq!((preflight.format, preflight.confirm_after), (Format::Json, Duration::ZERO));
         assert_eq!(preflight.subject, Subject::service_account("kube-system:ecm").unwrap());
         assert_eq!(preflight.config.endpointslice.max_endpoints_per_slice, 7);
-        assert_eq!(preflight.target.kubeconfig.as_deref(), Some("x".as_ref()));
-        assert_eq!(preflight.target.context.as_deref(), Some("dev"));
+        assert_eq!(preflight.target.cluster.kubeconfig.as_deref(), Some("x".as_ref()));
+        assert_eq!(preflight.target.cluster.context.as_deref(), Some("dev"));
         assert!(preflight.config.leader_election.is_none());
         assert_eq!(parsed("--as=me").unwrap().subject, Subject::User("me".to_owned()));
     }

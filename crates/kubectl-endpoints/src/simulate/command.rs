@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use cli_runtime::usage::Usage;
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::options;
@@ -38,6 +38,41 @@ pub(crate) struct Simulation {
     pub(crate) config: Config,
 }
 
+/// The flags of the simulation.
+#[derive(Parser)]
+#[command(next_help_heading = HEADING)]
+struct Flags {
+    /// File or folder with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
+    /// of a whole cluster (kubectl get -A -o yaml) are read too
+    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    inputs: Vec<String>,
+    /// Read the folders in folders too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// Namespace of objects that name none, and the only one that is printed; by default these are in the namespace default,
+    /// and all namespaces are printed
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Format of the result: table, wide, yaml or json
+    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "table")]
+    output: Format,
+    /// Print what the controllers would change in the EndpointSlices and Endpoints of a dump, as if they took over its cluster;
+    /// the exit code is 0 for no change and 3 for any
+    #[arg(long)]
+    diff: bool,
+    /// Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes, Deployments
+    /// and ReplicaSets get theirs, and -f may be left out
+    #[arg(long)]
+    serve: bool,
+    /// Loopback address and port for --serve; port 0 chooses a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse, default_value_t = loopback::FREE_PORT)]
+    listen: SocketAddr,
+    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new folder among
+    /// the temporary files
+    #[arg(long, value_name = "FILE")]
+    write_kubeconfig: Option<PathBuf>,
+}
+
 /// The work to do with the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -52,42 +87,32 @@ pub(crate) enum Mode {
 /// The text or the message to print instead.
 pub(super) fn parse(words: &[OsString]) -> Result<Simulation, Usage> {
     let (matches, config) = options::parse_extended(words, own_args(), shape)?;
-    simulation(&matches, config).map_err(Usage::Error)
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
+    flags.and_then(|flags| simulation(flags, config)).map_err(Usage::Error)
 }
 
-fn simulation(matches: &ArgMatches, config: Config) -> Result<Simulation, String> {
-    let inputs: Vec<String> = matches.get_many("filename").into_iter().flatten().cloned().collect();
+fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
+    let Flags { inputs, recursive, namespace, output, diff, serve, listen, write_kubeconfig } = flags;
     if inputs.iter().filter(|input| *input == "-").count() > 1 {
         return Err("-f names stdin twice".to_owned());
     }
-    let output = matches.get_one::<Format>("output").copied();
-    let mode = match (matches.get_flag("diff"), matches.get_flag("serve")) {
+    let mode = match (diff, serve) {
         (true, true) => return Err("--diff and --serve exclude each other".to_owned()),
         (true, false) => Mode::Diff,
         (false, false) => Mode::Print,
-        (false, true) => Mode::Serve {
-            listen: matches.get_one("listen").copied().unwrap_or(loopback::FREE_PORT),
-            kubeconfig: matches.get_one("write-kubeconfig").cloned(),
-        },
+        (false, true) => Mode::Serve { listen, kubeconfig: write_kubeconfig },
     };
     if inputs.is_empty() && !matches!(mode, Mode::Serve { .. }) {
         return Err("-f names no file: give a file, a folder, or - for stdin".to_owned());
     }
-    if mode == Mode::Diff && output == Some(Format::Wide) {
+    if mode == Mode::Diff && output == Format::Wide {
         return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
     }
-    Ok(Simulation {
-        inputs,
-        recursive: matches.get_flag("recursive"),
-        namespace: matches.get_one("namespace").cloned(),
-        format: output.unwrap_or(Format::Table),
-        mode,
-        config,
-    })
+    Ok(Simulation { inputs, recursive, namespace, format: output, mode, config })
 }
 
 fn own_args() -> Vec<Arg> {
-    args().map(|arg| arg.help_heading(HEADING)).to_vec()
+    Flags::command().get_arguments().cloned().collect()
 }
 
 /// The command, with the flags of the program.
@@ -107,41 +132,6 @@ fn shape(command: Command) -> Command {
             "All other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",
             exit::help()
         ))
-}
-
-/// The flags of the simulation.
-pub(crate) fn args() -> [Arg; 8] {
-    let flag = |name: &'static str| Arg::new(name).long(name);
-    let switch = |name| flag(name).action(ArgAction::SetTrue);
-    [
-        flag("filename").short('f').value_name("FILE|FOLDER|-").action(ArgAction::Append).help(
-            "File or folder with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a \
-             file, and dumps of a whole cluster (kubectl get -A -o yaml) are read too",
-        ),
-        switch("recursive").short('R').help("Read the folders in folders too"),
-        flag("namespace").short('n').value_name("NAMESPACE").help(
-            "Namespace of objects that name none, and the only one that is printed; by default these are in the \
-             namespace default, and all namespaces are printed",
-        ),
-        flag("output").short('o').value_name("FORMAT").value_parser(format).help(
-            "Format of the result: table, wide, yaml or json [default: table]",
-        ),
-        switch("diff").help(
-            "Print what the controllers would change in the EndpointSlices and Endpoints of the input, as if they took \
-             over the cluster of a dump; the exit code is 0 for no change and 3 for any",
-        ),
-        switch("serve").help(
-            "Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes, \
-             Deployments and ReplicaSets get theirs, and -f may be left out",
-        ),
-        flag("listen").value_name("ADDRESS").value_parser(loopback::parse).help(
-            "Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]",
-        ),
-        flag("write-kubeconfig").value_name("FILE").value_parser(clap::value_parser!(PathBuf)).help(
-            "File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new \
-             folder among the temporary files",
-        ),
-    ]
 }
 
 fn format(text: &str) -> Result<Format, String> {

@@ -123,12 +123,17 @@ fn label<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     field(object, &["metadata", "labels", name])
 }
 
-fn change(FirstWrite { write, .. }: FirstWrite) -> Change {
+fn change(FirstWrite { key, write, .. }: FirstWrite) -> Change {
     let json = |object: &WrittenObject| Some(object.to_json());
     let (before, after) = match &write {
         PendingWrite::Create(new) => (None, json(new)),
         PendingWrite::Update(old, new) => (json(old), json(new)),
         PendingWrite::Delete(old) => (json(old), None),
     };
-    Change::of_write(before, after, LAST_CHANGE_TRIGGER_TIME)
+    // A new object may leave its namespace to the path of the request.
+    let namespace = key.namespace.to_string();
+    Change { namespace, ..Change::of_write(before, after, LAST_CHANGE_TRIGGER_TIME) }
 }
+
+#[cfg(test)]
+mod tests;

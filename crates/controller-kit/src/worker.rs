@@ -1,7 +1,7 @@
 //! Workers: take a key, sync it, and retry it if the sync failed.
 
 mod concurrency;
-mod running_sync;
+mod context;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use tracing::{debug, error};
 
 pub use self::concurrency::Concurrency;
-use self::running_sync::{Turn, within};
-pub use self::running_sync::{begin_write, end_planning};
+pub use self::context::SyncContext;
+use self::context::Turn;
 
 use crate::environment::spawn_in;
 use crate::key::ObjectKey;
@@ -57,7 +57,7 @@ pub async fn run_workers<E, F, Fut>(
     sync: F,
 ) where
     E: SyncError,
-    F: Fn(ObjectKey) -> Fut + Clone + Send + Sync + 'static,
+    F: Fn(ObjectKey, SyncContext) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<(), E>> + Send,
 {
     let mut tasks = JoinSet::new();
@@ -91,13 +91,14 @@ async fn process<E, F, Fut>(
     sync: &F,
 ) where
     E: SyncError,
-    F: Fn(ObjectKey) -> Fut,
+    F: Fn(ObjectKey, SyncContext) -> Fut,
     Fut: Future<Output = Result<(), E>>,
 {
+    let context = SyncContext::new(turn);
     // On the heap, so that idle workers are small.
-    let sync = AssertUnwindSafe(sync(key.clone())).catch_unwind();
-    let (outcome, writes) = Box::pin(within(turn, sync)).await;
-    if writes {
+    let outcome = Box::pin(AssertUnwindSafe(sync(key.clone(), context.clone())).catch_unwind()).await;
+    context.end_planning();
+    if context.writes() {
         queue.needs_write(key);
     }
     let (causes, err) = match outcome {

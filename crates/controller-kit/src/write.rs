@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::key::ObjectKey;
 use crate::queue::Cause;
-use crate::worker::begin_write;
+use crate::worker::SyncContext;
 use kube_api::{ApiClient, ApiError, Object, Preconditions};
 
 /// A namespaced kind that can be written.
@@ -82,16 +82,19 @@ impl WriteError {
     }
 }
 
-/// Writes objects through one client. A sync that calls it has found something to write ([`begin_write`]).
+/// Writes objects through one client. A sync that calls it has found something to write
+/// ([`SyncContext::begin_write`]).
 ///
 /// ```no_run
 /// use controller_kit::key::ObjectKey;
 /// use controller_kit::write::ObjectWriter;
 /// use k8s_openapi::api::coordination::v1::Lease;
 ///
-/// # async fn example(client: kube_api::ApiClient, lease: Lease) -> Result<(), controller_kit::write::WriteError> {
+/// # use controller_kit::worker::SyncContext;
+/// # use controller_kit::write::WriteError;
+/// # async fn example(client: kube_api::ApiClient, lease: Lease, sync: &SyncContext) -> Result<(), WriteError> {
 /// let writer = ObjectWriter::new(client).ignoring_annotations(&["example.com/last-seen"]);
-/// let stored = writer.update(&ObjectKey::new("default", "web"), &lease).await?;
+/// let stored = writer.update(sync, &ObjectKey::new("default", "web"), &lease).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -119,10 +122,11 @@ impl ObjectWriter {
     /// that begins with the key's.
     pub async fn create<T: Writable>(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         object: &T,
     ) -> Result<Option<ObjectMeta>, WriteError> {
-        begin_write();
+        sync.begin_write();
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
         match self.client.create_for_metadata(&collection::<T>(key), object).await {
@@ -142,8 +146,13 @@ impl ObjectWriter {
 
     /// Replaces the object if it has not changed since its resourceVersion. Returns of the stored one what
     /// [`Self::create`] does.
-    pub async fn update<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<ObjectMeta, WriteError> {
-        begin_write();
+    pub async fn update<T: Writable>(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        object: &T,
+    ) -> Result<ObjectMeta, WriteError> {
+        sync.begin_write();
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
         let updated =
@@ -157,10 +166,11 @@ impl ObjectWriter {
     /// Deletes the object if the preconditions hold. An object that does not exist counts as deleted.
     pub async fn delete<T: Writable>(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         preconditions: &Preconditions,
     ) -> Result<(), WriteError> {
-        begin_write();
+        sync.begin_write();
         match self.client.delete(&path::<T>(key), preconditions).await {
             Err(error) if !error.is_not_found() => {
                 Err(WriteError::new::<T>(Verb::Delete, key, self.fingerprint::<T>([]), error))

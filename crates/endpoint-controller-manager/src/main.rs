@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// docs/performance.md compares it with others.
+/// docs/decisions/allocator.md compares it with others.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -21,34 +21,25 @@ use std::error::Error;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::EventType;
-use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
-use endpoint_informers::controller::Controller;
-use endpoint_informers::events::object_reference;
-use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::cache::{Change, State};
+use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::{SliceController, Snapshot, SyncError};
-use endpointslice::{PlanOptions, Pod, Service, SliceTemplate, desired_from_service};
+use endpointslice::{Desired, Pod, Service, desired_from_service};
 
-/// The controller's name, and the value of the label `managed-by` of its slices.
-const NAME: &str = "blue-green.example.com";
 /// Annotation of a Service: the value of the label `app` of its pods.
 const APP: &str = "example.com/app";
 /// Annotation of a Service: the value of the label `color` of the pods that it should publish.
 const ACTIVE: &str = "example.com/active";
 /// Annotation of a Service: the number of pods that must be ready before a color is published; 1 if absent.
 const MIN_READY: &str = "example.com/min-ready";
-const ANNOTATIONS: &[&str] = &[APP, ACTIVE, MIN_READY];
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    shared::run_until_interrupted(ANNOTATIONS, |slices| BlueGreen { slices }).await
+    shared::run_until_interrupted(BlueGreen).await
 }
 
-struct BlueGreen {
-    slices: SliceController,
-}
+struct BlueGreen;
 
 /// The pods that a Service publishes, of `pods`: those of the active color if enough of them are ready, or if no other pod is
 /// ready; else the others. The second value is the number of pods that the active color lacks for that.
@@ -61,70 +52,43 @@ fn choose<'a>(service: &Service, pods: &[&'a Pod]) -> (Vec<&'a Pod>, usize) {
     if missing == 0 || ready(&others) == 0 { (active, 0) } else { (others, missing) }
 }
 
-impl BlueGreen {
-    fn waiting(&self, service: &Service, missing: usize) {
-        let object = object_reference("Service", &service.key(), service.uid.to_string(), service.version);
-        let color = service.annotations.get(ACTIVE).unwrap_or_default();
-        let message =
-            format!("{missing} more pods with color {color} must be ready before they are published");
-        self.slices.recorder.event(&object, EventType::Normal, "WaitingForColor", message);
-    }
+/// The Service with the selector of its pods; `None` if it is not ours.
+fn selecting(service: &Service) -> Option<Arc<Service>> {
+    let app = service.annotations.get(APP).filter(|_| service.selector.is_none())?;
+    let selector = Some([("app", app)].into_iter().collect());
+    Some(Arc::new(Service { selector, ..service.clone() }))
 }
 
-impl Controller for BlueGreen {
-    const NAME: &'static str = NAME;
-    type Error = SyncError;
+impl SliceReconciler for BlueGreen {
+    const NAME: &'static str = "blue-green.example.com";
+    const ANNOTATIONS: &'static [&'static str] = &[APP, ACTIVE, MIN_READY];
 
-    fn cache(&self) -> &Cache {
-        &self.slices.cache
+    fn publishes(&self, service: &Service) -> bool {
+        selecting(service).is_some()
     }
 
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.slices.queue
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        let service = selecting(context.service()).unwrap_or_else(|| Arc::clone(context.service()));
+        let selected = context.selected_by(&service);
+        let (pods, missing) = choose(&service, &selected.pods().collect::<Vec<_>>());
+        if missing > 0 {
+            let color = service.annotations.get(ACTIVE).unwrap_or_default();
+            let message =
+                format!("{missing} more pods with color {color} must be ready before they are published");
+            context.event(EventType::Normal, "WaitingForColor", message);
+        }
+        desired_from_service(&service, pods, |name| selected.node(name))
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let desired = |snapshot: &Snapshot| {
-            let app =
-                snapshot.service.annotations.get(APP).filter(|_| snapshot.service.selector.is_none())?;
-            let selector = Some([("app", app)].into_iter().collect());
-            let service = Arc::new(Service { selector, ..Service::clone(&snapshot.service) });
-            // A moment after the slices were read; a change in between queues the Service again.
-            let selected = self.slices.cache.read(|state| Snapshot::of(&service, Vec::new(), state)).sorted();
-            let (pods, missing) = choose(&service, &selected.pods().collect::<Vec<_>>());
-            if missing > 0 {
-                self.waiting(&service, missing);
-            }
-            let desired = desired_from_service(&service, pods, |name| selected.node(name));
-            Some((desired, SliceTemplate::for_service(&service, NAME), PlanOptions::default()))
-        };
-        self.slices.sync(key, desired).await
-    }
-}
-
-/// Handlers only queue keys; a sync reads the cache again.
-impl Handler for BlueGreen {
-    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
+    fn affected_by_pod(&self, change: &Change<Pod>, state: &State) -> Vec<ObjectKey> {
         // A pod may have had another label before it changed.
         let (Change::Added(pod) | Change::Deleted(pod) | Change::Updated { old: pod, .. }) = change;
         let apps = [pod.labels.get("app"), change.latest().labels.get("app")];
-        for service in state.services.iter().filter(|service| service.namespace == pod.namespace) {
+        let services = state.services.iter().filter(|service| service.namespace == pod.namespace);
+        let is_affected = |service: &&Arc<Service>| {
             let app = service.annotations.get(APP);
-            if app.is_some() && apps.contains(&app) {
-                self.slices.queue.add_after(service.key(), shared::BATCH_PERIOD);
-            }
-        }
-    }
-
-    fn service(&self, change: &Change<Service>, _state: &State, _is_initial_list: bool) {
-        self.slices.queue.add(change.latest().key());
-    }
-
-    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        self.slices.expectations.observe(change);
-    }
-
-    fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.expectations.observe_list(phase, state);
+            app.is_some() && apps.contains(&app)
+        };
+        services.filter(is_affected).map(|service| service.key()).collect()
     }
 }

@@ -20,28 +20,21 @@ use std::error::Error;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use controller_kit::queue::WorkQueue;
-use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
-use endpoint_informers::controller::Controller;
-use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::cache::{Change, State};
+use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::{SliceController, Snapshot, SyncError};
 use endpointslice::model::LabelSet;
-use endpointslice::{PlanOptions, Pod, Service, SliceTemplate, desired_from_service};
+use endpointslice::{Desired, Pod, Service, desired_from_service};
 
-/// The controller's name, and the value of the label `managed-by` of its slices.
-const NAME: &str = "annotated-selector.example.com";
 /// Annotation of a Service: the labels of its pods, separated by commas.
 const SELECTOR: &str = "example.com/selector";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    shared::run_until_interrupted(&[SELECTOR], |slices| AnnotatedSelector { slices }).await
+    shared::run_until_interrupted(AnnotatedSelector).await
 }
 
-struct AnnotatedSelector {
-    slices: SliceController,
-}
+struct AnnotatedSelector;
 
 /// The Service with the selector of its annotation; `None` if it has none, or a selector that Kubernetes' own controllers
 /// follow.
@@ -52,55 +45,28 @@ fn selecting(service: &Service) -> Option<Arc<Service>> {
     Some(Arc::new(Service { selector: Some(selector), ..service.clone() }))
 }
 
-impl Controller for AnnotatedSelector {
-    const NAME: &'static str = NAME;
-    type Error = SyncError;
+impl SliceReconciler for AnnotatedSelector {
+    const NAME: &'static str = "annotated-selector.example.com";
+    const ANNOTATIONS: &'static [&'static str] = &[SELECTOR];
 
-    fn cache(&self) -> &Cache {
-        &self.slices.cache
+    fn publishes(&self, service: &Service) -> bool {
+        selecting(service).is_some()
     }
 
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.slices.queue
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        let service = selecting(context.service()).unwrap_or_else(|| Arc::clone(context.service()));
+        let selected = context.selected_by(&service);
+        desired_from_service(&service, selected.pods(), |name| selected.node(name))
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let desired = |snapshot: &Snapshot| {
-            let service = selecting(&snapshot.service)?;
-            // A moment after the slices were read; a change in between queues the Service again.
-            let selected = self.slices.cache.read(|state| Snapshot::of(&service, Vec::new(), state)).sorted();
-            let desired = desired_from_service(&service, selected.pods(), |name| selected.node(name));
-            Some((desired, SliceTemplate::for_service(&service, NAME), PlanOptions::default()))
-        };
-        self.slices.sync(key, desired).await
-    }
-}
-
-/// Handlers only queue keys; a sync reads the cache again.
-impl Handler for AnnotatedSelector {
-    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
+    fn affected_by_pod(&self, change: &Change<Pod>, state: &State) -> Vec<ObjectKey> {
         // A pod may have been selected before it changed.
         let (Change::Added(pod) | Change::Deleted(pod) | Change::Updated { old: pod, .. }) = change;
-        let selects = |service: &Service| {
+        let selects = |service: &&Arc<Service>| {
             let selector = selecting(service).and_then(|service| service.selector.clone());
             selector.is_some_and(|it| it.selects(&pod.labels) || it.selects(&change.latest().labels))
         };
-        for service in state.services.iter().filter(|service| service.namespace == pod.namespace) {
-            if selects(service) {
-                self.slices.queue.add_after(service.key(), shared::BATCH_PERIOD);
-            }
-        }
-    }
-
-    fn service(&self, change: &Change<Service>, _state: &State, _is_initial_list: bool) {
-        self.slices.queue.add(change.latest().key());
-    }
-
-    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        self.slices.expectations.observe(change);
-    }
-
-    fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.expectations.observe_list(phase, state);
+        let services = state.services.iter().filter(|service| service.namespace == pod.namespace);
+        services.filter(selects).map(|service| service.key()).collect()
     }
 }

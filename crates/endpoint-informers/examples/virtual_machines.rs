@@ -22,21 +22,13 @@ use std::future::pending;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use controller_kit::key::ObjectKey;
-use controller_kit::queue::WorkQueue;
-use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
-use endpoint_informers::controller::Controller;
-use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::reconciler::{Context, ServiceQueue, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::{SliceController, Snapshot, SyncError};
 use endpointslice::desired::endpoint_ports;
-use endpointslice::{AddressType, Desired, PlanOptions, Service, SliceTemplate};
+use endpointslice::{AddressType, Desired, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions};
 use serde::Deserialize;
 use tokio::sync::watch;
-
-/// The controller's name, and the value of the label `managed-by` of its slices.
-const NAME: &str = "virtual-machines.example.com";
 
 /// The machines behind each Service, by namespace and name.
 type Inventory = BTreeMap<String, Vec<Machine>>;
@@ -53,9 +45,8 @@ struct Machine {
 async fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).ok_or("usage: virtual_machines FILE")?;
     let (sender, inventory) = watch::channel(read(&file)?);
-    let controller = |slices| VirtualMachines { slices, inventory };
     tokio::select! {
-        ended = shared::run_until_interrupted(&[], controller) => ended,
+        ended = shared::run_until_interrupted(VirtualMachines { inventory }) => ended,
         failed = follow(&file, sender) => failed,
     }
 }
@@ -72,7 +63,6 @@ async fn follow(file: &str, inventory: watch::Sender<Inventory>) -> Result<(), B
 }
 
 struct VirtualMachines {
-    slices: SliceController,
     inventory: watch::Receiver<Inventory>,
 }
 
@@ -94,51 +84,26 @@ fn desired(service: &Service, machines: &[Machine]) -> Desired {
     desired
 }
 
-impl Controller for VirtualMachines {
-    const NAME: &'static str = NAME;
-    type Error = SyncError;
+impl SliceReconciler for VirtualMachines {
+    const NAME: &'static str = "virtual-machines.example.com";
 
-    fn cache(&self) -> &Cache {
-        &self.slices.cache
+    fn publishes(&self, service: &Service) -> bool {
+        service.selector.is_none() && self.inventory.borrow().contains_key(&service.key().to_string())
     }
 
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.slices.queue
-    }
-
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let machines = self.inventory.borrow().get(&key.to_string()).cloned();
-        let wanted = |snapshot: &Snapshot| {
-            let service = &snapshot.service;
-            let desired = desired(service, &machines.filter(|_| service.selector.is_none())?);
-            Some((desired, SliceTemplate::for_service(service, NAME), PlanOptions::default()))
-        };
-        self.slices.sync(key, wanted).await
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        let service = context.service();
+        let inventory = self.inventory.borrow();
+        let machines = inventory.get(&service.key().to_string()).map_or(&[][..], Vec::as_slice);
+        desired(service, machines)
     }
 
     /// Queues every Service when the inventory changes. The sync of one whose machines did not change writes nothing.
-    async fn background(&self) -> Infallible {
+    async fn follow(&self, services: &ServiceQueue) -> Infallible {
         let mut inventory = self.inventory.clone();
         while inventory.changed().await.is_ok() {
-            for key in self.slices.cache.read(|state| self.initial_keys(state)) {
-                self.slices.queue.add(key);
-            }
+            services.add_where(|_| true);
         }
         pending().await
-    }
-}
-
-/// Handlers only queue keys; a sync reads the cache again.
-impl Handler for VirtualMachines {
-    fn service(&self, change: &Change<Service>, _state: &State, _is_initial_list: bool) {
-        self.slices.queue.add(change.latest().key());
-    }
-
-    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        self.slices.expectations.observe(change);
-    }
-
-    fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.expectations.observe_list(phase, state);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, WorkQueue};
-use controller_kit::worker::{Concurrency, SyncError, promote_out_of_sync, run_workers};
+use controller_kit::worker::{Concurrency, SyncContext, SyncError, promote_out_of_sync, run_workers};
 
 use crate::cache::{Cache, Handler, State};
 use crate::pending::{Decision, PendingWrite, WritePolicy};
@@ -42,7 +42,7 @@ impl Remembered {
 ///
 /// use controller_kit::key::ObjectKey;
 /// use controller_kit::queue::{Cause, RateLimit, WorkQueue};
-/// use controller_kit::worker::SyncError;
+/// use controller_kit::worker::{SyncContext, SyncError};
 /// use endpoint_informers::cache::{Cache, Handler};
 /// use endpoint_informers::controller::{Controller, run};
 ///
@@ -76,7 +76,7 @@ impl Remembered {
 ///         &self.queue
 ///     }
 ///
-///     async fn sync(&self, key: &ObjectKey) -> Result<(), Never> {
+///     async fn sync(&self, _: &SyncContext, key: &ObjectKey) -> Result<(), Never> {
 ///         println!("{key}");
 ///         Ok(())
 ///     }
@@ -116,17 +116,15 @@ pub trait Controller: Handler + 'static {
     }
 
     /// Reconciles one key. Different keys are synced concurrently, one key never is.
-    fn sync(&self, key: &ObjectKey) -> impl Future<Output = Result<(), Self::Error>> + Send;
-
-    /// True if a sync of this key would write. Called at start-up, beside the workers, to sync such keys first; must
-    /// change nothing.
-    fn would_write(&self, _key: &ObjectKey) -> bool {
-        false
-    }
+    fn sync(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// The writes that a sync of this key would make, in no particular order; `None` if that is not known, because the cache
     /// is stale or an object in it can't be decoded, or because the controller does not implement this. Called beside the
-    /// workers; must change nothing.
+    /// workers; must change nothing. At start-up, keys with writes are synced first.
     ///
     /// Cost: that of planning all of the Service, and a copy of each object that would be written.
     fn pending_writes(&self, _key: &ObjectKey) -> Option<Vec<PendingWrite>> {
@@ -172,7 +170,7 @@ impl Drop for Attached<'_> {
 /// finished. The cache must be synced. Must be called once only. The handlers are detached at the end, or when this is
 /// dropped.
 ///
-/// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
+/// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those with [writes](Controller::pending_writes)
 /// get the normal one ([`promote_out_of_sync`]).
 pub async fn run<C: Controller>(controller: Arc<C>) {
     run_overlapping(controller, 0).await;
@@ -180,7 +178,7 @@ pub async fn run<C: Controller>(controller: Arc<C>) {
 
 /// [Runs](run) a controller with up to `in_flight` syncs at the same time, if that is more than its
 /// [`workers`](Controller::workers), which then bound only the syncs that have not
-/// [ended planning](controller_kit::worker::end_planning).
+/// [ended planning](SyncContext::end_planning).
 pub async fn run_overlapping<C: Controller>(controller: Arc<C>, in_flight: usize) {
     run_with_policy(controller, in_flight, None).await;
 }
@@ -203,12 +201,12 @@ pub async fn run_with_policy<C: Controller>(
         queue.add_with_priority(key.clone(), Priority::Low);
     }
     let syncer = Arc::clone(&controller);
-    let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key| {
+    let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key, context| {
         let (controller, policy) = (Arc::clone(&syncer), policy.clone());
         async move {
-            let Some(policy) = policy else { return controller.sync(&key).await };
+            let Some(policy) = policy else { return controller.sync(&context, &key).await };
             match policy.decide(&key, &|| controller.pending_writes(&key)) {
-                Decision::Sync => return controller.sync(&key).await,
+                Decision::Sync => return controller.sync(&context, &key).await,
                 Decision::Skip => {
                     if let Some(repairs) = controller.repairs() {
                         repairs.forget(&key);
@@ -220,7 +218,9 @@ pub async fn run_with_policy<C: Controller>(
             Ok(())
         }
     });
-    let promotions = promote_out_of_sync(&queue, keys, |key| controller.would_write(key));
+    let promotions = promote_out_of_sync(&queue, keys, |key| {
+        controller.pending_writes(key).is_some_and(|writes| !writes.is_empty())
+    });
     tokio::select! {
         biased;
         _ = async { tokio::join!(workers, promotions) } => {}
@@ -265,7 +265,7 @@ mod tests {
             &self.queue
         }
 
-        async fn sync(&self, _: &ObjectKey) -> Result<(), Never> {
+        async fn sync(&self, _: &SyncContext, _: &ObjectKey) -> Result<(), Never> {
             Ok(())
         }
     }

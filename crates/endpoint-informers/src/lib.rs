@@ -11,6 +11,8 @@
 //! [`deferred_events`]: deferred_events
 //! [`events`]: events
 //! [`controller`]: controller
+//! [`manager`]: manager
+//! [`reconciler`]: reconciler
 //! [`lifecycle`]: lifecycle
 #![doc = include_str!("../README.md")]
 
@@ -21,9 +23,11 @@ pub mod events;
 pub mod kinds;
 pub mod lifecycle;
 pub mod list_watch;
+pub mod manager;
 pub mod memories;
 pub mod pending;
 mod queries;
+pub mod reconciler;
 pub mod repairs;
 pub mod resource;
 pub mod seen_pods;

@@ -9,7 +9,8 @@
 //!
 //! * [`desired_subsets`], [`truncate`] and [`plan`] are pure: no client, clock, lock or logger. [`plan_service`] is all of
 //!   them.
-//! * `handlers`: from a change to the Services it affects; `sync`: the sync of one Service.
+//! * `handlers`: from a change to the Services it affects; `lookup`: what the cache has of one.
+//! * `sync`: the sync of one Service; `planner`: its plan, also for who asks what it would write.
 //! * `memory`: the subset of a Service, kept between syncs so that a sync costs what changed.
 //! * `tracker`: the expectations of our writes, and the Endpoints of deleted Services.
 //!
@@ -20,10 +21,11 @@ mod desired;
 mod error;
 mod events;
 mod handlers;
+mod lookup;
 mod memory;
 mod metadata;
-mod pending;
 mod plan;
+mod planner;
 mod planning;
 mod sync;
 mod tracker;

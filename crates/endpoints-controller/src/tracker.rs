@@ -193,30 +193,23 @@ impl Tracker {
         self.orphaned.insert(key.clone(), orphan);
     }
 
-    /// Records what [`Self::take_orphan`] returned again, because the deletion failed, unless other Endpoints of the name
-    /// were recorded meanwhile: then these are the ones that exist.
+    /// Records an [orphan](Self::orphan_of) again, because the deletion failed, unless other Endpoints of the name were
+    /// recorded meanwhile: then these are the ones that exist.
     pub(crate) fn put_back(&mut self, key: &ObjectKey, orphan: Orphan) {
         self.orphaned.entry(key.clone()).or_insert(orphan);
     }
 
-    /// Records that the Service exists.
+    /// Forgets the record of a deleted Service: it exists again, or a sync has read the record.
     pub(crate) fn adopt(&mut self, key: &ObjectKey) {
         self.orphaned.remove(key);
     }
 
-    /// The record that [`Self::take_orphan`] would return.
+    /// The record of a deleted Service, if the object of this uid is to be deleted with it: the object that existed then, or
+    /// one that we wrote. Objects created later under the name are not ours.
     pub(crate) fn orphan_of(&self, key: &ObjectKey, uid: &Uid) -> Option<&Orphan> {
         let ours = self.written.get(key).is_some_and(|written| written.uid == *uid);
         let orphan = self.orphaned.get(key)?;
         (ours || orphan.uid.as_ref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
-    }
-
-    /// Takes the record of a deleted Service, if the object of this uid is to be deleted with it: the object that existed
-    /// then, or one that we wrote. Objects created later under the name are not ours.
-    pub(crate) fn take_orphan(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Orphan> {
-        let orphan = self.orphan_of(key, uid).cloned();
-        self.orphaned.remove(key);
-        orphan
     }
 
     /// Forgets a deleted Service and the wait for its event. A create that may have been stored is remembered for [`LATE`], in

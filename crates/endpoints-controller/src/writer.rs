@@ -1,7 +1,7 @@
 //! The requests of this controller.
 
 use controller_kit::key::ObjectKey;
-use controller_kit::worker::end_planning;
+use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
@@ -26,8 +26,12 @@ impl EndpointsWriter {
     /// The Service of this name as it is stored, with whatever labels.
     ///
     /// Read as a list of one, because this program has no permission to get Services.
-    pub(crate) async fn service(&self, key: &ObjectKey) -> Result<Option<Service>, ApiError> {
-        end_planning();
+    pub(crate) async fn service(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+    ) -> Result<Option<Service>, ApiError> {
+        sync.end_planning();
         let ObjectKey { namespace, name } = key;
         let path = format!("/api/v1/namespaces/{namespace}/services?fieldSelector=metadata.name={name}");
         let found: List<Service> = self.client.get_json(&path).await?;
@@ -37,34 +41,37 @@ impl EndpointsWriter {
     /// Creates the object; `None` if the namespace is terminating, in which nothing can be created.
     pub(crate) async fn create(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Option<ObjectMeta>, WriteError> {
-        end_planning();
-        self.writer.create(key, endpoints).await
+        sync.end_planning();
+        self.writer.create(sync, key, endpoints).await
     }
 
     /// Replaces the object, if it has not changed since it was read.
     pub(crate) async fn update(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<ObjectMeta, WriteError> {
-        end_planning();
-        self.writer.update(key, endpoints).await
+        sync.end_planning();
+        self.writer.update(sync, key, endpoints).await
     }
 
     /// Deletes the object if it still has this uid and version; one that was deleted already counts as deleted.
     pub(crate) async fn delete(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         endpoints: &CachedEndpoints,
     ) -> Result<(), WriteError> {
-        end_planning();
+        sync.end_planning();
         let preconditions = Preconditions {
             uid: Some(endpoints.uid.to_string()),
             resource_version: endpoints.version.number().map(|version| version.to_string()),
         };
-        self.writer.delete::<Endpoints>(key, &preconditions).await
+        self.writer.delete::<Endpoints>(sync, key, &preconditions).await
     }
 }

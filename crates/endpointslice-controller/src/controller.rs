@@ -8,6 +8,7 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::memories::Memories;
@@ -142,12 +143,8 @@ impl Controller for EndpointSliceController {
         services.chain(delegated.map(|service| service.key())).collect()
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        self.sync_service(key).await
-    }
-
-    fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_out_of_sync(key)
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
+        self.sync_service(sync, key).await
     }
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {

@@ -5,6 +5,7 @@
 //!
 //! * `handlers`: from a change to the Services it affects;
 //! * `sync`: the sync of one Service; [`plan_service`]: its writes, as a pure function of the objects;
+//! * `planner`: the plan of a sync, and of who asks what it would write;
 //! * `memory`: the slices that need no write, found by what has changed since the last sync;
 //! * `deferral`: the writes that wait for others;
 //! * `comparison`: an encoded endpoint and what would be written for its pod;
@@ -18,6 +19,7 @@ mod events;
 mod handlers;
 mod memory;
 mod metrics;
+mod planner;
 mod planning;
 mod sync;
 mod topology;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::pending::PendingWrite;
@@ -101,12 +102,8 @@ impl Controller for EndpointSliceMirroringController {
         endpoints.map(|endpoints| endpoints.key()).chain(ours).collect()
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        self.sync_endpoints(key).await
-    }
-
-    fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_out_of_sync(key)
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
+        self.sync_endpoints(sync, key).await
     }
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use controller_kit::key::ObjectKey;
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
@@ -26,10 +27,10 @@ struct Snapshot {
 
 impl EndpointSliceMirroringController {
     /// Syncs one Endpoints object, and records the outcome.
-    pub(crate) async fn sync_endpoints(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _sync = self.slices.expectations.begin_sync(key);
+    pub(crate) async fn sync_endpoints(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
+        let _running = self.slices.expectations.begin_sync(key);
         let start = Instant::now();
-        let result = self.try_sync(key).await;
+        let result = self.try_sync(sync, key).await;
         self.metrics.synced(&result, start.elapsed());
         if result.is_ok() {
             self.slices.sync_succeeded(key);
@@ -37,16 +38,16 @@ impl EndpointSliceMirroringController {
         result
     }
 
-    async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    async fn try_sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
         let Snapshot { endpoints, slices } = self.snapshot(key, read)?;
         match endpoints {
             Some(cached) => {
                 let mirror = self.mirror(&cached, &slices)?;
                 drop(slices);
-                self.write(key, &cached, mirror).await
+                self.write(sync, key, &cached, mirror).await
             }
-            None => self.delete_slices(key, decode_all(&slices.current)?).await,
+            None => self.delete_slices(sync, key, decode_all(&slices.current)?).await,
         }
     }
 
@@ -77,6 +78,7 @@ impl EndpointSliceMirroringController {
 
     async fn write(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         cached: &CachedEndpoints,
         mirror: Mirror,
@@ -89,7 +91,7 @@ impl EndpointSliceMirroringController {
         }
         self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
         self.report_skipped(key, cached, &mirror);
-        let applied = self.slices.apply(key, plan).await;
+        let applied = self.slices.apply(sync, key, plan).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone());
         }
@@ -101,19 +103,16 @@ impl EndpointSliceMirroringController {
 
     /// Deletes the slices of Endpoints that are no longer mirrored. These deletions are not counted as changes, as upstream
     /// (`endpointslicemirroring/reconciler.go` `deleteEndpoints`).
-    async fn delete_slices(&self, key: &ObjectKey, existing: Vec<EndpointSlice>) -> Result<(), SyncError> {
+    async fn delete_slices(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        existing: Vec<EndpointSlice>,
+    ) -> Result<(), SyncError> {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
-        self.slices.apply(key, &plan).await.into_result()
-    }
-
-    /// True if a sync of this key would write. Changes nothing.
-    pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
-        let read = |state: &State| self.slices.expectations.read(key, state);
-        let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
-        let Some(cached) = endpoints else { return !slices.current.is_empty() };
-        self.mirror(&cached, &slices).is_ok_and(|mirror| !mirror.plan.is_empty())
+        self.slices.apply(sync, key, &plan).await.into_result()
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
@@ -125,11 +124,9 @@ impl EndpointSliceMirroringController {
             return Some(self.slices.pending(key, SlicePlan::delete_all(current), &[]));
         };
         let plan = self.mirror(&cached, &slices).ok()?.plan;
-        // Most Services are in sync.
-        if plan.is_empty() {
-            return Some(Vec::new());
-        }
-        let stored = [&slices.current[..], &slices.terminating].concat();
+        // Most Services are in sync: their slices need not be decoded.
+        let stored =
+            if plan.is_empty() { Vec::new() } else { [&slices.current[..], &slices.terminating].concat() };
         Some(self.slices.pending(key, plan, &decode_all(&stored).ok()?))
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! The README of the `endpointslice` crate is a tutorial to it.
 //!
-//! * `main`: informers, election, lifecycle;
-//! * `controller`: handlers and sync;
+//! * `main`: the process;
+//! * `controller`: the rules;
 //! * `network_status`: the annotation of pods.
 
 mod controller;
 mod network_status;
 
-pub use controller::{ANNOTATIONS, NAME, NETWORK, NETWORK_STATUS, SecondaryNetworkController};
+pub use controller::{NAME, NETWORK, NETWORK_STATUS, SecondaryNetwork};

@@ -4,7 +4,7 @@
 /// The number of keys that are synced at the same time.
 ///
 /// A sync reads a cache and computes, which takes a processor, and then sends requests, which takes time only. At most
-/// [`planning`](Self::planning) syncs are in the first part; one that has called [`end_planning`](super::end_planning) makes room for another.
+/// [`planning`](Self::planning) syncs are in the first part; one that has called [`end_planning`](super::SyncContext::end_planning) makes room for another.
 /// At most [`in_flight`](Self::in_flight) syncs are in either part: this bounds the plans in memory and the requests that
 /// the API server gets at the same time.
 ///
@@ -34,7 +34,7 @@ impl Concurrency {
         Self { in_flight: in_flight.max(self.in_flight), ..self }
     }
 
-    /// The most syncs that have not called [`end_planning`](super::end_planning).
+    /// The most syncs that have not called [`end_planning`](super::SyncContext::end_planning).
     pub fn planning(self) -> usize {
         self.planning
     }

@@ -5,7 +5,7 @@ mod cluster;
 
 use serde_json::json;
 
-use super::{ACTIVE, ANNOTATIONS, APP, BlueGreen, MIN_READY};
+use super::{ACTIVE, APP, BlueGreen, MIN_READY};
 use cluster::Cluster;
 
 const BLUE: [&str; 2] = ["10.1.0.1", "10.1.0.2"];
@@ -13,7 +13,7 @@ const GREEN: [&str; 2] = ["10.1.1.1", "10.1.1.2"];
 
 #[tokio::test(start_paused = true)]
 async fn a_color_is_published_when_enough_of_its_pods_are_ready() {
-    let cluster = Cluster::with(ANNOTATIONS, |slices| BlueGreen { slices }).await;
+    let cluster = Cluster::with(BlueGreen).await;
     cluster.service("web", json!({APP: "web", ACTIVE: "blue", MIN_READY: "2"})).await;
     for (number, address) in BLUE.iter().enumerate() {
         cluster.pod(&format!("blue-{number}"), json!({"app": "web", "color": "blue"}), address).await;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 
 use embedded_apiserver::ApiServer;
-use endpoint_informers::controller::Controller;
-use endpoint_informers::slices::SliceController;
+use endpoint_informers::manager::Manager;
+use endpoint_informers::reconciler::SliceReconciler;
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
@@ -27,19 +27,16 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// A cluster with the node `node-1` in zone `a`, in which a controller runs.
-    pub(crate) async fn with<C: Controller>(
-        annotations: &'static [&'static str],
-        controller: impl FnOnce(SliceController) -> C + Send + 'static,
-    ) -> Self {
+    pub(crate) async fn with<R: SliceReconciler>(rules: R) -> Self {
         let client = Client::new(ApiServer::new(), "default");
         let node = json!({"metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "a"}}});
         let nodes: Api<Node> = Api::all(client.clone());
         nodes.create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await.unwrap();
-        let api_client = ApiClient::new(client.clone(), Encoding::Protobuf, C::NAME);
+        let api_client = ApiClient::new(client.clone(), Encoding::Protobuf, R::NAME);
         tokio::spawn(async move {
-            super::super::shared::run(api_client, annotations, controller, pending()).await.unwrap();
+            Manager::new(api_client).run(rules, pending()).await.unwrap();
         });
-        Self { client, managed_by: C::NAME }
+        Self { client, managed_by: R::NAME }
     }
 
     fn api<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(&self) -> Api<K> {

@@ -10,7 +10,7 @@ use cluster::Cluster;
 
 #[tokio::test(start_paused = true)]
 async fn a_service_publishes_the_pods_that_its_annotation_selects() {
-    let cluster = Cluster::with(&[SELECTOR], |slices| AnnotatedSelector { slices }).await;
+    let cluster = Cluster::with(AnnotatedSelector).await;
     cluster.service("web", json!({SELECTOR: "app=web,tier=front"})).await;
     cluster.pod("web-1", json!({"app": "web", "tier": "front"}), "10.1.0.1").await;
     cluster.pod("web-2", json!({"app": "web", "tier": "back"}), "10.1.0.2").await;

@@ -11,7 +11,7 @@ use cluster::Cluster;
 #[tokio::test(start_paused = true)]
 async fn machines_are_published_with_their_health() {
     let (sender, inventory) = watch::channel(Inventory::new());
-    let cluster = Cluster::with(&[], |slices| VirtualMachines { slices, inventory }).await;
+    let cluster = Cluster::with(VirtualMachines { inventory }).await;
     let machine = |number: u8, healthy: bool| -> Value {
         let (name, address) = (format!("vm-{number}"), format!("192.168.7.{number}"));
         json!({"name": name, "address": address, "zone": "a", "healthy": healthy})

@@ -6,7 +6,7 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::Recorder;
-use controller_kit::worker::end_planning;
+use controller_kit::worker::SyncContext;
 use endpointslice::model::endpoints_of;
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -70,10 +70,11 @@ impl SliceController {
     /// that is [retryable](super::is_retryable).
     pub async fn sync(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         desired: impl FnOnce(&Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> + Send,
     ) -> Result<(), SyncError> {
-        let _sync = self.expectations.begin_sync(key);
+        let _running = self.expectations.begin_sync(key);
         let read = self.cache.read(|state| Snapshot::read(key, &self.expectations, state));
         let Some(found) = read? else { return Ok(()) };
         // The snapshot and the slices read are dropped before the writes.
@@ -88,7 +89,7 @@ impl SliceController {
                 None => (SlicePlan::delete_all(existing), Vec::new()),
             }
         };
-        self.apply(key, &plan).await.into_result()?;
+        self.apply(sync, key, &plan).await.into_result()?;
         self.sync_succeeded(key);
         SyncError::unless_complete(&skipped)
     }
@@ -98,15 +99,15 @@ impl SliceController {
     /// [`begin_sync`](SliceExpectations::begin_sync) requeues.
     ///
     /// See [`SliceWriter::apply_within`] for the order of the writes.
-    pub async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
+    pub async fn apply(&self, sync: &SyncContext, key: &ObjectKey, plan: &SlicePlan) -> Applied {
         if endpoints(plan) <= MAX_OVERLAPPING {
-            end_planning();
+            sync.end_planning();
         }
         let mut budget = self.expectations.budget(key, plan);
         let on_write = |written: Written<'_>| self.expectations.written(key, &written);
-        let applied = self.writer.apply_within(&mut budget, plan, on_write).await;
+        let applied = self.writer.apply_within(sync, &mut budget, plan, on_write).await;
         for slice in self.expectations.applied(key, plan, &applied) {
-            self.writer.discard(&key.namespace, &slice).await;
+            self.writer.discard(sync, &key.namespace, &slice).await;
         }
         applied
     }

@@ -113,6 +113,11 @@ impl Snapshot {
 }
 
 impl UnsortedSnapshot {
+    /// The Service.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
     /// Sorts the pods. Cost: a sort of the pods, and a map of the nodes.
     pub fn sorted(self) -> Snapshot {
         let Self { service, pods, nodes, slices, unreadable } = self;

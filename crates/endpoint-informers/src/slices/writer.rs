@@ -1,6 +1,7 @@
 //! Applies plans: the only writer of EndpointSlices.
 
 use controller_kit::key::ObjectKey;
+use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
@@ -53,6 +54,7 @@ impl SliceWriter {
     /// others don't send the version, because our own last write may be newer than the slice in the plan.
     pub async fn apply_within(
         &self,
+        sync: &SyncContext,
         budget: &mut WriteBudget<'_>,
         plan: &SlicePlan,
         mut on_write: impl FnMut(Written<'_>),
@@ -65,7 +67,7 @@ impl SliceWriter {
         };
         for plan in &plan.types {
             let before = budget.left();
-            match self.apply_type(budget, plan, &mut applied.taken, &mut on_write).await {
+            match self.apply_type(sync, budget, plan, &mut applied.taken, &mut on_write).await {
                 Ok(()) => applied.complete.push(plan.address_type),
                 Err(Stop::BudgetSpent) => {
                     applied.unfinished = true;
@@ -80,7 +82,7 @@ impl SliceWriter {
         }
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
-            match self.delete(budget, slice, unchanged, &mut on_write).await {
+            match self.delete(sync, budget, slice, unchanged, &mut on_write).await {
                 Ok(()) | Err(Stop::NamespaceTerminating | Stop::CreatesWithheld) => {}
                 Err(Stop::BudgetSpent) => {
                     applied.unfinished = true;
@@ -95,6 +97,7 @@ impl SliceWriter {
 
     async fn apply_type(
         &self,
+        sync: &SyncContext,
         budget: &mut WriteBudget<'_>,
         plan: &AddressTypePlan,
         taken: &mut Vec<Taken>,
@@ -108,7 +111,7 @@ impl SliceWriter {
                 break;
             }
             take(budget)?;
-            let Some(created) = self.writer.create(&key(slice), slice).await? else {
+            let Some(created) = self.writer.create(sync, &key(slice), slice).await? else {
                 return Err(Stop::NamespaceTerminating);
             };
             let is_lost = is_reassigned(slice, &created);
@@ -122,27 +125,27 @@ impl SliceWriter {
         }
         for slice in &plan.update {
             take(budget)?;
-            on_write(Written::Updated(&self.writer.update(&key(slice), slice).await?));
+            on_write(Written::Updated(&self.writer.update(sync, &key(slice), slice).await?));
         }
         // What is to be deleted may hold the endpoints of a slice that was not created.
         if is_withheld {
             return Err(Stop::CreatesWithheld);
         }
         for slice in &plan.delete {
-            self.delete(budget, slice, None, on_write).await?;
+            self.delete(sync, budget, slice, None, on_write).await?;
         }
         Ok(())
     }
 
     /// Deletes a slice that admission gave to another manager or Service when we created it, if nobody has changed it since.
     /// If the delete fails, the slice stays: another client has changed or deleted it.
-    pub(super) async fn discard(&self, namespace: &str, taken: &Taken) {
+    pub(super) async fn discard(&self, sync: &SyncContext, namespace: &str, taken: &Taken) {
         let preconditions = Preconditions {
             uid: Some(taken.uid.clone()),
             resource_version: Some(taken.resource_version.clone()),
         };
         let key = ObjectKey::new(namespace, &*taken.name);
-        if let Err(error) = self.writer.delete::<EndpointSlice>(&key, &preconditions).await {
+        if let Err(error) = self.writer.delete::<EndpointSlice>(sync, &key, &preconditions).await {
             debug!(%key, %error, "Left an EndpointSlice that admission gave to another manager");
         }
     }
@@ -150,6 +153,7 @@ impl SliceWriter {
     /// Deletes a slice with its uid as a precondition: a new slice of the same name belongs to another client.
     async fn delete(
         &self,
+        sync: &SyncContext,
         budget: &mut WriteBudget<'_>,
         slice: &EndpointSlice,
         resource_version: Option<String>,
@@ -157,7 +161,7 @@ impl SliceWriter {
     ) -> Result<(), Stop> {
         take(budget)?;
         let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
-        self.writer.delete::<EndpointSlice>(&key(slice), &preconditions).await?;
+        self.writer.delete::<EndpointSlice>(sync, &key(slice), &preconditions).await?;
         on_write(Written::Deleted(&slice.metadata));
         Ok(())
     }

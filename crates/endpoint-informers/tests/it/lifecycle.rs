@@ -9,7 +9,7 @@ use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 use controller_kit::recorder::Recorder;
-use controller_kit::worker::SyncError;
+use controller_kit::worker::{SyncContext, SyncError};
 use endpoint_informers::cache::{Cache, Handler, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
@@ -78,7 +78,7 @@ impl Controller for Slow {
         vec![ObjectKey::new("ns", "only")]
     }
 
-    async fn sync(&self, _: &ObjectKey) -> Result<(), Never> {
+    async fn sync(&self, _: &SyncContext, _: &ObjectKey) -> Result<(), Never> {
         self.observer.note("work");
         while !self.queue.is_shut_down() {
             sleep(SECOND / 10).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 use controller_kit::recorder::Recorder;
-use controller_kit::worker::SyncError;
+use controller_kit::worker::{SyncContext, SyncError};
 use endpoint_informers::cache::{Cache, Handler, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::lifecycle::{ControllerTask, Failing, Lifecycle};
@@ -53,7 +53,7 @@ impl Controller for Steps {
         self.keys.clone()
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), Refused> {
+    async fn sync(&self, _: &SyncContext, key: &ObjectKey) -> Result<(), Refused> {
         sleep(SECOND).await;
         match &*key.name {
             "first" => self.queue.add_after(ObjectKey::new("ns", "later"), 2 * SECOND),

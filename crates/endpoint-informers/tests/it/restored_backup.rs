@@ -6,6 +6,7 @@ use std::time::Duration;
 use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
 use controller_kit::key::ObjectKey;
 use controller_kit::recorder::Recorder;
+use controller_kit::worker::SyncContext;
 use controller_kit::write::ObjectWriter;
 use endpoint_informers::cache::Cache;
 use endpoint_informers::kinds::CachedSlice;
@@ -130,7 +131,7 @@ async fn every_kind_is_relisted_when_a_write_returns_an_older_version() {
 
     let key = ObjectKey::new("shop", "a");
     for (sent, restores) in [("4100", 0), ("4600", 0), ("4700", 1)] {
-        ObjectWriter::new(client.clone()).update(&key, &slice(sent)).await.unwrap();
+        ObjectWriter::new(client.clone()).update(&SyncContext::default(), &key, &slice(sent)).await.unwrap();
         assert_eq!(*guard.restores().borrow(), restores, "{sent}");
     }
     nodes.played(LONG).await;
@@ -173,7 +174,10 @@ async fn repeated_restores_are_followed_by_relists_after_a_back_off() {
     sleep(20 * SECOND).await;
     // Three come soon after one another, the last one doesn't.
     for (number, pause) in [20, 20, 130, 20].into_iter().enumerate() {
-        ObjectWriter::new(client.clone()).update(&ObjectKey::new("shop", "a"), &slice("900")).await.unwrap();
+        ObjectWriter::new(client.clone())
+            .update(&SyncContext::default(), &ObjectKey::new("shop", "a"), &slice("900"))
+            .await
+            .unwrap();
         assert_eq!(*guard.restores().borrow(), u64::try_from(number + 1).unwrap());
         sleep(pause * SECOND).await;
     }

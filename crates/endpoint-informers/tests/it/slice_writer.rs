@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{RateLimit, WorkQueue};
+use controller_kit::worker::SyncContext;
 use controller_kit::worker::SyncError as _;
 use endpoint_informers::slices::{MAX_WRITES, SliceWriter, SyncError, WriteBudget, Written};
 use endpointslice::plan::{AddressTypePlan, PlanStatistics};
@@ -109,7 +110,7 @@ async fn apply(
     let writer = SliceWriter::new(ApiClient::new(script.client(), wire.0, "test/1.0"));
     let mut reported = Vec::new();
     let applied = writer
-        .apply_within(&mut WriteBudget::unlimited(), plan, |written| {
+        .apply_within(&SyncContext::default(), &mut WriteBudget::unlimited(), plan, |written| {
             let (verb, metadata) = match written {
                 Written::Created(metadata) => ("created", metadata),
                 Written::Updated(metadata) => ("updated", metadata),
@@ -206,8 +207,8 @@ async fn apply_until(
     let writer = SliceWriter::new(ApiClient::new(script.client(), Encoding::Json, "test/1.0"));
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::default());
     let mut written = 0;
-    let mut budget = WriteBudget::of(&queue);
-    let applied = writer.apply_within(&mut budget, plan, |_| {
+    let (mut budget, sync) = (WriteBudget::of(&queue), SyncContext::default());
+    let applied = writer.apply_within(&sync, &mut budget, plan, |_| {
         written += 1;
         if written == writes {
             queue.shut_down();

@@ -9,13 +9,14 @@
 
 use controller_harness::{NAMESPACE, Running, TestApi, merged};
 use endpoint_informers::cache::CachedResource;
+use endpoint_informers::reconciler::{Reconciler, SliceReconciler as _};
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
 use endpointslice::{Interner, Node, Pod, Service};
-use secondary_network_controller::{ANNOTATIONS, NAME, NETWORK, NETWORK_STATUS, SecondaryNetworkController};
+use secondary_network_controller::{NAME, NETWORK, NETWORK_STATUS, SecondaryNetwork};
 use serde_json::{Value, json};
 
 fn upsert<K: CachedResource>(api: &TestApi, object: Value) {
-    let mut interner = Interner::keeping_annotations(ANNOTATIONS);
+    let mut interner = Interner::keeping_annotations(SecondaryNetwork::ANNOTATIONS.iter().copied());
     api.upsert_object(K::from_json(&object.to_string(), &mut interner).unwrap());
 }
 
@@ -52,7 +53,7 @@ fn pod(name: &str, version: u32, network_status: &str) -> Value {
 }
 
 fn run(api: &TestApi) -> Running {
-    api.run(|cache, client, _, _| SecondaryNetworkController::new(cache, client))
+    api.run(|cache, client, _, _| Reconciler::new(SecondaryNetwork, cache, client))
 }
 
 /// `db` with pods `db-1` and `db-2`.

@@ -56,6 +56,7 @@ impl World {
         let effect = self.with(|state| {
             let watcher = &mut state.watcher;
             watcher.last_write = Instant::now();
+            watcher.changed.notify_one();
             if leftover {
                 watcher.leftovers += 1;
             } else {

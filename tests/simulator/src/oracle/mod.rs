@@ -11,6 +11,7 @@ pub mod outage;
 pub mod published;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use expected_objects::CONTROLLERS;
@@ -20,6 +21,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use random_operations::neighbour::{BEDROCK, BEDROCK_PODS};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::growth::Created;
@@ -114,6 +116,8 @@ pub struct Watcher {
     pub restores: u64,
     /// The number of changes by other clients.
     changes: u64,
+    /// Told of each write and change.
+    pub changed: Arc<Notify>,
     published: Published,
     created: Created,
     lists: Lists,
@@ -151,6 +155,7 @@ impl Watcher {
             starts: 0,
             restores: 0,
             changes: 0,
+            changed: Arc::default(),
             published: Published::default(),
             created: Created::default(),
             lists: Lists::default(),
@@ -179,10 +184,15 @@ impl Watcher {
 
     /// Another client has changed the object of this path.
     pub fn changed_by_others(&mut self, path: &str) {
-        self.changes += 1;
+        self.count_change();
         if path.contains("/endpoint") {
             self.published.forget(path.rsplit('/').next().unwrap_or_default());
         }
+    }
+
+    fn count_change(&mut self) {
+        self.changes += 1;
+        self.changed.notify_one();
     }
 
     /// The number of writes and changes so far.

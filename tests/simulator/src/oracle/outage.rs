@@ -3,10 +3,10 @@
 //! Both are looked at only in histories whose faults all have a bound here.
 
 use std::collections::BTreeMap;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, timeout};
 
 use super::end::read;
 use crate::action::{Action, KINDS};
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::world::{Started, World};
 
-/// The time between two looks.
+/// The longest time between two looks.
 const LOOK: Duration = Duration::from_millis(500);
 /// The time in which the first process fills its caches and writes what is missing.
 const START: Duration = Duration::from_secs(4);
@@ -64,8 +64,13 @@ pub fn longest_outage(plan: &Plan) -> Option<Duration> {
 /// Reports ready endpoints that are missing for longer than this, until the history is over.
 pub async fn watch(world: Weak<World>, longest: Duration) {
     let (mut since, mut looked_at) = (BTreeMap::new(), None);
+    let Some(changed) = world.upgrade().map(|world| world.with(|state| Arc::clone(&state.watcher.changed)))
+    else {
+        return;
+    };
     loop {
-        sleep(LOOK).await;
+        // After each write, so that an endpoint that was back between two looks is seen.
+        let _ = timeout(LOOK, changed.notified()).await;
         let Some(world) = world.upgrade() else { return };
         let writes = world.with(|state| state.watcher.all_writes());
         if looked_at == Some(writes) && since.is_empty() {

@@ -53,28 +53,11 @@ fn parse(text: &str) -> BTreeMap<String, Metric> {
     metrics
 }
 
-/// The controllers that a metric is about.
-fn controllers(name: &str) -> &'static str {
-    match name.split('_').collect::<Vec<_>>().as_slice() {
-        ["endpoint", "slice", "mirroring", ..] => "endpointslice-mirroring-controller",
-        ["endpoint", "slice", ..] => "endpointslice-controller",
-        ["workqueue", ..] | ["running", "managed", ..] => "all, by `name`",
-        ["change", "write", ..]
-        | ["failing", "syncs"]
-        | ["foreign", "writes", ..]
-        | ["oldest", "unwritten", ..]
-        | ["shadow", ..]
-        | ["sync", "retries", ..] => "all, by `controller`",
-        _ => "–",
-    }
-}
-
 fn table(text: &str) -> String {
-    let mut table =
-        row(&["Metric", "Type", "Labels", "Description", "Controllers"]) + "|---|---|---|---|---|\n";
+    let mut table = row(&["Metric", "Type", "Labels", "Description"]) + "|---|---|---|---|\n";
     for (name, metric) in parse(text) {
         let labels = code(metric.labels.iter().map(String::as_str).filter(|label| *label != "le"));
-        table += &row(&[&code([name.as_str()]), &metric.kind, &labels, &metric.help, controllers(&name)]);
+        table += &row(&[&code([name.as_str()]), &metric.kind, &labels, &metric.help]);
     }
     table
 }
@@ -83,24 +66,18 @@ fn document(metrics: &str, slis: &str) -> String {
     format!(
         "# Metrics\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. \
-         `[ALPHA]`, `[BETA]`\nand `[STABLE]` are its stability levels. A metric with labels appears with its first series.\n\
-         Those of `deferred_writes` exist only with the feature gate `EndpointSliceCoalescing`.\n\n\
+         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. A metric with labels\n\
+         appears with its first series; those of `deferred_writes` need the feature gate `EndpointSliceCoalescing`.\n\n\
          ## From a change to its write\n\n\
-         `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a\n\
-         change of a Service, pod, node, slice or Endpoints, deletions included; it ends when a sync that had something to write\n\
-         has succeeded. Of several changes that one sync writes, the oldest counts. Syncs that find nothing to write are not\n\
-         counted. It includes batching, queueing, the client's rate limit, the API server and all retries; it does not include\n\
-         the way of the event from the API server to this program. (Kubernetes' `last-change-trigger-time` begins at the\n\
-         change itself, but misses deletions: kubernetes#81360.) `hack/sli-agreement` compares it with a watcher outside.\n\n\
-         `oldest_unwritten_change_age_seconds` is computed at the scrape, from the keys that are queued, delayed, being synced\n\
-         or failing. What a broken watch has not delivered has no age: `list_watch_failures_total` and `list_watch_gaps_total`\n\
-         show that. No label has a value that a user of the cluster chooses. [deploy/monitoring](../deploy/monitoring/README.md)\n\
-         has alerts and a dashboard.\n\n\
-         A key that fails is retried after up to 1,000 s. `failing_syncs` counts it in between too; `list_watch_live` and\n\
-         `running_managed_controllers` are states as well: alerts on them last as long as the fault.\n\n\
+         `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\
+         deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes batching,\n\
+         queueing, the client's rate limit, the API server and all retries, and not the way of the event from the API server\n\
+         (`last-change-trigger-time` begins at the change, but misses deletions: kubernetes#81360).\n\n\
+         `oldest_unwritten_change_age_seconds` is computed at the scrape. What a broken watch has not delivered has no age:\n\
+         `list_watch_failures_total` and `list_watch_gaps_total` show that. `failing_syncs`, `list_watch_live` and\n\
+         `running_managed_controllers` are states, so that alerts on them last as long as the fault.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
-         [`shadow`](shadow.md) has these beside the others.\n\n{}",
+         [`shadow`](shadow.md) has these as well.\n\n{}",
         table(metrics),
         table(slis),
         table(&shadow::metrics_page())

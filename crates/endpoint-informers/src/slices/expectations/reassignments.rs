@@ -79,6 +79,8 @@ struct Losses {
     count: usize,
     last: Instant,
     author: Author,
+    /// A client took one of them. Then a slice that admission leaves to us is no sign that it is over.
+    by_client: bool,
     reported: bool,
     /// Slices that admission took.
     taken: Vec<Taken>,
@@ -89,15 +91,12 @@ struct Losses {
 impl Losses {
     fn new(author: Author, now: Instant) -> Self {
         let (taken, created) = Default::default();
-        Self { count: 0, last: now, author, reported: false, taken, created }
+        Self { count: 0, last: now, author, by_client: false, reported: false, taken, created }
     }
 
     /// The time from the last loss until a slice may be created.
     fn wait(&self) -> Duration {
-        let longest = match self.author {
-            Author::Admission => LONGEST_WAIT,
-            Author::Unknown | Author::Manager(_) => LONGEST_WAIT_FOR_CLIENTS,
-        };
+        let longest = if self.by_client { LONGEST_WAIT_FOR_CLIENTS } else { LONGEST_WAIT };
         match self.count.checked_sub(FEW) {
             None => Duration::ZERO,
             Some(doublings) => {
@@ -153,7 +152,7 @@ impl Reassignments {
         let Some(losses) = self.0.get_mut(key) else { return Vec::new() };
         if taken.is_empty() && is_complete {
             let left_behind = mem::take(&mut losses.taken);
-            if losses.author == Author::Admission {
+            if !losses.by_client {
                 self.0.remove(key);
             }
             return left_behind;
@@ -177,6 +176,7 @@ impl Reassignments {
     /// replace others.
     pub(super) fn relabelled(&mut self, key: &ObjectKey, uid: &Uid, author: Author, now: Instant) {
         let losses = self.losses(key, author.clone(), now);
+        losses.by_client = true;
         if losses.created.remove(uid) {
             losses.lose(author, now);
         }
@@ -200,10 +200,10 @@ impl Reassignments {
         }
         let Some(losses) = self.0.get(key) else { return CreateLimit::until_lost(FEW) };
         let retries = usize::from(losses.rest(now).is_zero());
-        match (FEW.saturating_sub(losses.count), &losses.author) {
-            (0, Author::Admission) => CreateLimit::until_lost(retries),
-            (0, Author::Unknown | Author::Manager(_)) => CreateLimit::at_most(retries),
-            (few, _) => CreateLimit::until_lost(few),
+        match FEW.saturating_sub(losses.count) {
+            0 if losses.by_client => CreateLimit::at_most(retries),
+            0 => CreateLimit::until_lost(retries),
+            few => CreateLimit::until_lost(few),
         }
     }
 
@@ -325,6 +325,29 @@ mod tests {
         assert_eq!(slices.rest(&key(), now), FIRST_WAIT);
         assert!(slices.creates(&key(), now).is_reached());
         assert_eq!(slices.creates(&key(), now + FIRST_WAIT), CreateLimit::at_most(1));
+    }
+
+    /// The client takes what the policy leaves.
+    #[test]
+    fn a_client_beside_a_policy_ends_with_a_few() {
+        let (mut slices, start, mut number) = (Reassignments::default(), Instant::now(), 0);
+        let mut now = start;
+        while now.duration_since(start) < Duration::from_secs(60) {
+            if !slices.creates(&key(), now).is_reached() {
+                number += 1;
+                let is_kept = number % 2 == 0;
+                let taken = if is_kept { vec![] } else { vec![slice(number, &["a"])] };
+                if is_kept {
+                    slices.kept(&key(), &uid(number));
+                }
+                slices.synced(&key(), &taken, [wanted(&["a"])].iter(), is_kept, now);
+                if is_kept {
+                    slices.relabelled(&key(), &uid(number), client(), now);
+                }
+            }
+            now += slices.rest(&key(), now).max(Duration::from_secs(1));
+        }
+        assert_eq!(number, 5);
     }
 
     /// The slices of an hour, a day and ten days.

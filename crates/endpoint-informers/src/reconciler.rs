@@ -1,0 +1,241 @@
+//! A controller of EndpointSlices by two questions: which Services, and which endpoints.
+//!
+//! [`SliceReconciler`] answers them; [`Reconciler`] makes a [`Controller`](crate::controller::Controller) of the answers: it
+//! follows the cache and its own slices, plans, writes, and repairs what other clients change. [`Manager`](crate::manager::Manager)
+//! runs it as a process.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::{Priority, RateLimit, WorkQueue};
+use controller_kit::recorder::{EventType, EventWriter, Recorder};
+use controller_kit::worker::SyncContext;
+use endpointslice::topology::TopologyCache;
+use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
+use kube_api::ApiClient;
+
+use crate::cache::{Cache, Change, Handler, ListPhase, State};
+use crate::controller::Controller;
+use crate::events::{object_reference, service_reference};
+use crate::kinds::CachedSlice;
+use crate::repairs::Repairs;
+use crate::resource::Resource as _;
+use crate::slices::{SliceController, Snapshot, SyncError};
+
+/// The time for which changes of pods, nodes and slices are batched.
+const BATCH_PERIOD: Duration = Duration::from_millis(500);
+/// The first delay of a retry, that of upstream's controllers of slices.
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+
+/// The rules of a controller of EndpointSlices.
+///
+/// ```
+/// use endpoint_informers::reconciler::{Context, SliceReconciler};
+/// use endpointslice::{Desired, Service, desired_from_service};
+///
+/// /// Publishes the pods of annotated Services, as Kubernetes would.
+/// struct Published;
+///
+/// impl SliceReconciler for Published {
+///     const NAME: &'static str = "published.example.com";
+///     const ANNOTATIONS: &'static [&'static str] = &["example.com/publish"];
+///
+///     fn publishes(&self, service: &Service) -> bool {
+///         service.annotations.get("example.com/publish") == Some("yes")
+///     }
+///
+///     fn desired(&self, context: &Context<'_>) -> Desired {
+///         let node = |name: &str| context.node(name);
+///         desired_from_service(context.service(), context.pods(), node)
+///     }
+/// }
+/// ```
+pub trait SliceReconciler: Send + Sync + 'static {
+    /// The controller's name: in logs, in the label `managed-by` of its slices, as the source of its events, and of its Lease.
+    const NAME: &'static str;
+
+    /// The annotations of Services and pods that the cache keeps.
+    const ANNOTATIONS: &'static [&'static str] = &[];
+
+    /// True if this controller publishes endpoints for the Service. It deletes its slices of other Services.
+    ///
+    /// Called with the cache locked: to be answered from the Service alone.
+    fn publishes(&self, service: &Service) -> bool;
+
+    /// The endpoints of a Service that this controller [publishes](Self::publishes).
+    fn desired(&self, context: &Context<'_>) -> Desired;
+
+    /// The Services whose endpoints the change of a pod may affect: those that select it, unless implemented otherwise.
+    fn affected_by_pod(&self, change: &Change<Pod>, state: &State) -> Vec<ObjectKey> {
+        state.services_affected_by_pod(change)
+    }
+
+    /// The Services whose endpoints the change of a node may affect: those that select its pods, unless implemented otherwise.
+    fn affected_by_node(&self, change: &Change<Node>, state: &State) -> Vec<ObjectKey> {
+        state.services_affected_by_node(change)
+    }
+
+    /// Follows what endpoints depend on beside Services, pods and nodes, such as objects of a custom kind, and queues the Services
+    /// that a change affects. Runs while the controller does.
+    fn follow(&self, _services: &ServiceQueue) -> impl Future<Output = Infallible> + Send {
+        pending()
+    }
+}
+
+/// Queues Services, for a [`SliceReconciler`] that follows something else.
+#[derive(Clone)]
+pub struct ServiceQueue {
+    cache: Arc<Cache>,
+    queue: WorkQueue<ObjectKey>,
+}
+
+impl ServiceQueue {
+    /// Queues a Service.
+    pub fn add(&self, key: ObjectKey) {
+        self.queue.add_after(key, BATCH_PERIOD);
+    }
+
+    /// Queues the Services for which `is_affected`.
+    ///
+    /// Cost: a call for each Service, with the cache locked.
+    pub fn add_where(&self, is_affected: impl Fn(&Service) -> bool) {
+        let affected: Vec<ObjectKey> = self.cache.read(|state| {
+            let affected = state.services.iter().filter(|service| is_affected(service));
+            affected.map(|service| service.key()).collect()
+        });
+        affected.into_iter().for_each(|key| self.add(key));
+    }
+}
+
+/// What a [`SliceReconciler`] knows of a Service.
+pub struct Context<'a> {
+    snapshot: &'a Snapshot,
+    cache: &'a Cache,
+    recorder: &'a Recorder,
+}
+
+impl Context<'_> {
+    /// The Service.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.snapshot.service
+    }
+
+    /// The pods that it selects, sorted by name.
+    pub fn pods(&self) -> impl Iterator<Item = &Pod> {
+        self.snapshot.pods()
+    }
+
+    /// The node of this name, if one of the pods is on it.
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.snapshot.node(name)
+    }
+
+    /// The pods of the Service, and their nodes, if it had the selector of this one: read a moment later. A change in between
+    /// queues the Service again.
+    pub fn selected_by(&self, service: &Arc<Service>) -> Snapshot {
+        self.cache.read(|state| Snapshot::of(service, Vec::new(), state)).sorted()
+    }
+
+    /// Emits an event about the Service.
+    pub fn event(&self, event_type: EventType, reason: &str, message: String) {
+        self.recorder.event(&service_reference(self.service()), event_type, reason, message);
+    }
+
+    /// Emits an event about a pod.
+    pub fn pod_event(&self, pod: &Pod, event_type: EventType, reason: &str, message: String) {
+        let object = object_reference("Pod", &pod.key(), pod.uid.to_string(), pod.version);
+        self.recorder.event(&object, event_type, reason, message);
+    }
+}
+
+/// A [`Controller`] that follows the rules of a [`SliceReconciler`].
+pub struct Reconciler<R> {
+    rules: R,
+    slices: SliceController,
+}
+
+impl<R: SliceReconciler> Reconciler<R> {
+    /// A controller that reads `cache`, which must keep [`SliceReconciler::ANNOTATIONS`], and writes with `client`; and the
+    /// task that writes its events.
+    pub fn new(rules: R, cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
+        let (recorder, events) = Recorder::new(client.clone(), R::NAME);
+        let queue = WorkQueue::new(RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() });
+        let slices = SliceController::new(R::NAME, cache, client, recorder, queue, BATCH_PERIOD);
+        (Arc::new(Self { rules, slices: slices.ignoring_annotations() }), events)
+    }
+
+    fn wanted(&self, snapshot: &Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> {
+        let service = &snapshot.service;
+        if !self.rules.publishes(service) {
+            return None;
+        }
+        let (cache, recorder) = (&*self.slices.cache, &self.slices.recorder);
+        let desired = self.rules.desired(&Context { snapshot, cache, recorder });
+        let hints = Hints::for_service(service, &TopologyCache::default());
+        let options = PlanOptions { hints, ..PlanOptions::default() };
+        Some((desired, SliceTemplate::for_service(service, R::NAME), options))
+    }
+
+    fn add_published(&self, state: &State, services: Vec<ObjectKey>) {
+        for key in services {
+            let service = state.services.get(&key.namespace, &key.name);
+            if service.is_some_and(|service| self.rules.publishes(service)) {
+                self.slices.queue.add_after(key, BATCH_PERIOD);
+            }
+        }
+    }
+}
+
+impl<R: SliceReconciler> Controller for Reconciler<R> {
+    const NAME: &'static str = R::NAME;
+    type Error = SyncError;
+
+    fn cache(&self) -> &Cache {
+        &self.slices.cache
+    }
+
+    fn queue(&self) -> &WorkQueue<ObjectKey> {
+        &self.slices.queue
+    }
+
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
+        self.slices.sync(sync, key, |snapshot| self.wanted(snapshot)).await
+    }
+
+    fn repairs(&self) -> Option<&Repairs> {
+        Some(self.slices.expectations.repairs())
+    }
+
+    async fn background(&self) -> Infallible {
+        let services =
+            ServiceQueue { cache: Arc::clone(&self.slices.cache), queue: self.slices.queue.clone() };
+        self.rules.follow(&services).await
+    }
+}
+
+/// Handlers only queue keys; a sync reads the cache again.
+impl<R: SliceReconciler> Handler for Reconciler<R> {
+    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
+        self.add_published(state, self.rules.affected_by_pod(change, state));
+    }
+
+    fn node(&self, change: &Change<Node>, state: &State, _is_initial_list: bool) {
+        self.add_published(state, self.rules.affected_by_node(change, state));
+    }
+
+    fn service(&self, change: &Change<Service>, _state: &State, is_initial_list: bool) {
+        let priority = if is_initial_list { Priority::Low } else { Priority::Normal };
+        self.slices.queue.add_with_priority(change.latest().key(), priority);
+    }
+
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
+        self.slices.expectations.observe(change);
+    }
+
+    fn slices_listed(&self, phase: ListPhase, state: &State) {
+        self.slices.expectations.observe_list(phase, state);
+    }
+}

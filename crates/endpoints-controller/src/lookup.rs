@@ -1,0 +1,114 @@
+//! What the cache has of one key, all of the same moment.
+
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use endpoint_informers::cache::State;
+use endpoint_informers::kinds::CachedEndpoints;
+use endpointslice::Service;
+
+use crate::controller::EndpointsController;
+use crate::desired::Unready;
+use crate::error::SyncError;
+use crate::memory::Memory;
+use crate::metadata::is_ours;
+use crate::planner::{Pods, SyncInput};
+use crate::planning::is_served;
+use crate::tracker::Orphan;
+
+/// The state of a key.
+pub(crate) enum Lookup {
+    /// Neither Service nor Endpoints, or a Service whose Endpoints are not ours to write.
+    Nothing,
+    /// The Service was deleted; these are its Endpoints.
+    Leftover(Arc<CachedEndpoints>),
+    /// The Service was deleted, or given to another controller, and the cache doesn't show which, or it exists and the cache
+    /// is behind. The Endpoints may be another client's.
+    Unclear(Arc<CachedEndpoints>, Orphan),
+    /// A Service with a selector.
+    Served(SyncInput),
+}
+
+impl EndpointsController {
+    /// Reads a Service, its pods and its Endpoints. Takes `memory`, that of the last sync, if it is still of use. Changes
+    /// nothing else (`endpoints_controller.go` `syncService`).
+    ///
+    /// # Errors
+    ///
+    /// The cache is behind our last write, or one of the objects could not be decoded.
+    pub(crate) fn lookup(
+        &self,
+        key: &ObjectKey,
+        state: &State,
+        memory: &mut Option<Memory>,
+    ) -> Result<Lookup, SyncError> {
+        let stored = state.endpoints.get(&key.namespace, &key.name);
+        let Some(service) = state.services.get(&key.namespace, &key.name) else {
+            state.services.check_absent(&key.namespace, &key.name)?;
+            self.check_not_behind(key, stored, state)?;
+            return Ok(stored.map_or(Lookup::Nothing, |stored| self.leftover(key, stored, state)));
+        };
+        if !is_served(service) {
+            return Ok(Lookup::Nothing);
+        }
+        state.endpoints.check_absent(&key.namespace, &key.name)?;
+        self.check_not_behind(key, stored, state)?;
+        let unready = Unready::of(service, self.config.tolerate_unready_annotation);
+        let pods = pods(service, unready, state, memory);
+        Ok(Lookup::Served(SyncInput { service: Arc::clone(service), unready, stored: stored.cloned(), pods }))
+    }
+
+    fn check_not_behind(
+        &self,
+        key: &ObjectKey,
+        stored: Option<&Arc<CachedEndpoints>>,
+        state: &State,
+    ) -> Result<(), SyncError> {
+        let version = stored.map(|stored| stored.version);
+        let is_behind = self.tracker.lock().is_behind(key, version, state.endpoints.comparable());
+        if is_behind { Err(SyncError::StaleCache) } else { Ok(()) }
+    }
+
+    /// Decides about Endpoints whose Service is not in our watch.
+    ///
+    /// If the Service was deleted, they are deleted too, as upstream does, even if another client created them. If the
+    /// Service is delegated, only Endpoints that we wrote for its selector are deleted (KEP-4770): those of a Service
+    /// without a selector belong to its users, even if they have our label. Endpoints that appear after their Service was
+    /// deleted stay, unless they are a late create of ours.
+    fn leftover(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Lookup {
+        let tracker = self.tracker.lock();
+        let is_late = tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers);
+        let orphan = if is_late {
+            Some(Orphan { uid: None, selected: true, listed: false })
+        } else {
+            tracker.orphan_of(key, &stored.uid).cloned()
+        };
+        drop(tracker);
+        let Some(orphan) = orphan else { return Lookup::Nothing };
+        let stored = Arc::clone(stored);
+        let delegated = state.delegated.get(&key.namespace, &key.name);
+        let was_selected = match delegated {
+            Some(service) if !service.has_selector || !is_ours(&stored) => return Lookup::Nothing,
+            Some(_) => true,
+            None => !self.config.services_may_be_delegated || orphan.selected && is_ours(&stored),
+        };
+        if was_selected && !orphan.listed {
+            Lookup::Leftover(stored)
+        } else {
+            Lookup::Unclear(stored, orphan)
+        }
+    }
+}
+
+/// The pods of a Service: the changes, if all objects of its namespace could be decoded.
+fn pods(service: &Arc<Service>, unready: Unready, state: &State, memory: &mut Option<Memory>) -> Pods {
+    let selector = service.selector.clone().unwrap_or_default();
+    if let Some(unreadable) = state.unreadable_in(&service.namespace) {
+        return Pods::All(state.pods_selected(&service.namespace, &selector), unreadable);
+    }
+    let memory = memory.take_if(|memory| memory.is_current(service));
+    let is_known = memory.is_some();
+    let memory = Box::new(memory.unwrap_or_else(|| Memory::new(Arc::clone(service), unready)));
+    let changes = state.pods_changed(&service.namespace, &selector, memory.seen());
+    Pods::Changes { memory, is_known, changes }
+}

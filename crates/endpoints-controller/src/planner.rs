@@ -1,0 +1,159 @@
+//! The plan of one Service: by the changes since its last sync where these are known, and otherwise by all of its pods.
+
+use std::sync::Arc;
+
+use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
+use endpoint_informers::seen_pods::PodChanges;
+use endpointslice::desired::Skipped;
+use endpointslice::trigger_times::TriggerTimes;
+use endpointslice::{Pod, Service};
+use k8s_openapi::api::core::v1::Endpoints;
+use kube_protobuf::Message as _;
+
+use crate::desired::Unready;
+use crate::error::SyncError;
+use crate::memory::{Changed, Difference, Memory, NeedsAll};
+use crate::plan::Plan;
+use crate::planning::plan_service;
+
+/// What the cache has of a Service that is served.
+pub(crate) struct SyncInput {
+    pub(crate) service: Arc<Service>,
+    pub(crate) unready: Unready,
+    pub(crate) stored: Option<Arc<CachedEndpoints>>,
+    pub(crate) pods: Pods,
+}
+
+/// The pods of a Service.
+pub(crate) enum Pods {
+    /// Those that have changed since the last sync that is remembered.
+    Changes {
+        memory: Box<Memory>,
+        /// True if the memory is of the last sync, false if it is new.
+        is_known: bool,
+        changes: PodChanges,
+    },
+    /// All of them; some objects could not be decoded.
+    All(SelectedPods, UnreadableObjects),
+}
+
+/// A Service whose pods and Endpoints are ready to be planned.
+pub(crate) struct Planner {
+    service: Arc<Service>,
+    unready: Unready,
+    stored: Option<Arc<CachedEndpoints>>,
+    /// The stored object, if its content is needed.
+    decoded: Option<Endpoints>,
+    pods: PlannerPods,
+}
+
+enum PlannerPods {
+    Changes {
+        memory: Box<Memory>,
+        is_known: bool,
+        changed: Changed,
+        has_one_subset: bool,
+        difference: Result<Difference, NeedsAll>,
+    },
+    All(Vec<Arc<Pod>>),
+}
+
+impl SyncInput {
+    /// Sorts, compares and decodes what was read. Not to be called with the cache locked.
+    ///
+    /// # Errors
+    ///
+    /// An object can't be decoded.
+    pub(crate) fn prepare(self) -> Result<Planner, SyncError> {
+        let Self { service, unready, stored, pods } = self;
+        let encoded = stored.as_ref().map(|stored| stored.encoded.unpack());
+        let content = stored.as_ref().zip(encoded.as_deref());
+        let decode = || content.map(|(_, encoded)| Endpoints::decode(encoded)).transpose();
+        let (decoded, pods) = match pods {
+            Pods::Changes { mut memory, is_known, changes } => {
+                if let Some((stored, encoded)) = content {
+                    memory.observe(stored, encoded);
+                }
+                let (changed, listed) = memory.update(changes);
+                let has_one_subset = listed.is_ok();
+                let difference = listed.and_then(|()| memory.compare(content));
+                let decoded = if difference.is_ok() { None } else { decode()? };
+                (decoded, PlannerPods::Changes { memory, is_known, changed, has_one_subset, difference })
+            }
+            Pods::All(pods, unreadable) => {
+                let decoded = decode()?;
+                if let Some(stored) = &decoded {
+                    check_pods(stored, &unreadable)?;
+                }
+                (decoded, PlannerPods::All(pods.sorted()))
+            }
+        };
+        drop(encoded);
+        Ok(Planner { service, unready, stored, decoded, pods })
+    }
+}
+
+impl Planner {
+    /// The Service.
+    pub(crate) fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// The stored object.
+    pub(crate) fn stored(&self) -> Option<&Arc<CachedEndpoints>> {
+        self.stored.as_ref()
+    }
+
+    /// The time of the change that this sync is for, recorded in `times`. To be called even if nothing is written: the next
+    /// trigger time is computed from this one.
+    pub(crate) fn trigger_time(&self, times: &mut TriggerTimes) -> Option<String> {
+        let service = &self.service;
+        match &self.pods {
+            PlannerPods::Changes { memory, is_known, changed: Changed { gone, new }, .. } => {
+                let (gone, new) = (gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod));
+                let advanced = if *is_known { times.advance(service, gone, new) } else { None };
+                advanced
+                    .unwrap_or_else(|| times.compute(service, memory.seen().iter().map(|seen| &*seen.pod)))
+            }
+            PlannerPods::All(pods) => times.compute(service, pods.iter().map(|pod| &**pod)),
+        }
+    }
+
+    /// The write, with this trigger time, and the addresses that are left out because the API server refuses them.
+    pub(crate) fn plan(&self, trigger_time: Option<String>) -> (Plan, Vec<Skipped>) {
+        match &self.pods {
+            PlannerPods::Changes { difference: Ok(Difference::Nothing), .. } => (Plan::Nothing, Vec::new()),
+            PlannerPods::Changes { difference: Ok(Difference::Write(head)), memory, .. } => {
+                (memory.write(head.as_deref(), trigger_time), Vec::new())
+            }
+            PlannerPods::Changes { difference: Err(NeedsAll), memory, .. } => {
+                self.plan_all(&memory.sorted_pods(), trigger_time)
+            }
+            PlannerPods::All(pods) => self.plan_all(pods, trigger_time),
+        }
+    }
+
+    fn plan_all(&self, pods: &[Arc<Pod>], trigger_time: Option<String>) -> (Plan, Vec<Skipped>) {
+        let pods = pods.iter().map(|pod| &**pod);
+        plan_service(&self.service, pods, self.decoded.as_ref(), self.unready, trigger_time)
+    }
+
+    /// The memory of this sync, whose plan it was, if it is worth keeping: Services that are in sync, or without Endpoints, are
+    /// many at a start, and few of them change soon.
+    pub(crate) fn into_memory(self, plan: &Plan) -> Option<Memory> {
+        let PlannerPods::Changes { memory, is_known, has_one_subset, .. } = self.pods else { return None };
+        (has_one_subset && (is_known || matches!(plan, Plan::Update(_)))).then_some(*memory)
+    }
+}
+
+/// Fails if an address belongs to a pod that could not be decoded: the plan would remove it.
+fn check_pods(stored: &Endpoints, unreadable: &UnreadableObjects) -> Result<(), SyncError> {
+    let subsets = stored.subsets.iter().flatten();
+    let addresses = subsets.flat_map(|subset| [&subset.addresses, &subset.not_ready_addresses]);
+    let targets = addresses.flatten().flatten().filter_map(|address| address.target_ref.as_ref());
+    let pods = targets.filter(|target| target.kind.as_deref() == Some("Pod"));
+    for pod in pods {
+        unreadable.check_pod(pod.name.as_deref().unwrap_or_default())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! The plan of one Service: by the changes since its last sync where these are known, and otherwise by all of its endpoints.
+
+use std::sync::Arc;
+
+use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::seen_pods::PodChanges;
+use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot, decode_all};
+use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
+use endpointslice::desired::{Conditions, Skipped};
+use endpointslice::trigger_times::TriggerTimes;
+use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
+use endpointslice::{Node, PlanOptions, Service, SlicePlan, SliceTemplate};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use crate::memory::{Changed, Memory};
+use crate::planning::{ServicePlanOptions, plan_service};
+
+/// What the cache has of a Service that is served.
+pub(crate) enum SyncInput {
+    /// The pods that have changed since the last sync.
+    Changes(Box<Changes>),
+    /// All pods.
+    All(UnsortedSnapshot),
+}
+
+/// A Service, its slices, and the pods that have changed since the last sync that is remembered.
+pub(crate) struct Changes {
+    pub(crate) memory: Memory,
+    /// True if the memory is of the last sync, false if it is new.
+    pub(crate) is_known: bool,
+    pub(crate) pods: PodChanges,
+    /// The nodes of these pods.
+    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) slices: Vec<Arc<CachedSlice>>,
+}
+
+/// A Service whose pods and slices are ready to be planned.
+pub(crate) struct Planner {
+    options: PlanOptions,
+    input: PlannerInput,
+}
+
+enum PlannerInput {
+    Changes {
+        memory: Memory,
+        is_known: bool,
+        changed: Changed,
+        slices: Vec<Arc<CachedSlice>>,
+        /// The slices that may be written, decoded.
+        open: Vec<EndpointSlice>,
+    },
+    All {
+        snapshot: Snapshot,
+        existing: Vec<EndpointSlice>,
+        conditions: Conditions,
+    },
+}
+
+impl SyncInput {
+    /// The Service.
+    pub(crate) fn service(&self) -> &Arc<Service> {
+        match self {
+            Self::Changes(changes) => changes.memory.service(),
+            Self::All(snapshot) => snapshot.service(),
+        }
+    }
+
+    /// Sorts, compares and decodes what was read. Not to be called with the cache locked.
+    ///
+    /// # Errors
+    ///
+    /// An object can't be decoded.
+    pub(crate) fn prepare(self, options: PlanOptions, conditions: Conditions) -> Result<Planner, SyncError> {
+        let input = match self {
+            Self::Changes(changes) => {
+                let Changes { mut memory, is_known, pods, nodes, slices } = *changes;
+                let changed = memory.update(pods, &nodes);
+                let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER);
+                let open = memory.settle(&slices, &template, &options)?;
+                PlannerInput::Changes { memory, is_known, changed, slices, open }
+            }
+            Self::All(snapshot) => {
+                let snapshot = snapshot.sorted();
+                let existing = snapshot.existing()?;
+                PlannerInput::All { snapshot, existing, conditions }
+            }
+        };
+        Ok(Planner { options, input })
+    }
+}
+
+impl Planner {
+    /// The Service.
+    pub(crate) fn service(&self) -> &Arc<Service> {
+        match &self.input {
+            PlannerInput::Changes { memory, .. } => memory.service(),
+            PlannerInput::All { snapshot, .. } => &snapshot.service,
+        }
+    }
+
+    /// The packing and the hints.
+    pub(crate) fn options(&self) -> &PlanOptions {
+        &self.options
+    }
+
+    /// The time of the change that this sync is for, recorded in `times`.
+    pub(crate) fn trigger_time(&self, times: &mut TriggerTimes) -> Option<String> {
+        match &self.input {
+            PlannerInput::Changes { memory, is_known, changed: Changed { gone, new }, .. } => {
+                let (service, gone, new) = (memory.service(), gone.iter(), new.iter());
+                let advanced = is_known
+                    .then(|| times.advance(service, gone.map(|pod| &**pod), new.map(|pod| &**pod)))
+                    .flatten();
+                advanced.unwrap_or_else(|| times.compute(service, memory.pods()))
+            }
+            PlannerInput::All { snapshot, .. } => times.compute(&snapshot.service, snapshot.pods()),
+        }
+    }
+
+    /// The writes, with this trigger time, and the endpoints that are left out.
+    ///
+    /// # Errors
+    ///
+    /// A slice can't be decoded.
+    pub(crate) fn plan(
+        &mut self,
+        trigger_time: Option<String>,
+    ) -> Result<(SlicePlan, Vec<Skipped>), SyncError> {
+        match &mut self.input {
+            PlannerInput::Changes { memory, open, .. } => {
+                let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER)
+                    .with_trigger_time(trigger_time);
+                Ok(memory.plan(open, &template, &self.options)?)
+            }
+            PlannerInput::All { snapshot, existing, conditions } => {
+                let (plan, conditions) = (self.options.clone(), *conditions);
+                let options = ServicePlanOptions { plan, conditions, trigger_time };
+                let node = |name: &str| snapshot.node(name);
+                Ok(plan_service(&snapshot.service, snapshot.pods(), node, existing, &options))
+            }
+        }
+    }
+
+    /// What each write of a plan of [`Self::plan`] decides, by these rules.
+    pub(crate) fn planned_writes(&self, plan: &SlicePlan, rules: Rules) -> Vec<PlannedWrite> {
+        match &self.input {
+            PlannerInput::Changes { memory, open, .. } => {
+                let is_ready_elsewhere = |address_type, ports: &_| memory.has_ready(address_type, ports);
+                planned_writes(plan, open, rules, is_ready_elsewhere, memory.pods())
+            }
+            PlannerInput::All { snapshot, existing, .. } => {
+                planned_writes(plan, existing, rules, |_, _| false, snapshot.pods())
+            }
+        }
+    }
+
+    /// The slices as they are stored.
+    ///
+    /// # Errors
+    ///
+    /// A slice can't be decoded.
+    ///
+    /// Cost: that of decoding them.
+    pub(crate) fn into_existing(self) -> Result<Vec<EndpointSlice>, SyncError> {
+        match self.input {
+            PlannerInput::Changes { slices, .. } => Ok(decode_all(&slices)?),
+            PlannerInput::All { existing, .. } => Ok(existing),
+        }
+    }
+
+    /// The memory of this sync, if it is worth keeping: Services whose slices need no `updates`, or that have none, are many
+    /// at a start, and few of them change soon.
+    pub(crate) fn into_memory(self, updates: bool) -> Option<Memory> {
+        match self.input {
+            PlannerInput::Changes { memory, is_known, .. } => (is_known || updates).then_some(memory),
+            PlannerInput::All { .. } => None,
+        }
+    }
+}

@@ -106,7 +106,9 @@ impl ServiceQueue {
             let affected = state.services.iter().filter(|service| is_affected(service));
             affected.map(|service| service.key()).collect()
         });
-        affected.into_iter().for_each(|key| self.add(key));
+        for key in affected {
+            self.add(key);
+        }
     }
 }
 

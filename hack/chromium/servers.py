@@ -105,7 +105,7 @@ class Simulation(Cluster):
 
 
 class RealCluster(Cluster):
-    """etcd, kube-apiserver, and the controllers of the program."""
+    """etcd, kube-apiserver, and the controllers: `endpoint-controller-manager` beside the program."""
 
     TOKEN = "administrator"
 
@@ -139,7 +139,7 @@ class RealCluster(Cluster):
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
         }))
         self.programs.append(Program(
-            [program, f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0"], cwd=folder))
+            [Path(program).with_name("endpoint-controller-manager"), f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0"], cwd=folder))
 
     def _wait(self):
         deadline = time.monotonic() + 4 * LIMIT

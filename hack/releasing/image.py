@@ -11,7 +11,7 @@ import json
 import tarfile
 import time
 
-from names import PROGRAM, PROGRAM_PATH, REPOSITORY
+from names import PROGRAM, PROGRAM_PATHS, REPOSITORY
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -77,7 +77,7 @@ def build(version, commit, epoch, layers):
             "config": {
                 "User": USER,
                 "ExposedPorts": {EXPOSED: {}},
-                "Entrypoint": [f"/{PROGRAM_PATH}"],
+                "Entrypoint": [f"/{PROGRAM_PATHS[0]}"],
                 "Labels": labels,
             },
             "rootfs": {"type": "layers", "diff_ids": [digest(gzip.decompress(layer))]},

@@ -1,9 +1,11 @@
 """What the files of a release are called."""
 
 PROGRAM = "endpoint-controller-manager"
-# Where the image has it.
-PROGRAM_PATH = f"usr/local/bin/{PROGRAM}"
-# Where an archive has the licences of what the program is built from, and where the image has them.
+# What an archive and the image have: the daemon, after which they are called, and the operator's tool.
+PROGRAMS = [PROGRAM, "kubectl-endpoints"]
+# Where the image has them; the first one is its entrypoint.
+PROGRAM_PATHS = [f"usr/local/bin/{program}" for program in PROGRAMS]
+# Where an archive has the licences of what the programs are built from, and where the image has them.
 LICENSES = "licenses"
 LICENSES_PATH = f"usr/share/licenses/{PROGRAM}"
 REPOSITORY = "https://github.com/endpoint-controller-manager/endpoint-controller-manager"

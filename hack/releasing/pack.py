@@ -41,19 +41,19 @@ def compressed(data):
     return subprocess.run(["gzip", "-9", "--no-name"], input=data, check=True, capture_output=True).stdout
 
 
-def program_archive(version, architecture, program, extras, epoch):
-    """The program with its licence, man pages and completions."""
+def program_archive(version, architecture, programs, extras, epoch):
+    """The programs, in the order of their names, with their licence, man pages and completions."""
     folder = names.archive(version, architecture).removesuffix(".tar.gz")
-    files = [(f"{folder}/{names.PROGRAM}", program, True)]
+    files = [(f"{folder}/{name}", program, True) for name, program in zip(names.PROGRAMS, programs, strict=True)]
     for root in extras:
         for path in sorted(path for path in root.rglob("*") if path.is_file()):
             files.append((f"{folder}/{path.relative_to(root)}", path.read_bytes(), False))
     return compressed(tar(files, epoch))
 
 
-def layer(program, licenses, epoch):
-    """The files of the image: the program, and the licences of what it is built from."""
-    files = [(names.PROGRAM_PATH, program, True)]
+def layer(programs, licenses, epoch):
+    """The files of the image: the programs, and the licences of what they are built from."""
+    files = [(path, program, True) for path, program in zip(names.PROGRAM_PATHS, programs, strict=True)]
     files += [(f"{names.LICENSES_PATH}/{path.name}", path.read_bytes(), False) for path in sorted(licenses.iterdir())]
     return compressed(tar(files, epoch))
 
@@ -66,7 +66,7 @@ def main():
     given = arguments.parse_args()
     output, layers = Path(given.output), {}
     for architecture, target in names.TARGETS.items():
-        built = Path(given.target_folder, target, "release", names.PROGRAM).read_bytes()
+        built = [Path(given.target_folder, target, "release", name).read_bytes() for name in names.PROGRAMS]
         archive = program_archive(given.version, architecture, built, [Path(given.extras)], given.epoch)
         (output / names.archive(given.version, architecture)).write_bytes(archive)
         layers[architecture] = layer(built, Path(given.extras, names.LICENSES), given.epoch)

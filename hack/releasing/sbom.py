@@ -30,10 +30,11 @@ def cargo(folder, *arguments):
 
 
 def crates(folder, target):
-    """The crates that the program for a target is built from, as (name, version)."""
-    tree = cargo(folder, "tree", "--locked", "--package", names.PROGRAM, "--edges", "normal,build", "--target", target,
+    """The crates that the programs for a target are built from, as (name, version)."""
+    packages = [word for name in names.PROGRAMS for word in ("--package", name)]
+    tree = cargo(folder, "tree", "--locked", *packages, "--edges", "normal,build", "--target", target,
                  "--prefix", "none", "--format", "{p}")
-    found = {re.match(r"(\S+) v(\S+)", line) for line in tree.splitlines()}
+    found = {re.match(r"(\S+) v(\S+)", line) for line in tree.split("\n") if line}
     return {(crate[1], crate[2]) for crate in found}
 
 
@@ -58,8 +59,8 @@ def component(crate, kind, checksum, package):
     return found | {"purl": reference(crate)}
 
 
-def needed(metadata, used, root):
-    """The crates that each crate is compiled with, of those that are used, from the root on."""
+def needed(metadata, used, root, *others):
+    """The crates that each crate is compiled with, of those that are used, from the root on, which has the others."""
     identity = {package["id"]: (package["name"], package["version"]) for package in metadata["packages"]}
     all_edges = {}
     scripted = {package["id"] for package in metadata["packages"] if any("custom-build" in target["kind"] for target in package["targets"])}
@@ -68,6 +69,7 @@ def needed(metadata, used, root):
         kinds = {None, "build"} if node["id"] in scripted else {None}
         edges = {identity[edge["pkg"]] for edge in node["deps"] if any(kind["kind"] in kinds for kind in edge["dep_kinds"])}
         all_edges[identity[node["id"]]] = edges & used
+    all_edges[root] |= set(others)
     found, waiting = {}, [root]
     while waiting:
         crate = waiting.pop()
@@ -78,15 +80,15 @@ def needed(metadata, used, root):
 
 
 def build(version, commit, target, epoch, folder="."):
-    """The SBOM of the program for a target, the same for the same commit."""
+    """The SBOM of the programs for a target, the same for the same commit."""
     # Procedural macros and build scripts are compiled for the machine that builds.
     platforms = [f"--filter-platform={platform}" for platform in (target, BUILDER)]
     metadata = json.loads(cargo(folder, "metadata", "--locked", "--format-version=1", *platforms))
     packages = {package["id"]: package for package in metadata["packages"]}
     identity = {key: (package["name"], package["version"]) for key, package in packages.items()}
     checksums = locked(Path(folder, "Cargo.lock").read_text())
-    root = names.PROGRAM, version
-    edges = needed(metadata, crates(folder, target), root)
+    root, *others = [(name, version) for name in names.PROGRAMS]
+    edges = needed(metadata, crates(folder, target), root, *others)
     described = {identity[key]: component(identity[key], "library", checksums[identity[key]], package)
                  for key, package in packages.items() if identity[key] in edges}
     document = {

@@ -81,12 +81,12 @@ def sources(lock=LOCK):
 
 def layer(architecture, text=LICENSE):
     with licensed(text) as folder:
-        return pack.layer(elf(architecture), folder / names.LICENSES, EPOCH)
+        return pack.layer([elf(architecture)] * len(names.PROGRAMS), folder / names.LICENSES, EPOCH)
 
 
 def archive(architecture, program):
     with licensed(LICENSE) as folder:
-        return pack.program_archive(VERSION, architecture, program, [folder], EPOCH)
+        return pack.program_archive(VERSION, architecture, [program] * len(names.PROGRAMS), [folder], EPOCH)
 
 
 @contextlib.contextmanager
@@ -207,10 +207,10 @@ class Release(Made):
         layers = {architecture: layer(architecture, "none") for architecture in names.TARGETS}
         self.write(names.image(VERSION), image.build(VERSION, COMMIT, EPOCH, layers).tar(EPOCH))
         self.sign()
-        self.assert_refused("does not have the program and licences of the archive")
+        self.assert_refused("does not have the programs and licences of the archive")
 
     def test_an_archive_without_licences_is_refused(self):
-        self.write(names.archive(VERSION, "amd64"), pack.program_archive(VERSION, "amd64", elf("amd64"), [], EPOCH))
+        self.write(names.archive(VERSION, "amd64"), pack.program_archive(VERSION, "amd64", [elf("amd64")] * len(names.PROGRAMS), [], EPOCH))
         self.sign()
         self.assert_refused("lacks the licences")
 

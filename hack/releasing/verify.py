@@ -93,29 +93,36 @@ def source(folder, version):
     return lock.decode(), commit
 
 
-def program(folder, version, architecture, commit):
-    """The files that the image has too, by their paths there, with the program in an archive: for its architecture, static,
+def programs(folder, version, architecture, commit):
+    """The files that the image has too, by their paths there, with the programs in an archive: for its architecture, static,
     position-independent, and of this commit."""
     name = names.archive(version, architecture)
     root = name.removesuffix(".tar.gz")
     files, _ = unpacked(folder / name)
-    found = files.get(f"{root}/{names.PROGRAM}", b"")
-    require(found[:6] == b"\x7fELF\x02\x01", f"{name} has no 64-bit ELF program")
+    found = {}
+    for path, program in zip(names.PROGRAM_PATHS, names.PROGRAMS, strict=True):
+        found[path] = files.get(f"{root}/{program}", b"")
+        executable(found[path], f"{program} of {name}", architecture, commit)
+    licenses = {path.rpartition("/")[2]: text for path, text in files.items() if path.startswith(f"{root}/{names.LICENSES}/")}
+    require(licenses, f"{name} lacks the licences of what the programs are built from")
+    return found | {f"{names.LICENSES_PATH}/{path}": text for path, text in licenses.items()}
+
+
+def executable(found, name, architecture, commit):
+    """A program is for an architecture, static, position-independent, and of this commit."""
+    require(found[:6] == b"\x7fELF\x02\x01", f"{name} is no 64-bit ELF program")
     kind, machine = struct.unpack_from("<HH", found, 16)
-    require(kind == ET_DYN, f"the program of {name} has a fixed address")
-    require(machine == MACHINES[architecture], f"the program of {name} is for the ELF machine {machine}")
+    require(kind == ET_DYN, f"{name} has a fixed address")
+    require(machine == MACHINES[architecture], f"{name} is for the ELF machine {machine}")
     start, = struct.unpack_from("<Q", found, 32)
     size, count = struct.unpack_from("<HH", found, 54)
     segments = [struct.unpack_from("<I", found, start + size * number)[0] for number in range(count)]
-    require(PT_INTERP not in segments, f"the program of {name} is not static")
-    require(commit.encode() in found, f"the program of {name} is not of the commit {commit}")
-    licenses = {path.rpartition("/")[2]: text for path, text in files.items() if path.startswith(f"{root}/{names.LICENSES}/")}
-    require(licenses, f"{name} lacks the licences of what the program is built from")
-    return {names.PROGRAM_PATH: found} | {f"{names.LICENSES_PATH}/{path}": text for path, text in licenses.items()}
+    require(PT_INTERP not in segments, f"{name} is not static")
+    require(commit.encode() in found, f"{name} is not of the commit {commit}")
 
 
-def oci(folder, version, commit, programs):
-    """The layout: each digest and size, both platforms, and in each image exactly the program and licences of the archive."""
+def oci(folder, version, commit, contents):
+    """The layout: each digest and size, both platforms, and in each image exactly the programs and licences of the archive."""
     name = names.image(version)
     files, _ = unpacked(folder / name, "r:")
     used = {"oci-layout", "index.json"}
@@ -141,7 +148,7 @@ def oci(folder, version, commit, programs):
     root = load(files["index.json"])["manifests"]
     require(len(root) == 1, f"{name} has {len(root)} images and not one")
     manifests = load(blob(root[0], image.INDEX))["manifests"]
-    platforms = [{"architecture": architecture, "os": "linux"} for architecture in sorted(programs)]
+    platforms = [{"architecture": architecture, "os": "linux"} for architecture in sorted(contents)]
     require([found.get("platform") for found in manifests] == platforms, f"{name} does not have the platforms {platforms}")
     for descriptor in manifests:
         architecture = descriptor["platform"]["architecture"]
@@ -158,7 +165,7 @@ def oci(folder, version, commit, programs):
         with tarfile.open(fileobj=io.BytesIO(layers[0]), mode="r:") as layer:
             content = {entry.name: layer.extractfile(entry).read() for entry in layer if not entry.isdir()}
         found = f"{name}: the image of {architecture}"
-        require(content == programs[architecture], f"{found} does not have the program and licences of the archive")
+        require(content == contents[architecture], f"{found} does not have the programs and licences of the archive")
     require(set(files) == used, f"{name} has files that no image needs: {sorted(set(files) - used)}")
 
 
@@ -185,11 +192,11 @@ def each(folder, key, say):
         say(f"ok  {names.SIGNATURE}: signed with the key of {key}")
     lock, commit = source(folder, version)
     say(f"ok  {names.source(version)}: of the commit {commit}")
-    programs = {architecture: program(folder, version, architecture, commit) for architecture in names.TARGETS}
-    say(f"ok  programs of {' and '.join(programs)}: static, and of this commit")
-    oci(folder, version, commit, programs)
-    say(f"ok  {names.image(version)}: all digests, and in each image the program and licences of the archive")
-    for architecture in programs:
+    contents = {architecture: programs(folder, version, architecture, commit) for architecture in names.TARGETS}
+    say(f"ok  programs of {' and '.join(contents)}: static, and of this commit")
+    oci(folder, version, commit, contents)
+    say(f"ok  {names.image(version)}: all digests, and in each image the programs and licences of the archive")
+    for architecture in contents:
         components(folder, version, architecture, lock, commit)
         say(f"ok  {names.sbom(version, architecture)}: crates of Cargo.lock with its checksums")
     return version

@@ -217,7 +217,7 @@ impl Site {
 /// The report of the program.
 fn explained(kubeconfig: &Path) -> BTreeMap<(String, String), Value> {
     let flag = format!("--kubeconfig={}", kubeconfig.display());
-    let output = Command::new(binaries::endpoint_controller_manager())
+    let output = Command::new(binaries::kubectl_endpoints())
         .args(["explain", "-A", "-o", "json", &flag])
         .output()
         .expect("running the program");

@@ -1,4 +1,4 @@
-//! `endpoint-controller-manager simulate`: what it prints for manifests, and its `--diff` on the dump of a cluster.
+//! `kubectl endpoints simulate`: what it prints for manifests, and its `--diff` on the dump of a cluster.
 
 use std::fmt;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl fmt::Display for Change {
 pub fn printed(folder: &Path, namespace: &str) -> Vec<Value> {
     let folder = folder.display().to_string();
     let args = ["simulate", "-o", "json", "-n", namespace, "-f", &folder];
-    let output = process::output(&binaries::endpoint_controller_manager(), &args, LIMIT);
+    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let mut list: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
@@ -81,7 +81,7 @@ pub fn changes(dump: &Value, flags: &[String]) -> Vec<Change> {
     let file = file.display().to_string();
     let args = ["simulate", "--diff", "-o", "json", "-f", &file];
     let args: Vec<&str> = args.into_iter().chain(flags.iter().map(String::as_str)).collect();
-    let output = process::output(&binaries::endpoint_controller_manager(), &args, LIMIT);
+    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
     let stderr = String::from_utf8_lossy(&output.stderr);
     let changes: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
     // A sync that fails for a pod on a node that is gone, as it does in the cluster, says so in the exit code.

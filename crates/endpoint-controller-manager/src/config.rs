@@ -17,30 +17,35 @@ use crate::gates::FeatureGates;
 
 /// The API server's address and the credentials for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ApiServer {
-    pub(crate) kubeconfig: Option<PathBuf>,
+pub struct ApiServer {
+    /// The kubeconfig that `--kubeconfig` names.
+    pub kubeconfig: Option<PathBuf>,
     pub(crate) master: Option<http::Uri>,
 }
 
 /// Format of the logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum LogFormat {
+pub enum LogFormat {
+    /// klog's text.
     #[default]
     Text,
+    /// klog's JSON.
     Json,
 }
 
 /// The Lease and the times of the election.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LeaderElection {
+pub struct LeaderElection {
     pub(crate) timing: election::Config,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// The name of the Lease.
+    pub name: String,
 }
 
 /// The HTTPS server, its authentication and its authorization.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Server {
+pub struct Server {
     pub(crate) serving: ServingOptions,
     pub(crate) authentication: AuthenticationOptions,
     /// For token reviews, and for authentication settings in the cluster.
@@ -54,32 +59,41 @@ pub(crate) struct Server {
 
 /// The configuration of the process.
 #[derive(Clone, Debug)]
-pub(crate) struct Config {
-    pub(crate) api_server: ApiServer,
-    pub(crate) encoding: Encoding,
+pub struct Config {
+    /// The API server and the credentials for it.
+    pub api_server: ApiServer,
+    /// The encoding of requests and responses.
+    pub encoding: Encoding,
     /// Requests of each controller to the API server: a second, and at once.
     pub(crate) rate: (f64, u32),
-    pub(crate) use_service_account_credentials: bool,
+    /// Use the service account of each controller.
+    pub use_service_account_credentials: bool,
     /// The first part of the user agent.
-    pub(crate) user_agent_name: String,
-    pub(crate) controllers: Vec<Controller>,
+    pub user_agent_name: String,
+    /// The controllers to run.
+    pub controllers: Vec<Controller>,
     /// Request only pods that may be endpoints.
     pub(crate) select_pods: bool,
     /// The most writes that the controllers may make when they start; none: no limit.
     pub(crate) takeover_max_writes: Option<usize>,
-    pub(crate) endpoints: endpoints_controller::Config,
-    pub(crate) endpointslice: endpointslice_controller::Config,
-    pub(crate) mirroring: endpointslice_mirroring_controller::Config,
-    pub(crate) gates: FeatureGates,
+    /// The Endpoints controller.
+    pub endpoints: endpoints_controller::Config,
+    /// The EndpointSlice controller.
+    pub endpointslice: endpointslice_controller::Config,
+    /// The EndpointSliceMirroring controller.
+    pub mirroring: endpointslice_mirroring_controller::Config,
+    /// The feature gates.
+    pub gates: FeatureGates,
     /// None: run without a Lease.
-    pub(crate) leader_election: Option<LeaderElection>,
+    pub leader_election: Option<LeaderElection>,
     /// For writes in progress at shutdown.
     pub(crate) shutdown_timeout: Duration,
     pub(crate) server: Server,
     pub(crate) disabled_metrics: Vec<String>,
     /// klog's level.
-    pub(crate) verbosity: u32,
-    pub(crate) log_format: LogFormat,
+    pub verbosity: u32,
+    /// The format of the logs.
+    pub log_format: LogFormat,
     /// Every flag with its value, by name, as `/flagz` shows them.
     pub(crate) flags: Vec<(String, String)>,
     /// The document that `/configz` shows.
@@ -92,7 +106,7 @@ pub(crate) struct Config {
 
 /// A configuration file, beneath the flags of the command line.
 #[derive(Clone)]
-pub(crate) struct ConfigFile {
+pub struct ConfigFile {
     pub(crate) path: PathBuf,
     read: Arc<dyn Fn() -> Result<Config, String> + Send + Sync>,
 }

@@ -1,5 +1,7 @@
 //! The configuration of connections to API servers, and the wait for the API server at start.
 
+pub mod server_version;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use kube_api::{ApiClient, ApiError, ConnectError};
 use tracing::warn;
 
 use crate::config::ApiServer;
-use crate::server_version::{self, ServerVersion};
+use server_version::ServerVersion;
 
 /// For an API server that is starting (upstream: 10 s).
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -67,10 +69,14 @@ async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, Connectio
 
 /// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
 /// home folder, else that of the cluster this process runs in.
-pub(crate) async fn load_for_user(
-    path: Option<&Path>,
-    context: Option<&str>,
-) -> Result<kube::Config, ConnectionError> {
+///
+/// # Errors
+/// A line about the kubeconfig.
+pub async fn load_for_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Config, String> {
+    of_user(path, context).await.map_err(|error| error_chain(&error))
+}
+
+async fn of_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Config, ConnectionError> {
     let flag = if path.is_some() { "--kubeconfig" } else { "KUBECONFIG" };
     let place = path.map_or_else(default_kubeconfig, Path::to_owned);
     let failed = |error| match error {

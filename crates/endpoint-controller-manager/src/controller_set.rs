@@ -1,4 +1,6 @@
-//! The controllers of this process.
+//! The controllers of a process.
+
+pub mod informers;
 
 use std::sync::Arc;
 
@@ -14,9 +16,9 @@ use prometheus_client::registry::Registry;
 
 use crate::config::Config;
 use crate::controllers::Controller;
-use crate::foreign_writes::ForeignWrites;
-use crate::service_states::ControllerQueues;
-use crate::shadow::comparisons::Shadow;
+use crate::metrics::foreign_writes::ForeignWrites;
+use crate::server::service_states::ControllerQueues;
+use crate::shadow::Shadow;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
 /// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).
@@ -28,6 +30,26 @@ const MAX_IN_FLIGHT: u8 = 50;
 fn in_flight(qps: f64) -> usize {
     let has_tokens = |n: &u8| qps <= 0.0 || f64::from(*n) < qps / 4.0;
     (0..MAX_IN_FLIGHT).filter(has_tokens).count()
+}
+
+/// The controllers of a configuration, for a program without metrics. `client` makes a client whose user agent ends in this.
+pub fn tasks(
+    config: &Config,
+    cache: &Arc<Cache>,
+    client: impl Fn(&'static str) -> ApiClient,
+) -> Vec<ControllerTask> {
+    let mut registry = Registry::default();
+    let queues = QueueMetrics::register(&mut registry);
+    let mut deps = ControllerDeps {
+        config,
+        cache,
+        queues: &queues,
+        registry: &mut registry,
+        foreign_writes: None,
+        states: &ControllerQueues::default(),
+        shadow: None,
+    };
+    config.controllers.iter().map(|which| deps.prepare(*which, client(which.client()))).collect()
 }
 
 /// The parts that controllers share.

@@ -4,17 +4,21 @@ mod upstream;
 
 /// A controller that can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Controller {
+pub enum Controller {
+    /// Services and pods to Endpoints.
     Endpoints,
+    /// Services, pods and nodes to EndpointSlices.
     EndpointSlice,
+    /// Custom Endpoints to EndpointSlices.
     EndpointSliceMirroring,
 }
 
 impl Controller {
-    pub(crate) const ALL: [Self; 3] = [Self::Endpoints, Self::EndpointSlice, Self::EndpointSliceMirroring];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Endpoints, Self::EndpointSlice, Self::EndpointSliceMirroring];
 
     /// The canonical name (`cmd/kube-controller-manager/names/controller_names.go`).
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Endpoints => "endpoints-controller",
             Self::EndpointSlice => "endpointslice-controller",
@@ -32,7 +36,7 @@ impl Controller {
     }
 
     /// The last part of the user agent of this controller's client in upstream; also the name of its service account.
-    pub(crate) const fn client(self) -> &'static str {
+    pub const fn client(self) -> &'static str {
         match self {
             Self::Endpoints => "endpoint-controller",
             Self::EndpointSlice => "endpointslice-controller",
@@ -41,7 +45,7 @@ impl Controller {
     }
 
     /// All names that `--controllers` accepts.
-    pub(crate) const fn names(self) -> [&'static str; 2] {
+    pub const fn names(self) -> [&'static str; 2] {
         [self.name(), self.alias()]
     }
 
@@ -55,7 +59,7 @@ impl Controller {
 /// For each controller the first entry that names it decides, as `name` or `-name`; otherwise `*` anywhere selects it
 /// (`k8s.io/controller-manager` `app/helper.go` `IsControllerEnabled`). Names of kube-controller-manager's other
 /// controllers are known and select nothing.
-pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
+pub fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     let mut unknown = Vec::new();
     for entry in entries.iter().filter(|entry| *entry != "*") {
         let name = entry.strip_prefix('-').unwrap_or(entry);
@@ -75,7 +79,7 @@ pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
 }
 
 /// The decision of the first entry of a `--controllers` list that has one of these names.
-pub(crate) fn decision(entries: &[String], names: &[&str]) -> Option<bool> {
+pub fn decision(entries: &[String], names: &[&str]) -> Option<bool> {
     entries.iter().find_map(|entry| {
         let (name, on) = entry.strip_prefix('-').map_or((entry.as_str(), true), |name| (name, false));
         names.contains(&name).then_some(on)

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 pub(crate) use flag::shown;
 pub(crate) use stage::Stage;
 use stage::{ALPHA_OFF, GA_ON, Gate, NONE, Spec, gate};
-pub(crate) use version::{Minor, Versions};
+pub use version::{Minor, Versions};
 
 /// Services labelled `service.kubernetes.io/endpoint-controller-name` belong to another controller (KEP-4770).
-pub(crate) const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";
+pub const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";
 /// Writes of slices that decide about no traffic wait up to 5 s for others of the same slice.
 pub(crate) const ENDPOINT_SLICE_COALESCING: &str = "EndpointSliceCoalescing";
 /// Terminating pods stay in slices, with the conditions `serving` and `terminating`.
@@ -56,7 +56,7 @@ pub(crate) struct Feature {
 
 /// The gates of this process, all decided.
 #[derive(Clone, Debug)]
-pub(crate) struct FeatureGates {
+pub struct FeatureGates {
     versions: Versions,
     /// Gates set by name, and those set by `AllAlpha` and `AllBeta`.
     set: BTreeMap<&'static str, bool>,
@@ -98,12 +98,12 @@ impl FeatureGates {
     }
 
     /// Returns whether a gate is on. One that does not exist is off.
-    pub(crate) fn enabled(&self, name: &str) -> bool {
+    pub fn enabled(&self, name: &str) -> bool {
         self.set.get(name).copied().unwrap_or_else(|| self.spec(name).is_some_and(|spec| spec.default))
     }
 
     /// The release that is emulated.
-    pub(crate) fn versions(&self) -> Versions {
+    pub fn versions(&self) -> Versions {
         self.versions
     }
 

@@ -16,7 +16,7 @@ use crate::version;
 const ELECTION: &str = "leader-election";
 
 /// The annotations by which an operator, or `handover`, keeps every replica from leading: those of deploy/ too.
-pub(crate) const HOLD: Hold = Hold {
+pub const HOLD: Hold = Hold {
     annotation: "endpoint-controller-manager/hold",
     released: "endpoint-controller-manager/hold-released",
 };

@@ -27,10 +27,10 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::LogFormat;
-use crate::process_metrics::{self, Total};
+use crate::metrics::process::{self, Total};
 
 /// The crates of this program, whose logs `-v` controls.
-const OWN_CRATES: [&str; 8] = [
+const OWN_CRATES: [&str; 9] = [
     "endpoint_controller_manager",
     "endpoints_controller",
     "endpointslice_controller",
@@ -39,6 +39,7 @@ const OWN_CRATES: [&str; 8] = [
     "controller_kit",
     "endpoint_informers",
     "component_server",
+    "kubectl_endpoints",
 ];
 
 /// Lines that may wait for the reader of stderr: seconds of a busy process. Their places, 32 bytes each, are resident from
@@ -49,7 +50,7 @@ const BUFFERED_LINES: usize = 16_384;
 static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
 /// Sends logs to stderr until the returned value is dropped. Panics are logged too, in the same format.
-pub(crate) fn init(format: LogFormat, verbosity: u32) -> Logs {
+pub fn init(format: LogFormat, verbosity: u32) -> Logs {
     let (filter, handle) = reload::Layer::new(filter(verbosity));
     let _ = FILTER.set(handle);
     let logs = Logs::to(stderr(), BUFFERED_LINES);
@@ -82,7 +83,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
 /// The thread that writes logs. A reader that does not keep up never blocks the process; lines are dropped and counted.
 ///
 /// Dropping this writes the remaining lines, as far as the reader takes them within [`LAST_LINES_TIMEOUT`].
-pub(crate) struct Logs {
+pub struct Logs {
     writer: NonBlocking,
     guard: Option<WorkerGuard>,
 }
@@ -130,7 +131,7 @@ impl Collector for LogMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         #[allow(clippy::cast_precision_loss)] // a number of lines
         let dropped = Total(self.0.dropped_lines() as f64);
-        process_metrics::encode(
+        process::encode(
             &mut encoder,
             "log_lines_dropped_total",
             "[ALPHA] Number of log lines that were dropped because the reader of stderr did not keep up",

@@ -22,23 +22,24 @@ use tracing::{info, warn};
 
 use crate::api_clients::{ClientIdentity, Clients, Connect};
 use crate::config::{Config, LeaderElection};
+use crate::connection::server_version::{ServerVersion, Skew};
 use crate::connection::{self, ConnectionError, wait_for_api_server};
-use crate::controller_set::ControllerDeps;
+use crate::controller_set::{ControllerDeps, informers};
 use crate::controllers::Controller;
-use crate::foreign_writes::ForeignWrites;
-use crate::health::Health;
 use crate::logging::LogMetrics;
-use crate::process_metrics::ProcessMetrics;
+use crate::metrics::foreign_writes::ForeignWrites;
+use crate::metrics::process::ProcessMetrics;
+use crate::metrics::runtime::TokioMetrics;
+use crate::metrics::{build, running_controllers};
 use crate::reload::Reloader;
-use crate::runtime_metrics::TokioMetrics;
 use crate::runtimes::{Handles, Runtimes};
-use crate::secure_serving::{self, Serving, ServingError};
-use crate::server_version::{ServerVersion, Skew};
-use crate::service_states::{ControllerQueues, ServicePages};
-use crate::shadow::comparisons::Shadow;
+use crate::server::health::Health;
+use crate::server::service_states::{ControllerQueues, ServicePages};
+use crate::server::{self, Serving, ServingError};
+use crate::shadow::Shadow;
 use crate::signals::{self, Approvals, StopSignals};
 use crate::takeover::{ApprovingLease, TakeoverGate};
-use crate::{build_metrics, informers, leader_election, logging, running_controllers, version};
+use crate::{leader_election, logging, version};
 
 /// Reasons for ending with an error.
 #[derive(Debug, thiserror::Error)]
@@ -230,7 +231,7 @@ impl Manager {
         let mut tasks = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = secure_serving::pages(&config, &reloader.shown(), &health, registry);
+            let pages = server::pages(&config, &reloader.shown(), &health, registry);
             let services = ServicePages::new(states, cache, phase.subscribe());
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {
@@ -310,7 +311,7 @@ fn register_metrics(
         registry.register_collector(Box::new(logs));
     }
     config.gates.register(registry);
-    build_metrics::register(registry, config.gates.versions());
+    build::register(registry, config.gates.versions());
     if let Some(shadow) = shadow {
         shadow.register(registry);
     }

@@ -12,68 +12,59 @@
 mod command;
 mod complete;
 pub(crate) mod config_file;
+mod configz;
 mod errors;
 pub(crate) mod flag;
 pub(crate) mod groups;
 mod parse;
 mod settings;
-pub(crate) mod usage_error;
 pub(crate) mod values;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
+use cli_runtime::usage::{Usage, matches};
 
 use crate::config::{Config, ConfigFile};
 use crate::version;
-pub(crate) use command::build as command;
+pub use command::build as command;
 use complete::complete;
 use errors::Errors;
 use parse::VersionRequest;
 use values::FlagValues;
 
-/// The outcome of a command line.
-pub(crate) enum Parsed {
-    /// Run with this configuration.
-    Run(Box<Config>),
-    /// Print this and succeed.
-    Print(String),
-    /// Fail with this message of one line.
-    Error(String),
-}
-
-/// Reads the command line, and the configuration file that it names.
-pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Parsed {
-    match parse_extended(arguments, Vec::new(), |command| command) {
-        Ok((_, config)) => Parsed::Run(Box::new(config)),
-        Err(other) => other,
-    }
+/// Reads the words after the program's name, and the configuration file that they name.
+///
+/// # Errors
+/// The text or the message to print instead of running.
+pub fn parse<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Config, Usage> {
+    parse_extended(words, Vec::new(), |command| command).map(|(_, config)| config)
 }
 
 /// The same for a subcommand, which has flags of its own and is given its texts by `shape`.
 ///
 /// # Errors
-/// The outcome, if it is not to run.
-pub(crate) fn parse_extended(
-    arguments: impl Iterator<Item = OsString>,
+/// The text or the message to print instead of running.
+pub fn parse_extended<T: Into<OsString>>(
+    words: impl IntoIterator<Item = T>,
     own: Vec<Arg>,
     shape: impl FnOnce(Command) -> Command,
-) -> Result<(ArgMatches, Config), Parsed> {
-    let read = read(shape(command::build(own)), arguments);
-    read.unwrap_or_else(|reason| Err(Parsed::Error(one_line(&reason))))
+) -> Result<(ArgMatches, Config), Usage> {
+    read(shape(command::build(own)), &command::normalized(words)).map_err(|usage| match usage {
+        Usage::Error(reason) => Usage::Error(one_line(&reason)),
+        print @ Usage::Print(_) => print,
+    })
 }
 
-/// Reads the command line of a process on another machine, whose configuration file cannot be read here.
+/// Reads the words of a process on another machine, whose configuration file cannot be read here.
 ///
 /// # Errors
 /// One line about what is wrong with it, or about that file.
-pub(crate) fn parse_remote(arguments: impl Iterator<Item = OsString>) -> Result<Config, String> {
-    let matches = command::build(Vec::new()).try_get_matches_from(command::normalized(arguments));
-    let values = FlagValues::new(&matches.map_err(|error| one_line(&usage_error::message(&error)))?);
+pub fn parse_remote<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Config, String> {
+    let matches = matches(command::build(Vec::new()), &command::normalized(words));
+    let values =
+        FlagValues::new(&matches.map_err(|(Usage::Print(text) | Usage::Error(text))| one_line(&text))?);
     let file = values.settings(&mut Errors::default()).config_file;
     if !file.is_empty() {
         return Err(one_line(&format!("--config={file} is a file of its machine")));
@@ -83,7 +74,7 @@ pub(crate) fn parse_remote(arguments: impl Iterator<Item = OsString>) -> Result<
 
 /// Shows in the help of a subcommand its own flags, which stand under `heading`, those of the controllers, and these of the
 /// program; and gives some of them other texts.
-pub(crate) fn show_flags(
+pub fn show_flags(
     command: Command,
     heading: &str,
     shown: &[&str],
@@ -101,37 +92,28 @@ pub(crate) fn show_flags(
     })
 }
 
-fn read(
-    command: Command,
-    arguments: impl Iterator<Item = OsString>,
-) -> Result<Result<(ArgMatches, Config), Parsed>, String> {
-    let matches = match command.try_get_matches_from(command::normalized(arguments)) {
-        Ok(matches) => matches,
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-            return Ok(Err(Parsed::Print(error.to_string())));
-        }
-        Err(error) => return Err(usage_error::message(&error)),
-    };
+fn read(command: Command, words: &[OsString]) -> Result<(ArgMatches, Config), Usage> {
+    let matches = matches(command, words)?;
     let values = FlagValues::new(&matches);
     // Errors are found again below, together with those of the file.
     let settings = values.settings(&mut Errors::default());
     match settings.version {
         VersionRequest::None => {}
-        VersionRequest::Line => return Ok(Err(Parsed::Print(version::line()))),
-        VersionRequest::Raw => return Ok(Err(Parsed::Print(version::raw()))),
+        VersionRequest::Line => return Err(Usage::Print(version::line(version::NAME))),
+        VersionRequest::Raw => return Err(Usage::Print(version::raw())),
     }
     let config = if settings.config_file.is_empty() {
-        complete(&values, Vec::new())?
+        complete(&values, Vec::new()).map_err(Usage::Error)?
     } else {
         let path = PathBuf::from(settings.config_file);
-        let config = with_file(&path, values.clone())?;
+        let config = with_file(&path, values.clone()).map_err(Usage::Error)?;
         let reread = {
             let path = path.clone();
             move || with_file(&path, values.clone()).map_err(|reason| one_line(&reason))
         };
         Config { file: Some(ConfigFile::new(path, reread)), ..config }
     };
-    Ok(Ok((matches, config)))
+    Ok((matches, config))
 }
 
 /// The configuration of a file beneath the values of a command line.
@@ -150,19 +132,6 @@ fn with_file(path: &Path, mut values: FlagValues) -> Result<Config, String> {
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.replace(char::is_control, "?")
-}
-
-/// Prints an answer.
-pub(crate) fn print(text: &str) -> ExitCode {
-    // A reader that has gone away (`--help | head`) is not a failure.
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
-    ExitCode::SUCCESS
-}
-
-/// Prints what is wrong with the command line. The exit code is upstream's.
-pub(crate) fn print_error(message: &str) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "Error: {message}");
-    ExitCode::FAILURE
 }
 
 #[cfg(test)]

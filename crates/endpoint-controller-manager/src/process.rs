@@ -8,13 +8,14 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use cli_runtime::usage::Usage;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::config::Config;
 use crate::manager::{self, Surroundings};
-use crate::options::{self, Parsed};
+use crate::options;
 use crate::runtimes::Handles;
 use crate::signals::{Approvals, StopSignals};
 
@@ -31,10 +32,9 @@ impl Configuration {
     /// # Errors
     /// The message or the text that the program would print instead of running.
     pub fn parse<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Self, String> {
-        match options::parse(words.into_iter().map(Into::into)) {
-            Parsed::Run(config) => Ok(Self(*config)),
-            Parsed::Print(text) | Parsed::Error(text) => Err(text),
-        }
+        options::parse(words.into_iter().skip(1))
+            .map(Self)
+            .map_err(|(Usage::Print(text) | Usage::Error(text))| text)
     }
 
     /// The same, where a sync of a Service with at least this number of pods remembers what it has seen. The default is

@@ -9,93 +9,14 @@
 //! would make: none if the cluster is as this program would have it. Differences that outlast the grace period are named.
 //! Nothing is written: no policy ever allows a sync, there is no election, and the clients refuse to send writes.
 
-mod command;
 mod comparison;
-pub(crate) mod comparisons;
+mod comparisons;
 mod differences;
 mod found;
 mod metrics;
 mod report;
 
-use std::ffi::OsString;
-use std::process::ExitCode;
-use std::sync::Arc;
-
-use kube_api::time::sleep;
-use kube_api::{connect, error_chain};
-use tracing::info;
-
-use crate::manager::{self, ManagerError, Surroundings};
-use crate::options::{self, Parsed};
-use crate::runtimes::{Handles, Runtimes};
-use crate::signals::{Approvals, StopSignals};
-use crate::{logging, printing};
-use command::{Command, Format};
-use comparisons::Shadow;
-use report::Report;
-
-#[cfg(test)]
-pub(crate) use command::args;
-pub(crate) use command::{NAME, command};
+pub(crate) use comparisons::Shadow;
 #[cfg(test)]
 pub(crate) use metrics::page as metrics_page;
-
-/// The exit code if differences outlasted the grace period.
-const LASTING: u8 = 3;
-
-/// Runs the subcommand with the words after its name.
-pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
-    let command = match command::parse(words) {
-        Ok(command) => command,
-        Err(Parsed::Print(text)) => return options::print(&text),
-        Err(Parsed::Error(message)) => return options::print_error(&message),
-        Err(Parsed::Run(_)) => return ExitCode::FAILURE,
-    };
-    let Command { config, grace, length, format } = command;
-    let mut logs = logging::init(config.log_format, config.verbosity);
-    config.log();
-    let shadow = Arc::new(Shadow::new(grace));
-    let surroundings = |handles: Handles, approvals: Approvals| Surroundings {
-        handles,
-        connect: Arc::new(connect),
-        logs: Some(logs.metrics()),
-        metrics: None,
-        memory: None,
-        shadow: Some(Arc::clone(&shadow)),
-        approvals,
-    };
-    let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
-    let outcome = runtimes.and_then(|runtimes| {
-        runtimes.run(|handles| async {
-            let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
-            let approvals = Approvals::listen().map_err(ManagerError::Runtime)?;
-            tokio::select! {
-                biased;
-                ended = manager::run(config, surroundings(handles, approvals), stop) => ended,
-                () = sleep(length) => {
-                    info!("The time of --for is over; exiting");
-                    Ok(())
-                }
-            }
-        })
-    });
-    let report = shadow.report();
-    if let Some(report) = &report {
-        print(report, format);
-    }
-    let failure = match (&outcome, &report) {
-        (Err(error), _) => error_chain(error),
-        (Ok(()), None) => "nothing was compared: the run ended before the caches were synced".to_owned(),
-        (Ok(()), Some(report)) if report.lasting() > 0 => return LASTING.into(),
-        (Ok(()), Some(_)) => return ExitCode::SUCCESS,
-    };
-    logs.write_line(&format!("Error: {failure}"));
-    ExitCode::FAILURE
-}
-
-fn print(report: &Report, format: Format) {
-    printing::print(&match format {
-        Format::Text => report.text(),
-        Format::Json => printing::json(&report.json()),
-    });
-}
+pub(crate) use report::Report;

@@ -46,15 +46,24 @@ pub(crate) fn hangups() -> std::io::Result<Signal> {
 }
 
 /// Receives the requests to stop while it exists; without it signals end the process at once.
-pub(crate) enum StopSignals {
+pub enum StopSignals {
     /// Those of the system.
-    System { terminate: Signal, interrupt: Signal },
+    System {
+        /// SIGTERM.
+        terminate: Signal,
+        /// SIGINT.
+        interrupt: Signal,
+    },
     /// One request by a channel; `None` after it.
     Channel(Option<oneshot::Receiver<()>>),
 }
 
 impl StopSignals {
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    /// Those of the system from now on.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub fn listen() -> std::io::Result<Self> {
         Ok(Self::System {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -67,7 +76,7 @@ impl StopSignals {
     }
 
     /// Waits for a signal and returns its name.
-    pub(crate) async fn received(&mut self) -> &'static str {
+    pub async fn received(&mut self) -> &'static str {
         match self {
             Self::System { terminate, interrupt } => tokio::select! {
                 biased;

@@ -8,6 +8,7 @@ mod approval;
 
 use std::time::Duration;
 
+use cli_runtime::differences::fields_changed;
 use component_server::Checks;
 use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
@@ -17,7 +18,6 @@ use kube_api::time::sleep;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::differences::fields_changed;
 use crate::signals::Approvals;
 use approval::{ANNOTATION, approval};
 

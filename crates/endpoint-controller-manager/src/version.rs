@@ -1,19 +1,19 @@
 //! Name and version of this program.
 
 /// The name in logs, events and user agents, and of the Lease.
-pub(crate) const NAME: &str = "endpoint-controller-manager";
+pub const NAME: &str = "endpoint-controller-manager";
 /// The version of this program.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that this program was built from; empty if the sources did not tell (`build/commit.rs`).
 pub(crate) const COMMIT: &str = env!("ECM_COMMIT");
 /// `clean`, `dirty` or `archive`; empty if the commit is unknown.
 pub(crate) const TREE_STATE: &str = env!("ECM_TREE_STATE");
 /// The Kubernetes release whose behaviour it reproduces.
-pub(crate) const KUBERNETES: &str = "v1.36.3";
+pub const KUBERNETES: &str = "v1.36.3";
 
-/// The line that `--version` prints.
-pub(crate) fn line() -> String {
-    format!("{NAME} v{VERSION} ({}behaves as Kubernetes {KUBERNETES})", commit(COMMIT, TREE_STATE))
+/// The line that `--version` of a program prints.
+pub fn line(program: &str) -> String {
+    format!("{program} v{VERSION} ({}behaves as Kubernetes {KUBERNETES})", commit(COMMIT, TREE_STATE))
 }
 
 /// The part of it about the commit, in git's short form.
@@ -23,7 +23,7 @@ fn commit(hash: &str, tree_state: &str) -> String {
 }
 
 /// The output of `--version=raw`: the same in the form of Go's `version.Info`.
-pub(crate) fn raw() -> String {
+pub fn raw() -> String {
     let mut numbers = VERSION.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     let platform = platform();
@@ -34,7 +34,7 @@ pub(crate) fn raw() -> String {
 }
 
 /// The user agent of one client, in Kubernetes' form `program/version (os/arch) kubernetes/commit/part`.
-pub(crate) fn user_agent(program: &str, part: &str) -> String {
+pub fn user_agent(program: &str, part: &str) -> String {
     format!("{program}/v{VERSION} ({}) kubernetes/{KUBERNETES}/{part}", platform())
 }
 

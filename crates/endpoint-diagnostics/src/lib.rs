@@ -18,7 +18,6 @@ pub mod audit;
 pub mod explain;
 pub mod report;
 pub mod snapshot;
-pub mod text;
 
 pub use explain::{explain, explain_all};
 pub use report::{PodReport, Presence, Reason, ServiceReport, Verdict};

@@ -1,7 +1,8 @@
 //! The syntax of `--feature-gates`: `[kube:]Name=bool`, several with commas.
 
+use go_text::strconv::parse_bool;
+
 use super::version::COMPONENT;
-use crate::strconv::parse_bool;
 
 /// Gates and their values, in order; for a gate that is named twice, the last value.
 pub(super) fn parse(values: &[String]) -> Result<Vec<(String, bool)>, String> {

@@ -13,14 +13,14 @@ const NEWEST: Minor = Minor(36);
 
 /// A release `1.<minor>` of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Minor(u16);
+pub struct Minor(u16);
 
 impl Minor {
     /// The oldest and the newest release that are known.
-    pub(crate) const KNOWN: RangeInclusive<Self> = OLDEST..=NEWEST;
+    pub const KNOWN: RangeInclusive<Self> = OLDEST..=NEWEST;
 
     /// The release `1.<minor>`.
-    pub(crate) const fn new(minor: u16) -> Self {
+    pub const fn new(minor: u16) -> Self {
         Self(minor)
     }
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Minor {
 
 /// The emulated release, whose gates apply, and the minimum compatibility version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Versions {
+pub struct Versions {
     emulated: Minor,
     min_compatibility: Minor,
 }
@@ -46,7 +46,7 @@ impl Default for Versions {
 
 impl Versions {
     /// Reads `--emulated-version` and `--min-compatibility-version`. The error begins with the flag.
-    pub(crate) fn new(emulated: &[String], min_compatibility: &[String]) -> Result<Self, String> {
+    pub fn new(emulated: &[String], min_compatibility: &[String]) -> Result<Self, String> {
         let emulated = parse(emulated).map_err(|error| format!("--emulated-version: {error}"))?;
         let emulated = emulated.unwrap_or(NEWEST);
         if !Minor::KNOWN.contains(&emulated) {
@@ -66,12 +66,12 @@ impl Versions {
     }
 
     /// The release whose gates apply.
-    pub(crate) fn emulated(self) -> Minor {
+    pub fn emulated(self) -> Minor {
         self.emulated
     }
 
     /// The minimum compatibility version.
-    pub(crate) fn min_compatibility(self) -> Minor {
+    pub fn min_compatibility(self) -> Minor {
         self.min_compatibility
     }
 

@@ -11,7 +11,7 @@ use crate::version;
 const ABOUT: &str = "Runs the endpoint controllers of kube-controller-manager in a process of their own";
 
 /// The command with all flags, after some of its own.
-pub(crate) fn build(own: Vec<Arg>) -> Command {
+pub fn build(own: Vec<Arg>) -> Command {
     let args =
         GROUPS.iter().flat_map(|group| group.flags.iter().map(|flag| arg(flag).help_heading(group.heading)));
     Command::new(version::NAME)
@@ -51,11 +51,11 @@ fn arg(flag: &'static Flag) -> Arg {
     arg.hide_default_value(flag.hides_default())
 }
 
-/// The words of the command line, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`).
-pub(super) fn normalized(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// The words after the program's name, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`).
+pub(super) fn normalized<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Vec<OsString> {
     let mut words = Vec::new();
-    let mut is_value = true; // the program's name
-    for argument in arguments {
+    let mut is_value = false;
+    for argument in arguments.into_iter().map(Into::into) {
         let word = match argument.to_str() {
             Some(text) if !is_value => OsString::from(normalized_word(text)),
             _ => argument,

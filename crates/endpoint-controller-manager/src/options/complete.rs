@@ -5,13 +5,14 @@ use std::time::Duration;
 use endpoint_informers::memories::MIN_PODS;
 use endpointslice::desired::Conditions;
 
+use super::configz;
 use super::errors::Errors;
 use super::groups::checked_leader_election;
 use super::settings::Settings;
 use super::values::FlagValues;
 use crate::config::{Config, LogFormat, Server};
 use crate::gates::{self, FeatureGates, Versions};
-use crate::{configz, controllers, version};
+use crate::{controllers, version};
 
 /// Checks the values together and completes them. `ignored_fields` are fields of the configuration file without a flag.
 ///

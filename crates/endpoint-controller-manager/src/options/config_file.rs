@@ -6,11 +6,11 @@
 
 use std::path::Path;
 
+use cli_runtime::input::position;
 use serde_yaml::Value as Yaml;
 
 use super::flag::{Flag, Kind};
 use super::groups::all;
-use crate::input::position;
 
 /// The group of the configuration.
 pub(crate) const GROUP: &str = "kubecontrollermanager.config.k8s.io";

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use go_text::duration::{format_go_duration, parse_go_duration};
+use go_text::strconv::{parse_bool, parse_f64, parse_i32, parse_u32};
 use serde_json::Value;
 
 use super::parse::is_zero_quantity;
 use super::settings::Settings;
-use crate::duration::{format_go_duration, parse_go_duration};
-use crate::strconv::{parse_bool, parse_f64, parse_i32, parse_u32};
 
 /// An entry of the tables in [`groups`](super::groups). The parser, `--help`, `/configz`, `/flagz`, the configuration
 /// file and `docs/flags.md` are all made from it.

@@ -49,8 +49,3 @@ pub(super) const HELP: &str = misc::HELP;
 pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
     GROUPS.iter().flat_map(|group| group.flags)
 }
-
-/// The flag of this name.
-pub(super) fn find(name: &str) -> Option<&'static Flag> {
-    all().find(|flag| flag.name == name)
-}

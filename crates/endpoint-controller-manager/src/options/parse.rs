@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::strconv::{parse_bool, parse_i32};
+use go_text::strconv::{parse_bool, parse_i32};
 
 /// Reads an amount of memory, and tells whether it is zero, the only one that is supported.
 pub(super) fn is_zero_quantity(text: &str) -> Result<bool, String> {

@@ -2,40 +2,35 @@ mod config;
 mod refused;
 mod syntax;
 
-use std::ffi::OsString;
-
 use super::values::FlagValues;
-use super::{Parsed, command, parse};
+use super::{Usage, command, matches, parse};
 use crate::config::Config;
 
 /// The outcome of these words.
-fn parse_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Parsed {
-    parse(std::iter::once("endpoint-controller-manager").chain(words).map(OsString::from))
+fn parse_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Config, Usage> {
+    parse(words)
 }
 
 /// The configuration of a command line.
 fn config(line: &str) -> Result<Config, String> {
-    match parse_words(line.split_whitespace()) {
-        Parsed::Run(config) => Ok(*config),
-        Parsed::Error(message) => Err(message),
-        Parsed::Print(text) => panic!("printed: {text}"),
-    }
+    parse_words(line.split_whitespace()).map_err(|usage| match usage {
+        Usage::Error(message) => message,
+        Usage::Print(text) => panic!("printed: {text}"),
+    })
 }
 
 /// The text that a command line prints.
 fn printed(line: &str) -> String {
     match parse_words(line.split_whitespace()) {
-        Parsed::Print(text) => text,
-        Parsed::Run(_) | Parsed::Error(_) => panic!("{line} prints nothing"),
+        Err(Usage::Print(text)) => text,
+        Ok(_) | Err(Usage::Error(_)) => panic!("{line} prints nothing"),
     }
 }
 
 /// The values of a command line, not yet checked as a whole.
 pub(super) fn values(line: &str) -> FlagValues {
-    let words = std::iter::once("endpoint-controller-manager").chain(line.split_whitespace());
-    let matches =
-        command::build(Vec::new()).try_get_matches_from(command::normalized(words.map(OsString::from)));
-    FlagValues::new(&matches.unwrap_or_else(|error| panic!("{line}: {error}")))
+    let matches = matches(command::build(Vec::new()), &command::normalized(line.split_whitespace()));
+    FlagValues::new(&matches.unwrap_or_else(|usage| panic!("{line}: {usage:?}")))
 }
 
 /// A configuration file with these sections, and the flag that names it.

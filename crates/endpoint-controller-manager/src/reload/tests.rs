@@ -1,12 +1,11 @@
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
 use prometheus_client::encoding::text::encode;
 
 use super::*;
 use crate::options::flag::{Effect, Flag, Kind, OnChange};
 use crate::options::groups::all;
-use crate::options::{Parsed, parse};
+use crate::options::parse;
 
 /// Fields that are applied to the running process.
 const RELOADED: &[&str] =
@@ -39,11 +38,7 @@ const NEED_RESTART: &[&str] = &[
 ];
 
 fn config(flags: &[String]) -> Config {
-    let words = std::iter::once("endpoint-controller-manager").chain(flags.iter().map(String::as_str));
-    match parse(words.map(OsString::from)) {
-        Parsed::Run(config) => *config,
-        Parsed::Print(text) | Parsed::Error(text) => panic!("{flags:?}: {text}"),
-    }
+    parse(flags).unwrap_or_else(|usage| panic!("{flags:?}: {usage:?}"))
 }
 
 fn with(flags: &str) -> Config {

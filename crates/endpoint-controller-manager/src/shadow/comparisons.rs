@@ -51,7 +51,7 @@ impl Shadow {
     }
 
     /// The report until now; `None` if nothing was compared.
-    pub(super) fn report(&self) -> Option<Report> {
+    pub(crate) fn report(&self) -> Option<Report> {
         let services =
             self.cache.lock().as_ref().map(|cache| cache.read(|state| state.services.iter().count()));
         let controllers: Vec<_> =

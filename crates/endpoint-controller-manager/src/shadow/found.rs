@@ -1,11 +1,10 @@
 //! Writes that a sync would make, as differences: the object, and the fields in which it is not as the sync would leave it.
 
+use cli_runtime::differences::{FieldChange, fields_of_write};
+use cli_runtime::printing::plain;
 use endpoint_informers::pending::PendingWrite;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use serde_json::Value;
-
-use crate::differences::{FieldChange, fields_changed, fields_created};
-use crate::printing::plain;
 
 /// The longest value or path that is kept, in characters.
 const MAX_TEXT: usize = 160;
@@ -78,13 +77,13 @@ pub(super) fn found(service: &str, pending: Option<Vec<PendingWrite>>) -> Vec<Fo
     };
     let mut all: Vec<Found> = Vec::new();
     for write in pending {
-        let (kind, fields) = match &write {
-            PendingWrite::Create(new) => (Kind::Create, fields_created(&content(new.to_json()))),
-            PendingWrite::Update(old, new) => {
-                (Kind::Update, fields_changed(&content(old.to_json()), &content(new.to_json())))
-            }
-            PendingWrite::Delete(_) => (Kind::Delete, Vec::new()),
+        let (kind, [before, after]) = match &write {
+            PendingWrite::Create(new) => (Kind::Create, [None, Some(new.to_json())]),
+            PendingWrite::Update(old, new) => (Kind::Update, [Some(old.to_json()), Some(new.to_json())]),
+            PendingWrite::Delete(_) => (Kind::Delete, [None, None]),
         };
+        // The time of the change, which only the writer of the object knows.
+        let fields = fields_of_write(before, after, LAST_CHANGE_TRIGGER_TIME);
         let mut identity = Identity {
             kind,
             object: write.object().kind(),
@@ -110,39 +109,6 @@ fn short(text: &str) -> Box<str> {
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
         None => text.into(),
-    }
-}
-
-/// Fields of metadata that the API server sets, and that it keeps if a write leaves them out.
-const SET_BY_SERVER: [&str; 3] = ["creationTimestamp", "generateName", "uid"];
-
-/// An object without the time of the change that it was written for, which only its writer knows, without what the API server
-/// sets, and without empty lists and maps, which no reader distinguishes from none.
-fn content(mut object: Value) -> Value {
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        metadata.retain(|field, _| !SET_BY_SERVER.contains(&field.as_str()));
-    }
-    if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
-        annotations.remove(LAST_CHANGE_TRIGGER_TIME);
-    }
-    remove_empty(&mut object);
-    object
-}
-
-fn remove_empty(value: &mut Value) {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    };
-    match value {
-        Value::Object(fields) => {
-            fields.values_mut().for_each(remove_empty);
-            fields.retain(|_, value| !is_empty(value));
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_empty),
-        _ => {}
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use cli_runtime::printing::aligned;
 use controller_kit::environment;
+use go_text::duration::format_go_duration;
 use jiff::{SignedDuration, Timestamp};
 use kube_api::time::Instant;
 use serde_json::{Map, Value, json};
@@ -11,11 +13,9 @@ use serde_json::{Map, Value, json};
 use super::comparison::{Summary, object};
 use super::differences::Lasting;
 use super::found::Field;
-use crate::duration::format_go_duration;
-use crate::printing::aligned;
 
 /// A report.
-pub(super) struct Report {
+pub(crate) struct Report {
     grace: Duration,
     length: Duration,
     services: usize,
@@ -31,7 +31,7 @@ impl Report {
     }
 
     /// The number of differences that outlasted the grace period.
-    pub(super) fn lasting(&self) -> u64 {
+    pub(crate) fn lasting(&self) -> u64 {
         self.sum(|controller| controller.totals.lasting)
     }
 
@@ -59,7 +59,7 @@ impl Report {
         time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!(
             "Compared {} Services for {}, with a grace period of {}\n\n",
             self.services,
@@ -124,7 +124,7 @@ impl Report {
         text
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let controller = |controller: &Summary| {
             let totals = controller.totals;
             json!({

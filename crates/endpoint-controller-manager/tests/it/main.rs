@@ -1,4 +1,4 @@
-//! The program from outside, without a cluster: `simulate` and `explain`.
+//! The program from outside, without a cluster.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,13 +8,6 @@
 )]
 
 mod commit;
-mod diff;
-mod explain;
-mod page;
-mod program;
-mod refused;
-mod results;
-mod serve;
 mod signals;
 mod subcommands;
 mod versions;

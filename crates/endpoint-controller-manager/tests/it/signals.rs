@@ -3,7 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::serve::Serving;
+use embedded_apiserver::ApiServer;
+use tokio::net::TcpListener;
 
 /// A process, which is killed when a test fails.
 struct Running(Child);
@@ -23,13 +24,18 @@ impl Running {
 }
 
 /// It would let through what no operator has seen, or end the process without a release of the Lease.
-#[test]
-fn an_approval_that_no_takeover_waits_for_is_ignored() {
-    let serving = Serving::start(&[]);
-    let kubeconfig = format!("--kubeconfig={}", serving.kubeconfig.display());
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_no_takeover_waits_for_is_ignored() {
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let master = format!("--master=http://{}", socket.local_addr().unwrap());
+    tokio::spawn(async move { ApiServer::new().serve(socket, None, std::future::pending()).await });
+    tokio::task::spawn_blocking(move || ignores_approvals(&master)).await.unwrap();
+}
+
+fn ignores_approvals(master: &str) {
     for flag in ["--takeover-max-writes=-1", "--takeover-max-writes=0"] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"));
-        program.args([&kubeconfig, flag, "--leader-elect=false", "--secure-port=0"]);
+        program.args([master, flag, "--leader-elect=false", "--secure-port=0"]);
         let mut child = program.stderr(Stdio::piped()).spawn().expect("starting the program");
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let mut program = Running(child);

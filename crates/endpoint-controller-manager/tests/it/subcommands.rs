@@ -1,25 +1,26 @@
 //! Subcommands about the command line itself.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::program::{Run, run};
-
-fn program(words: &[&str]) -> Run {
-    run(Path::new(env!("CARGO_BIN_EXE_endpoint-controller-manager")), Path::new("/"), words, "")
+/// The exit code, stdout and stderr of a run.
+fn program(words: &[&str]) -> (i32, String, String) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"));
+    let output = program.args(words).current_dir("/").output().expect("starting the program");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("no signal"), text(output.stdout), text(output.stderr))
 }
 
 /// Checked by `mandoc`: `MANDOC`, which `hack/test` sets, or the one on `PATH`, if there is one.
 #[test]
 fn man_pages_pass_the_lint() {
     let folder = tempfile::tempdir().unwrap();
-    let run = program(&["man", folder.path().to_str().unwrap()]);
-    assert_eq!((run.code, &*run.stderr), (0, ""));
+    let (code, _, stderr) = program(&["man", folder.path().to_str().unwrap()]);
+    assert_eq!((code, &*stderr), (0, ""));
     let mut pages: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().path()).collect();
     pages.sort();
     let names = pages.iter().map(|page| page.file_name().unwrap().to_str().unwrap());
-    assert!(names.clone().any(|name| name == "endpoint-controller-manager-explain.1"), "{pages:?}");
+    assert!(names.clone().any(|name| name == "endpoint-controller-manager-shadow.1"), "{pages:?}");
     let named = std::env::var_os("MANDOC");
     let mandoc = named.clone().unwrap_or_else(|| "mandoc".into());
     let checked = Command::new(&mandoc).args(["-T", "lint", "-W", "warning"]).args(&pages).output();
@@ -36,19 +37,19 @@ fn man_pages_pass_the_lint() {
 #[test]
 fn a_configuration_file_is_checked_without_a_cluster() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/endpoint-controller-manager.yaml");
-    let run = program(&["config", "check", sample]);
-    assert_eq!((run.code, &*run.stderr), (0, ""));
-    assert!(run.stdout.trim_end().ends_with(": valid"), "{}", run.stdout);
+    let (code, stdout, stderr) = program(&["config", "check", sample]);
+    assert_eq!((code, &*stderr), (0, ""));
+    assert!(stdout.trim_end().ends_with(": valid"), "{stdout}");
 
-    let run = program(&["config", "check", "/no/such/file"]);
-    assert_eq!((run.code, &*run.stdout), (1, ""));
-    assert!(run.stderr.starts_with("Error: --config: cannot read /no/such/file"), "{}", run.stderr);
+    let (code, stdout, stderr) = program(&["config", "check", "/no/such/file"]);
+    assert_eq!((code, &*stdout), (1, ""));
+    assert!(stderr.starts_with("Error: --config: cannot read /no/such/file"), "{stderr}");
 }
 
 #[test]
 fn completion_needs_a_shell_that_it_knows() {
-    assert!(program(&["completion", "bash"]).stdout.contains("endpoint-controller-manager"));
-    let run = program(&["completion", "tcsh"]);
-    assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("must be bash, elvish, fish, powershell or zsh"), "{}", run.stderr);
+    assert!(program(&["completion", "bash"]).1.contains("endpoint-controller-manager"));
+    let (code, _, stderr) = program(&["completion", "tcsh"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("must be bash, elvish, fish, powershell or zsh"), "{stderr}");
 }

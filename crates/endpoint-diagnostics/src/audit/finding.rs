@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::object::ObjectRef;
 use super::repair::Repair;
-use crate::text::one_line;
+use cli_runtime::text::one_line;
 
 /// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

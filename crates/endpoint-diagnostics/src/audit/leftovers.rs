@@ -88,7 +88,7 @@ fn selects_nothing(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Findin
             group.subject(),
             format!("No pod has the labels {}", selector.join(",")),
             format!(
-                "See which pods differ by one label: endpoint-controller-manager explain {} -n {}",
+                "See which pods differ by one label: kubectl endpoints explain {} -n {}",
                 group.name, group.namespace
             ),
         );

@@ -1,7 +1,7 @@
 //! The codes of all reasons: names that never change, for programs and for docs/explain.md.
 
 use crate::report::{Reason, Scope};
-use crate::text::one_line;
+use cli_runtime::text::one_line;
 
 /// The code of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -129,7 +129,7 @@ impl Stage {
             for (name, program) in [
                 ("kubectl", binaries::servers().kubectl().expect("kubectl is built")),
                 ("promtool", PathBuf::from(promtool)),
-                ("endpoint-controller-manager", binaries::endpoint_controller_manager()),
+                ("kubectl-endpoints", binaries::kubectl_endpoints()),
             ] {
                 std::os::unix::fs::symlink(program, folder.join(name)).expect("a link");
             }

@@ -73,7 +73,7 @@ where
 fn run(cluster: &Cluster, user: User, words: &[&str]) -> Output {
     let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(user).display());
     let args: Vec<&str> = ["audit", &kubeconfig, "--confirm-after=0"].iter().chain(words).copied().collect();
-    process::output(&binaries::endpoint_controller_manager(), &args, LIMIT)
+    process::output(&binaries::kubectl_endpoints(), &args, LIMIT)
 }
 
 fn text(bytes: &[u8]) -> String {

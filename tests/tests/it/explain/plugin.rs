@@ -31,14 +31,14 @@ impl Kubectl {
         let kubectl =
             binaries::servers().kubectl().expect("no kubectl: hack/testenv/build builds one if there is Go");
         let folder = tempfile::tempdir().unwrap();
-        let plugin = folder.path().join("kubectl-explain_endpoints");
-        std::os::unix::fs::symlink(binaries::endpoint_controller_manager(), plugin).unwrap();
+        let plugin = folder.path().join("kubectl-endpoints");
+        std::os::unix::fs::symlink(binaries::kubectl_endpoints(), plugin).unwrap();
         Self { kubectl, folder }
     }
 
     fn run(&self, kubeconfig: &Path, words: &[&str]) -> (i32, String, String) {
         let Output { status, stdout, stderr } = Command::new(&self.kubectl)
-            .arg("explain-endpoints")
+            .args(["endpoints", "explain"])
             .args(words)
             .env("PATH", self.folder.path())
             .env("KUBECONFIG", kubeconfig)

@@ -214,7 +214,7 @@ async fn an_answer_that_comes_too_late_releases_nothing() {
     create(held).await;
     let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
     let args = ["handover", "--ours=processes", &kubeconfig].map(str::to_owned);
-    let mut command = Dialogue::start(&binaries::endpoint_controller_manager(), cluster.folder(), &args);
+    let mut command = Dialogue::start(&binaries::kubectl_endpoints(), cluster.folder(), &args);
     says(&mut command, "step 6 of 7: release the Lease").await;
     // The process that writes is back.
     create(lives).await;
@@ -263,12 +263,12 @@ async fn a_handover_that_would_delete_is_refused() {
     let run = |words: &[&str]| {
         let args: Vec<&str> =
             ["handover", &kubeconfig, "--ours=processes"].iter().chain(words).copied().collect();
-        process::output(&binaries::endpoint_controller_manager(), &args, LIMIT)
+        process::output(&binaries::kubectl_endpoints(), &args, LIMIT)
     };
     // Nothing of kube-controller-manager is in this cluster.
     for goal in ["handover", "rollback"] {
         let output =
-            process::output(&binaries::endpoint_controller_manager(), &[goal, &kubeconfig, "--yes"], LIMIT);
+            process::output(&binaries::kubectl_endpoints(), &[goal, &kubeconfig, "--yes"], LIMIT);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{goal}: {text}");
         assert!(text.contains("no kube-controller-manager of this cluster can be seen"), "{goal}: {text}");

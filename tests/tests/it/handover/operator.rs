@@ -45,7 +45,7 @@ impl Site<'_> {
                 format!("--kubeconfig={}", self.cluster.kubeconfig(User::Admin).display()),
             ];
             args.extend(words.iter().map(ToString::to_string));
-            let program = binaries::endpoint_controller_manager();
+            let program = binaries::kubectl_endpoints();
             let mut command = Dialogue::start(&program, self.cluster.folder(), &args);
             if self.follow(goal, &mut command, &mut seen, kills, start).await {
                 return command.text().to_owned();

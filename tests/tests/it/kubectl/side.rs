@@ -75,7 +75,7 @@ impl Side {
         let kubeconfig = folder.path().join("kubeconfig");
         let args = ["simulate", "--serve", "--write-kubeconfig"].map(PathBuf::from);
         let args = args.into_iter().chain([kubeconfig.clone()]);
-        let program = binaries::endpoint_controller_manager();
+        let program = binaries::kubectl_endpoints();
         let process = Process::start("endpoint-controller-manager", &program, folder.path(), args);
         let client = wait::until("the server of the simulation", LIMIT, async || {
             let client = cluster::client(&kubeconfig).await?;

@@ -16,7 +16,7 @@ async fn an_api_server_that_cannot_be_reached_is_one_line() {
         (vec!["preflight", "--kubeconfig=/nowhere"], 1, "Error: --kubeconfig: cannot read /nowhere"),
         (vec!["preflight", "--no-such"], 1, "Error: unknown flag: --no-such"),
     ] {
-        let output = process::output(&binaries::endpoint_controller_manager(), &words, LIMIT);
+        let output = process::output(&binaries::kubectl_endpoints(), &words, LIMIT);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
         assert!(stderr.starts_with(expected) && stderr.lines().count() == 1, "{words:?}: {stderr}");
@@ -67,7 +67,7 @@ fn unknown_callers(site: &Site) {
     std::fs::write(&path, valid.replace(&User::ThirdParty.token(), "none")).unwrap();
     let kubeconfig = format!("--kubeconfig={}", path.display());
     let words = ["preflight", &kubeconfig];
-    let output = process::output(&binaries::endpoint_controller_manager(), &words, LIMIT);
+    let output = process::output(&binaries::kubectl_endpoints(), &words, LIMIT);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{stderr}");
     assert!(stderr.contains("credentials of the kubeconfig are not valid"), "{stderr}");

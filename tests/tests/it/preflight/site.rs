@@ -128,7 +128,7 @@ impl Site {
     pub(super) fn preflight_as(&self, user: User, words: &[&str]) -> Report {
         let kubeconfig = format!("--kubeconfig={}", self.cluster.kubeconfig(user).display());
         let args: Vec<&str> = ["preflight", "-o", "json", &kubeconfig].iter().chain(words).copied().collect();
-        let output = process::output(&binaries::endpoint_controller_manager(), &args, LIMIT);
+        let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
         let stderr = String::from_utf8_lossy(&output.stderr);
         let document: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::tests::values;
 use super::*;
-use crate::configz::document as configz;
+use crate::options::configz::document as configz;
 
 #[test]
 fn each_field_stands_for_one_flag_and_has_its_type() {

@@ -115,7 +115,8 @@ async fn run_job(site: &Site) -> i32 {
     let args: Vec<&str> =
         spec["containers"][0]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
     let args: Vec<&str> = args.into_iter().chain([kubeconfig.as_str(), "--confirm-after=0"]).collect();
-    let program = binaries::endpoint_controller_manager();
+    assert_eq!(spec["containers"][0]["command"], json!(["/usr/local/bin/kubectl-endpoints"]));
+    let program = binaries::kubectl_endpoints();
     let output = process::output(&program, &args, LIMIT);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(!printed.contains("not checked"), "the Job lacks a right:\n{printed}");

@@ -1,0 +1,14 @@
+//! The objects that subcommands are given: from files, folders and stdin, with their places for error messages.
+//!
+//! ```text
+//! source (files, stdin) ─> document (YAML or JSON to a tree) ─> object (lists taken apart) ─> the subcommand
+//! ```
+
+pub mod document;
+pub mod object;
+pub mod position;
+pub mod problem;
+mod read;
+pub mod source;
+
+pub use read::objects;

@@ -1,0 +1,18 @@
+//! The parts that command lines share, in the place of `k8s.io/cli-runtime`: subcommands, manifests, results.
+//!
+//! ```text
+//! words ─> Program ─> subcommand        -f ─> input ─> objects ─> differences ─> printing ─> stdout
+//! ```
+
+mod completion;
+pub mod differences;
+pub mod input;
+mod man;
+mod names;
+pub mod printing;
+mod program;
+pub mod text;
+pub mod usage;
+
+pub use names::Names;
+pub use program::{Program, Subcommand};

@@ -1,0 +1,108 @@
+//! Results on stdout, in the forms that kubectl has, and lines on stderr.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use crate::text::{escape_controls, is_control};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Prints a line to stderr.
+pub fn note(line: &str) {
+    // If stderr is closed, there is no place to report that.
+    let _ = writeln!(std::io::stderr(), "{}", escape_controls(line, &['\n']));
+}
+
+/// Prints a result to stdout.
+pub fn print(text: &str) {
+    // A reader that has gone away (`| head`) is not a failure.
+    let _ = std::io::stdout().write_all(escape_controls(text, &['\n']).as_bytes());
+}
+
+/// A document of YAML.
+pub fn yaml(value: &impl Serialize) -> String {
+    // Neither a tree nor memory can fail.
+    let text = serde_yaml::to_string(value).unwrap_or_default();
+    // JSON is YAML too, and has an escape for each character.
+    if text.contains(is_escaped) { json(value) } else { text }
+}
+
+/// A document of JSON. kubectl indents by four.
+pub fn json(value: &impl Serialize) -> String {
+    let mut text = Vec::new();
+    let four = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, four);
+    // Neither a tree nor memory can fail.
+    let _ = value.serialize(&mut serializer);
+    escaped(String::from_utf8(text).unwrap_or_default() + "\n")
+}
+
+/// The same document of JSON, in which texts have no characters that [`print`] would replace.
+fn escaped(json: String) -> String {
+    if !json.contains(is_escaped) {
+        return json;
+    }
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_escaped(character) {
+            // Writing to a String does not fail. All of them have four digits.
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+fn is_escaped(character: char) -> bool {
+    character != '\n' && is_control(character)
+}
+
+/// A value on one line.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) if !text.is_empty() && !text.contains(char::is_control) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Columns three spaces apart, as kubectl has them.
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            // Writing to a String does not fail.
+            let _ = write!(line, "{cell:width$}   ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn documents_keep_their_content_and_have_nothing_that_a_terminal_obeys() {
+        for text in ["a\u{1b}[2J\u{7f}\u{9b}", "\u{202e}gpj.\u{2069}", "a\tb\nc", "plain"] {
+            let value = json!({"a": [text], text: 1});
+            for document in [json(&value), yaml(&value)] {
+                assert_eq!(serde_yaml::from_str::<Value>(&document).unwrap(), value, "{document}");
+                assert_eq!(escape_controls(&document, &['\n']), document);
+            }
+            assert_eq!(serde_json::from_str::<Value>(&json(&value)).unwrap(), value);
+        }
+        assert_eq!(yaml(&json!({"a": "x"})), "a: x\n");
+    }
+}

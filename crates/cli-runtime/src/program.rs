@@ -1,0 +1,110 @@
+//! A program with subcommands, in one table: dispatch, `--help`, completion and man pages are made from it.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Command;
+
+use crate::names::Names;
+use crate::{completion, man};
+
+/// A program with subcommands. It also has `completion` and `man`.
+#[derive(Debug)]
+pub struct Program {
+    /// Its names.
+    pub names: Names,
+    /// The command without subcommands.
+    pub command: fn() -> Command,
+    /// The subcommands, in the order of `--help`.
+    pub subcommands: &'static [Subcommand],
+}
+
+/// A subcommand.
+#[derive(Debug)]
+pub struct Subcommand {
+    /// The word that selects it.
+    pub name: &'static str,
+    /// One line for `--help` of the program.
+    pub summary: &'static str,
+    /// The command with its flags.
+    pub command: fn() -> Command,
+    /// Runs it with the words after its name.
+    pub run: fn(&[OsString]) -> ExitCode,
+}
+
+impl Program {
+    /// Runs the subcommand that the first word after the program's name selects, if any.
+    pub fn run(&self, words: &[OsString]) -> Option<ExitCode> {
+        let (first, rest) = words.get(1..)?.split_first()?;
+        if first == completion::NAME {
+            return Some(completion::main(&self.names, self.root(), rest));
+        }
+        if first == man::NAME {
+            return Some(man::main(&self.names, self.root(), rest));
+        }
+        let subcommand = self.subcommands.iter().find(|subcommand| first == subcommand.name)?;
+        Some((subcommand.run)(rest))
+    }
+
+    /// The list of subcommands for `--help` of the program.
+    pub fn summary(&self) -> String {
+        let own = self.subcommands.iter().map(|subcommand| (subcommand.name, subcommand.summary));
+        let all = || own.clone().chain([(completion::NAME, completion::SUMMARY), (man::NAME, man::SUMMARY)]);
+        let width = all().map(|(name, _)| name.len()).max().unwrap_or_default();
+        let lines: Vec<String> = all().map(|(name, summary)| format!("  {name:width$}  {summary}")).collect();
+        format!("Subcommands (each has a --help of its own):\n{}", lines.join("\n"))
+    }
+
+    /// The command with its subcommands, as completion and man pages show it.
+    pub fn root(&self) -> Command {
+        let subcommands =
+            self.subcommands.iter().map(|subcommand| (subcommand.command)().name(subcommand.name));
+        (self.command)()
+            .name(self.names.executable)
+            .subcommands(subcommands)
+            .subcommands([completion::command(&self.names), man::command(&self.names)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, ValueEnum as _};
+
+    use super::*;
+
+    const PROGRAM: Program = Program {
+        names: Names { executable: "kubectl-look", usage: "kubectl look" },
+        command: || Command::new("look").arg(Arg::new("verbose").long("verbose")),
+        subcommands: &[Subcommand {
+            name: "at",
+            summary: "Look at a thing",
+            command: || Command::new("at").arg(Arg::new("all-things").long("all-things")),
+            run: |words| ExitCode::from(u8::try_from(words.len()).unwrap_or_default()),
+        }],
+    };
+
+    #[test]
+    fn every_script_knows_subcommands_and_flags() {
+        PROGRAM.root().debug_assert();
+        for shell in clap_complete::Shell::value_variants() {
+            let script = completion::script(&PROGRAM.names, PROGRAM.root(), *shell);
+            for word in ["kubectl-look", "at", "verbose", "all-things", "completion"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_names_a_subcommand_only_in_the_first_place() {
+        let run = |text: &str| PROGRAM.run(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert!(run("kubectl-look").is_none());
+        assert!(run("kubectl-look --verbose at").is_none());
+        assert_eq!(run("kubectl-look at one two"), Some(ExitCode::from(2)));
+    }
+
+    #[test]
+    fn the_summary_has_a_line_for_each_subcommand() {
+        assert_eq!(PROGRAM.summary().lines().nth(1), Some("  at          Look at a thing"));
+        assert_eq!(PROGRAM.summary().lines().count(), 4);
+    }
+}

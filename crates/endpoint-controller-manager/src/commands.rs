@@ -1,0 +1,33 @@
+//! The program with its subcommands.
+
+pub(crate) mod config;
+pub(crate) mod shadow;
+
+use cli_runtime::{Names, Program, Subcommand};
+
+use crate::{options, version};
+
+/// The program.
+pub(crate) const PROGRAM: Program = Program {
+    names: Names { executable: version::NAME, usage: version::NAME },
+    command: || options::command(Vec::new()),
+    subcommands: &[
+        Subcommand {
+            name: shadow::NAME,
+            summary: "Compare a cluster with what the controllers would write, and write nothing",
+            command: shadow::command,
+            run: shadow::main,
+        },
+        Subcommand {
+            name: config::NAME,
+            summary: "Check a configuration file",
+            command: config::command,
+            run: config::main,
+        },
+    ],
+};
+
+#[test]
+fn commands_are_well_formed() {
+    PROGRAM.root().debug_assert();
+}

@@ -1,0 +1,81 @@
+//! The mode `shadow`: the process with a policy that compares in place of each sync.
+
+mod command;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cli_runtime::printing;
+use kube_api::time::sleep;
+use kube_api::{connect, error_chain};
+use tracing::info;
+
+use crate::logging;
+use crate::manager::{self, ManagerError, Surroundings};
+use crate::runtimes::{Handles, Runtimes};
+use crate::shadow::{Report, Shadow};
+use crate::signals::{Approvals, StopSignals};
+use command::{Command, Format};
+
+#[cfg(test)]
+pub(crate) use command::args;
+pub(crate) use command::{NAME, command};
+
+/// The exit code if differences outlasted the grace period.
+const LASTING: u8 = 3;
+
+/// Runs the subcommand with the words after its name.
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
+    let command = match command::parse(words) {
+        Ok(command) => command,
+        Err(usage) => return usage.report(),
+    };
+    let Command { config, grace, length, format } = command;
+    let mut logs = logging::init(config.log_format, config.verbosity);
+    config.log();
+    let shadow = Arc::new(Shadow::new(grace));
+    let surroundings = |handles: Handles, approvals: Approvals| Surroundings {
+        handles,
+        connect: Arc::new(connect),
+        logs: Some(logs.metrics()),
+        metrics: None,
+        memory: None,
+        shadow: Some(Arc::clone(&shadow)),
+        approvals,
+    };
+    let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
+    let outcome = runtimes.and_then(|runtimes| {
+        runtimes.run(|handles| async {
+            let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
+            let approvals = Approvals::listen().map_err(ManagerError::Runtime)?;
+            tokio::select! {
+                biased;
+                ended = manager::run(config, surroundings(handles, approvals), stop) => ended,
+                () = sleep(length) => {
+                    info!("The time of --for is over; exiting");
+                    Ok(())
+                }
+            }
+        })
+    });
+    let report = shadow.report();
+    if let Some(report) = &report {
+        print(report, format);
+    }
+    let failure = match (&outcome, &report) {
+        (Err(error), _) => error_chain(error),
+        (Ok(()), None) => "nothing was compared: the run ended before the caches were synced".to_owned(),
+        (Ok(()), Some(report)) if report.lasting() > 0 => return LASTING.into(),
+        (Ok(()), Some(_)) => return ExitCode::SUCCESS,
+    };
+    logs.write_line(&format!("Error: {failure}"));
+    ExitCode::FAILURE
+}
+
+fn print(report: &Report, format: Format) {
+    printing::print(&match format {
+        Format::Text => report.text(),
+        Format::Json => printing::json(&report.json()),
+    });
+}

@@ -1,0 +1,8 @@
+//! The metrics of the process itself. Those of controllers, queues and requests are beside what they measure.
+
+pub(crate) mod build;
+pub(crate) mod disabled;
+pub(crate) mod foreign_writes;
+pub(crate) mod process;
+pub(crate) mod running_controllers;
+pub(crate) mod runtime;

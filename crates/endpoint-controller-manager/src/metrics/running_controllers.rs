@@ -1,0 +1,88 @@
+//! `running_managed_controllers`: the controllers that run in this process.
+
+use std::fmt;
+
+use endpoint_informers::lifecycle::Phase;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::controllers::Controller;
+use crate::shadow::Shadow;
+use crate::version;
+
+/// The gauge of Go's controller managers (`component-base` `metrics/prometheus/controllers`). kube-controller-manager sets it
+/// only for controllers of nodes, to 1 from their start.
+///
+/// Here it is read at the scrape. It is 0 in a standby, and in a leader whose controllers have not started: while it relists,
+/// or while the takeover gate is closed. So 0 everywhere means that nothing writes, also if a replica leads.
+#[derive(Debug)]
+struct RunningControllers {
+    controllers: Vec<Controller>,
+    phase: watch::Receiver<Phase>,
+}
+
+/// Registers the gauge for the controllers of this process, unless it is a shadow, whose controllers write nothing.
+pub(crate) fn register(
+    config: &Config,
+    shadow: Option<&Shadow>,
+    phase: &watch::Sender<Phase>,
+    registry: &mut Registry,
+) {
+    if shadow.is_none() {
+        let controllers = config.controllers.clone();
+        registry.register_collector(Box::new(RunningControllers { controllers, phase: phase.subscribe() }));
+    }
+}
+
+impl Collector for RunningControllers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let running = i64::from(*self.phase.borrow() == Phase::Running);
+        let mut encoder = encoder.encode_descriptor(
+            "running_managed_controllers",
+            "[BETA] Indicates where instances of a controller are currently running",
+            None,
+            MetricType::Gauge,
+        )?;
+        for controller in &self.controllers {
+            let labels = [("manager", version::NAME), ("name", controller.name())];
+            encoder.encode_family(&labels)?.encode_gauge(&running)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    /// A leader that relists, or whose takeover gate is closed, leads and writes nothing.
+    #[test]
+    fn controllers_run_in_one_phase_only() {
+        let phase = watch::Sender::new(Phase::Starting);
+        let mut registry = Registry::default();
+        let controllers = vec![Controller::Endpoints, Controller::EndpointSlice];
+        registry.register_collector(Box::new(RunningControllers { controllers, phase: phase.subscribe() }));
+        for (now, running) in [
+            (Phase::Starting, 0),
+            (Phase::Standby, 0),
+            (Phase::Relisting, 0),
+            (Phase::Running, 1),
+            (Phase::Stopping, 0),
+        ] {
+            phase.send_replace(now);
+            let mut text = String::new();
+            encode(&mut text, &registry).unwrap();
+            let expected = ["endpoints-controller", "endpointslice-controller"].map(|name| {
+                format!("running_managed_controllers{{manager=\"endpoint-controller-manager\",name=\"{name}\"}} {running}")
+            });
+            let series: Vec<&str> = text.lines().filter(|line| line.starts_with("running_")).collect();
+            assert_eq!(series, expected, "{now:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The HTTPS server: its pages, authentication and authorization.
+
+pub(crate) mod health;
+pub(crate) mod service_states;
+
+use std::future::pending;
+use std::path::Path;
+use std::sync::Arc;
+
+use component_server::{
+    ApiReviews, Authenticator, Authorizer, ComponentInfo, LoadError, Routes, SecureServer, ServeError, Slis,
+};
+use jiff::Timestamp;
+use kube_api::RateLimiter;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinError;
+
+use crate::api_clients::ClientIdentity;
+use crate::config::{Config, Server};
+use crate::connection::{self, ConnectionError};
+use crate::metrics::disabled;
+use crate::options::config_file::GROUP;
+use crate::reload::Shown;
+use crate::{logging, version};
+use health::Health;
+
+/// Rate of reviews at the API server (`k8s.io/apiserver` `server/options`).
+const REVIEW_QPS: f64 = 200.0;
+const REVIEW_BURST: u32 = 400;
+
+/// Reasons for not serving.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServingError {
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Authentication(#[from] LoadError),
+    #[error("{0}")]
+    Authorization(String),
+    #[error("the task that sets up the HTTPS server ended")]
+    Panicked(#[from] JoinError),
+}
+
+/// A server that listens, with its authentication and authorization.
+pub(crate) struct Serving {
+    server: SecureServer,
+    authenticator: Authenticator<ApiReviews>,
+    authorizer: Authorizer<ApiReviews>,
+}
+
+impl Serving {
+    /// Listens and sets up authentication, all on the runtime of the server. None with `--secure-port=0`.
+    pub(crate) async fn prepare(
+        config: &Server,
+        identity: &ClientIdentity,
+        threads: &Handle,
+    ) -> Result<Option<Self>, ServingError> {
+        let (config, identity) = (config.clone(), identity.clone());
+        threads.spawn(async move { Self::prepare_here(&config, &identity).await }).await?
+    }
+
+    async fn prepare_here(config: &Server, identity: &ClientIdentity) -> Result<Option<Self>, ServingError> {
+        let Some(server) = SecureServer::bind(&config.serving).await? else { return Ok(None) };
+        let authenticator = authenticator(config, identity).await?;
+        let authorizer = authorizer(config, identity).await?;
+        Ok(Some(Self { server, authenticator, authorizer }))
+    }
+
+    /// Serves these pages until the process ends: probes and scrapers are answered to the end.
+    pub(crate) async fn run(self, pages: Routes) -> String {
+        let served = self.server.serve(pages, self.authenticator, self.authorizer, pending()).await;
+        format!("the HTTPS server ended: {served:?}")
+    }
+}
+
+async fn authenticator(
+    config: &Server,
+    identity: &ClientIdentity,
+) -> Result<Authenticator<ApiReviews>, ServingError> {
+    let kubeconfig = config.authentication_kubeconfig.as_deref();
+    let reviews = reviews(identity, "--authentication-kubeconfig", kubeconfig).await?;
+    Ok(Authenticator::load(config.authentication.clone(), reviews).await?)
+}
+
+async fn authorizer(
+    config: &Server,
+    identity: &ClientIdentity,
+) -> Result<Authorizer<ApiReviews>, ServingError> {
+    let kubeconfig = config.authorization_kubeconfig.as_deref();
+    let reviews = reviews(identity, "--authorization-kubeconfig", kubeconfig).await?;
+    Authorizer::new(config.authorization.clone(), reviews).map_err(ServingError::Authorization)
+}
+
+async fn reviews(
+    identity: &ClientIdentity,
+    flag: &'static str,
+    kubeconfig: Option<&Path>,
+) -> Result<Option<ApiReviews>, ConnectionError> {
+    let Some(config) = connection::load_delegated(flag, kubeconfig).await? else { return Ok(None) };
+    let client = identity.delegated_client(&config)?;
+    Ok(Some(ApiReviews::new(client.with_limit(RateLimiter::new(REVIEW_QPS, REVIEW_BURST)))))
+}
+
+/// The pages of the server (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
+pub(crate) fn pages(
+    config: &Config,
+    shown: &watch::Receiver<Shown>,
+    health: &Health,
+    registry: Arc<Registry>,
+) -> Routes {
+    let slis = Slis::new();
+    let (configz, flagz) = (shown.clone(), shown.clone());
+    let (names, slis_names) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
+    let pages = Routes::new(facts(config))
+        .health("healthz", health.healthz.clone(), slis.clone())
+        .health("livez", health.livez.clone(), slis.clone())
+        .health("readyz", health.readyz.clone(), slis.clone())
+        .slis(slis, move |text| disabled::without(text, &slis_names))
+        .metrics(move |text| {
+            let mut all = String::new();
+            encode(&mut all, &registry)?;
+            text.push_str(&disabled::without(all, &names));
+            Ok(())
+        })
+        .configz(GROUP, move || configz.borrow().configz.clone())
+        .flagz(move || flagz.borrow().flags.iter().cloned().collect());
+    if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
+}
+
+fn facts(config: &Config) -> ComponentInfo {
+    ComponentInfo {
+        component: version::NAME.to_owned(),
+        started: Timestamp::now(),
+        go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),
+        binary_version: version::VERSION.to_owned(),
+        emulation_version: config.gates.versions().emulated().to_string(),
+    }
+}

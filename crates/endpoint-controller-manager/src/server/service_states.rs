@@ -1,0 +1,155 @@
+//! `/debug/services`: which Services fail, and the state of a single one: its last error, what it waits for, its next sync.
+//!
+//! It shows what the work queues know. A queue knows nothing about a key whose last sync succeeded, so that Services in
+//! sync cost no memory.
+
+mod report;
+
+use std::sync::Arc;
+
+use axum::extract::Path;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any};
+use cli_runtime::printing;
+use component_server::Routes;
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::WorkQueue;
+use endpoint_informers::cache::Cache;
+use endpoint_informers::lifecycle::Phase;
+use http::header::{ACCEPT, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, StatusCode, Uri};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use self::report::{ControllerState, ServiceList, ServiceState};
+
+/// The path of the list; below it are the pages of single Services.
+const PATH: &str = "/debug/services";
+
+/// The most Services that the list names.
+const MAX_LISTED: usize = 500;
+
+/// The queues of the controllers of a process, by their names. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ControllerQueues(Arc<Mutex<Vec<(&'static str, WorkQueue<ObjectKey>)>>>);
+
+impl ControllerQueues {
+    /// Adds a controller.
+    pub(crate) fn follow(&self, controller: &'static str, queue: WorkQueue<ObjectKey>) {
+        self.0.lock().push((controller, queue));
+    }
+
+    fn all(&self) -> Vec<(&'static str, WorkQueue<ObjectKey>)> {
+        self.0.lock().clone()
+    }
+}
+
+/// The pages.
+#[derive(Clone)]
+pub(crate) struct ServicePages {
+    queues: ControllerQueues,
+    cache: Arc<Cache>,
+    phase: watch::Receiver<Phase>,
+}
+
+impl ServicePages {
+    pub(crate) fn new(queues: ControllerQueues, cache: Arc<Cache>, phase: watch::Receiver<Phase>) -> Self {
+        Self { queues, cache, phase }
+    }
+
+    /// Adds the pages to those of the server.
+    pub(crate) fn add_to(self, routes: Routes) -> Routes {
+        let list: MethodRouter = {
+            let pages = self.clone();
+            any(move |headers: HeaderMap, uri: Uri| async move { pages.list_page(&headers, &uri) })
+        };
+        let one =
+            any(move |Path((namespace, name)): Path<(String, String)>, headers: HeaderMap| async move {
+                self.service_page(&ObjectKey::new(namespace, name), &headers)
+            });
+        routes.route(PATH, list).route(&format!("{PATH}/{{namespace}}/{{name}}"), one)
+    }
+
+    fn list_page(&self, headers: &HeaderMap, uri: &Uri) -> Response {
+        // A misspelt filter must not look like one that nothing meets.
+        match uri.query() {
+            None | Some("" | "state=failing") => {}
+            Some(query) => {
+                let text = format!("unknown query {query:?}: only state=failing is supported\n");
+                return text_page(StatusCode::BAD_REQUEST, text);
+            }
+        }
+        let list = self.list();
+        answer(headers, StatusCode::OK, || list.text(), || printing::json(&list))
+    }
+
+    fn service_page(&self, key: &ObjectKey, headers: &HeaderMap) -> Response {
+        match self.service(key) {
+            Some(service) => answer(headers, StatusCode::OK, || service.text(), || printing::json(&service)),
+            None => text_page(
+                StatusCode::NOT_FOUND,
+                format!(
+                    "Service {:?} is not in the cache, and no controller has work for it\n",
+                    key.to_string()
+                ),
+            ),
+        }
+    }
+
+    /// The Services that fail, in order; every controller of each that fails in it.
+    fn list(&self) -> ServiceList {
+        let queues = self.queues.all();
+        let mut failing: Vec<ObjectKey> = queues.iter().flat_map(|(_, queue)| queue.failing()).collect();
+        failing.sort_unstable();
+        failing.dedup();
+        let (total, now) = (failing.len(), Timestamp::now());
+        failing.truncate(MAX_LISTED);
+        let services = failing.iter().map(|key| ServiceState::of_failing(key, states(&queues, key, now)));
+        // One that has succeeded meanwhile is left out.
+        let services = services.filter(|service| !service.is_empty()).collect();
+        ServiceList::new(self.leads(), total, services)
+    }
+
+    /// The state of a Service in all controllers; none if nothing is known of such a Service.
+    fn service(&self, key: &ObjectKey) -> Option<ServiceState> {
+        let exists = self.cache.read(|state| state.services.get(&key.namespace, &key.name).is_some());
+        let states: Vec<ControllerState> = states(&self.queues.all(), key, Timestamp::now()).collect();
+        (exists || states.iter().any(ControllerState::has_work))
+            .then(|| ServiceState::new(self.leads(), key, exists, states))
+    }
+
+    /// True if the controllers of this replica run.
+    fn leads(&self) -> bool {
+        *self.phase.borrow() == Phase::Running
+    }
+}
+
+/// The state of a key in each controller.
+fn states<'a>(
+    queues: &'a [(&'static str, WorkQueue<ObjectKey>)],
+    key: &'a ObjectKey,
+    now: Timestamp,
+) -> impl Iterator<Item = ControllerState> + 'a {
+    queues.iter().map(move |(controller, queue)| ControllerState::of(controller, queue.key_state(key), now))
+}
+
+/// JSON if the client asks for it, else text.
+fn answer(
+    headers: &HeaderMap,
+    status: StatusCode,
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> String,
+) -> Response {
+    let accepts = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    if accepts.into_iter().any(|accept| accept.contains("application/json")) {
+        let headers = [(CONTENT_TYPE, "application/json"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+        return (status, headers, json()).into_response();
+    }
+    text_page(status, text())
+}
+
+fn text_page(status: StatusCode, text: String) -> Response {
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    (status, headers, text).into_response()
+}

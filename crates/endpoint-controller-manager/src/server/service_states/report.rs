@@ -1,0 +1,233 @@
+//! The state of Services as text and JSON. Pure; the time is an argument.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use cli_runtime::printing::aligned;
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::{KeyState, LastError};
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The state of a Service in one controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum State {
+    /// Its last sync succeeded, and nothing has changed since.
+    InSync,
+    /// A change waits for others, or for its turn.
+    Delayed,
+    /// The cache does not show the last write yet.
+    WaitingForCache,
+    Queued,
+    Syncing,
+    /// Its last sync failed. It is retried until one succeeds.
+    Failing,
+}
+
+impl State {
+    fn of(state: &KeyState) -> Self {
+        let KeyState { syncing, queued, delayed, retry, failures, error, .. } = state;
+        match () {
+            () if *failures > 0 || error.is_some() => Self::Failing,
+            () if syncing.is_some() => Self::Syncing,
+            () if queued.is_some() => Self::Queued,
+            () if retry.is_some() => Self::WaitingForCache,
+            () if delayed.is_some() => Self::Delayed,
+            () => Self::InSync,
+        }
+    }
+}
+
+/// The state of a Service in one controller.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ControllerState {
+    controller: &'static str,
+    state: State,
+    /// The event that ends the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_for: Option<&'static str>,
+    /// The number of consecutive failures.
+    failures: u32,
+    /// The start of the sync that runs, or the time of the last one if that failed; those that succeeded are not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_sync: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<Failure>,
+    /// The time of the next sync, unless it runs or waits for a worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_sync: Option<String>,
+    /// The time of the oldest change that is not written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unwritten_since: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Failure {
+    reason: &'static str,
+    message: String,
+}
+
+impl ControllerState {
+    /// From the state of the key in the controller's queue, which may know nothing about it.
+    pub(super) fn of(controller: &'static str, state: Option<KeyState>, now: Timestamp) -> Self {
+        let key = state.unwrap_or_default();
+        let state = State::of(&key);
+        let KeyState { syncing, queued, delayed, retry, failures, unwritten, error } = key;
+        let next = delayed.into_iter().chain(retry).min();
+        let waits_for = match () {
+            () if syncing.is_some() => Some("the end of its sync"),
+            () if queued.is_some() => Some("a worker"),
+            () if next.is_none() => None,
+            () if next == delayed => Some("the end of its delay"),
+            () if state == State::Failing => Some("its retry"),
+            () => Some("the cache to show its last write"),
+        };
+        let ago = |age: Duration| time(now, age, Timestamp::checked_sub);
+        Self {
+            controller,
+            state,
+            waits_for,
+            failures,
+            last_sync: syncing.or(error.as_ref().map(|error| error.age)).and_then(ago),
+            last_error: error.map(|LastError { reason, text, .. }| Failure { reason, message: text }),
+            next_sync: next
+                .filter(|_| syncing.is_none() && queued.is_none())
+                .and_then(|wait| time(now, wait, Timestamp::checked_add)),
+            unwritten_since: unwritten.and_then(ago),
+        }
+    }
+
+    /// True if the controller has something to do for the Service.
+    pub(super) fn has_work(&self) -> bool {
+        self.state != State::InSync
+    }
+
+    fn row(&self) -> [String; 6] {
+        let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        [
+            format!("{:?}", self.state),
+            self.failures.to_string(),
+            shown(&self.last_sync),
+            shown(&self.next_sync),
+            shown(&self.unwritten_since),
+            self.waits_for.unwrap_or("-").to_owned(),
+        ]
+    }
+
+    /// The error on one line. It may hold what a webhook answered.
+    fn error_line(&self) -> Option<String> {
+        let Failure { reason, message } = self.last_error.as_ref()?;
+        Some(format!("{}: {reason}: {}\n", self.controller, message.replace(char::is_control, " ")))
+    }
+}
+
+/// A time to the second.
+fn time<E>(
+    now: Timestamp,
+    distance: Duration,
+    step: fn(Timestamp, Duration) -> Result<Timestamp, E>,
+) -> Option<String> {
+    let time = step(now, distance).ok()?;
+    Some(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+const HEAD: [&str; 6] = ["STATE", "FAILURES", "LAST SYNC", "NEXT SYNC", "UNWRITTEN SINCE", "WAITS FOR"];
+
+const STANDBY: &str = "The controllers of this replica do not run: ask the one that holds the Lease.\n";
+
+/// The state of a Service in several controllers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ServiceState {
+    namespace: String,
+    name: String,
+    /// False: the controllers of this replica do not run. Not in a list, which has it once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leads: Option<bool>,
+    /// False if the cache has no such Service, as for custom Endpoints that lost theirs. Not in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exists: Option<bool>,
+    controllers: Vec<ControllerState>,
+}
+
+impl ServiceState {
+    pub(super) fn new(leads: bool, key: &ObjectKey, exists: bool, controllers: Vec<ControllerState>) -> Self {
+        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+        Self { namespace, name, leads: Some(leads), exists: Some(exists), controllers }
+    }
+
+    /// An entry of a list: the controllers in which the Service fails.
+    pub(super) fn of_failing(key: &ObjectKey, controllers: impl Iterator<Item = ControllerState>) -> Self {
+        let controllers = controllers.filter(|controller| controller.state == State::Failing).collect();
+        Self { leads: None, exists: None, ..Self::new(true, key, true, controllers) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.controllers.is_empty()
+    }
+
+    fn rows(&self, service: Option<&str>) -> impl Iterator<Item = Vec<String>> {
+        self.controllers.iter().map(move |controller| {
+            let first = service.into_iter().chain([controller.controller]).map(str::to_owned);
+            first.chain(controller.row()).collect()
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("Service {}/{}\n", self.namespace, self.name);
+        if self.exists == Some(false) {
+            text.push_str("It is not in the cache.\n");
+        }
+        if self.leads == Some(false) {
+            text.push_str(STANDBY);
+        }
+        let head = ["CONTROLLER"].into_iter().chain(HEAD).map(str::to_owned).collect();
+        text.push('\n');
+        text.push_str(&aligned(&std::iter::once(head).chain(self.rows(None)).collect::<Vec<_>>()));
+        text + &errors(&self.controllers)
+    }
+}
+
+/// The Services that fail.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ServiceList {
+    leads: bool,
+    /// Their number; the list may be shorter.
+    total: usize,
+    services: Vec<ServiceState>,
+}
+
+impl ServiceList {
+    pub(super) fn new(leads: bool, total: usize, services: Vec<ServiceState>) -> Self {
+        Self { leads, total, services }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("Services whose last sync failed: {}\n", self.total);
+        if self.services.len() < self.total {
+            let _ = writeln!(text, "The first {} of them:", self.services.len()); // into a String: cannot fail
+        }
+        if !self.leads {
+            text.push_str(STANDBY);
+        }
+        if self.services.is_empty() {
+            return text;
+        }
+        let mut rows = vec![["SERVICE", "CONTROLLER"].into_iter().chain(HEAD).map(str::to_owned).collect()];
+        for service in &self.services {
+            rows.extend(service.rows(Some(&format!("{}/{}", service.namespace, service.name))));
+        }
+        text.push('\n');
+        text + &aligned(&rows)
+    }
+}
+
+fn errors(controllers: &[ControllerState]) -> String {
+    let lines: String = controllers.iter().filter_map(ControllerState::error_line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+#[cfg(test)]
+mod tests;

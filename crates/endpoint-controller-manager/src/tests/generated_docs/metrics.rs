@@ -1,0 +1,152 @@
+//! `docs/metrics.md`, collected from the pages of a running program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_api::{ApiClient, Encoding, connect};
+
+use super::scripted_api::ScriptedApi;
+use super::{REFRESH, assert_current, code, row};
+use crate::logging::Logs;
+use crate::manager::{self, Surroundings};
+use crate::options;
+use crate::runtimes::{Handles, Runtimes};
+use crate::shadow;
+use crate::signals::{Approvals, StopSignals};
+
+/// For everything to have happened once that a metric counts.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Metrics that appear last, when what they count has happened.
+const LAST: [&str; 4] = [
+    "leader_election_slowpath_total{",
+    "rest_client_request_retries_total{",
+    "endpoint_slice_controller_changes{",
+    "endpoint_slice_mirroring_controller_changes{",
+];
+
+#[derive(Default)]
+struct Metric {
+    help: String,
+    kind: String,
+    labels: BTreeSet<String>,
+}
+
+/// Metrics of a page in the text format, by name.
+fn parse(text: &str) -> BTreeMap<String, Metric> {
+    let mut metrics = BTreeMap::<String, Metric>::new();
+    let mut name = String::new();
+    for line in text.lines() {
+        let words = |prefix| line.strip_prefix(prefix)?.split_once(' ');
+        if let Some((metric, help)) = words("# HELP ") {
+            name = metric.to_owned();
+            metrics.entry(name.clone()).or_default().help = help.to_owned();
+        } else if let Some((metric, kind)) = words("# TYPE ") {
+            name = metric.to_owned();
+            metrics.entry(name.clone()).or_default().kind = kind.to_owned();
+        } else if let Some((_, labels)) = line.split_once('{') {
+            let labels =
+                labels.split("\",").filter_map(|label| label.split_once('=')).map(|(label, _)| label);
+            metrics.entry(name.clone()).or_default().labels.extend(labels.map(str::to_owned));
+        }
+    }
+    metrics
+}
+
+fn table(text: &str) -> String {
+    let mut table = row(&["Metric", "Type", "Labels", "Description"]) + "|---|---|---|---|\n";
+    for (name, metric) in parse(text) {
+        let labels = code(metric.labels.iter().map(String::as_str).filter(|label| *label != "le"));
+        table += &row(&[&code([name.as_str()]), &metric.kind, &labels, &metric.help]);
+    }
+    table
+}
+
+fn document(metrics: &str, slis: &str) -> String {
+    format!(
+        "# Metrics\n\n\
+         Generated from the program by `{REFRESH}`.\n\n\
+         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. A metric with labels\n\
+         appears with its first series; those of `deferred_writes` need the feature gate `EndpointSliceCoalescing`.\n\n\
+         ## From a change to its write\n\n\
+         `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\
+         deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes batching,\n\
+         queueing, the client's rate limit, the API server and all retries, and not the way of the event from the API server\n\
+         (`last-change-trigger-time` begins at the change, but misses deletions: kubernetes#81360).\n\n\
+         `oldest_unwritten_change_age_seconds` is computed at the scrape. What a broken watch has not delivered has no age:\n\
+         `list_watch_failures_total` and `list_watch_gaps_total` show that. `failing_syncs`, `list_watch_live` and\n\
+         `running_managed_controllers` are states, so that alerts on them last as long as the fault.\n\n\
+         ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
+         [`shadow`](shadow.md) has these as well.\n\n{}",
+        table(metrics),
+        table(slis),
+        table(&shadow::metrics_page())
+    )
+}
+
+/// A command line for all controllers and an election, whose pages need no credentials.
+fn command_line(api: &ScriptedApi, certificates: &str, port: u16) -> Vec<String> {
+    [
+        format!("--master={}", api.url()),
+        "--kube-api-content-type=application/json".to_owned(),
+        "--leader-elect-retry-period=100ms".to_owned(),
+        "--feature-gates=EndpointSliceCoalescing=true".to_owned(),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        format!("--cert-dir={certificates}"),
+        "--authentication-skip-lookup".to_owned(),
+        "--authorization-always-allow-paths=/metrics,/metrics/slis,/readyz".to_owned(),
+    ]
+    .to_vec()
+}
+
+/// Scrapes both pages once every metric is there.
+async fn scrape(certificates: &str, port: u16) -> (String, String) {
+    let mut config = kube::Config::new(format!("https://127.0.0.1:{port}").parse().unwrap());
+    config.root_cert_file = Some(format!("{certificates}/endpoint-controller-manager.crt").into());
+    loop {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // The certificate is not there at first.
+        let Ok(connection) = connect(&config) else { continue };
+        let client = ApiClient::new(connection, Encoding::Json, "test");
+        let get =
+            async |path| client.get_raw(path).await.map(|page| String::from_utf8_lossy(&page).into_owned());
+        let (Ok(_), Ok(metrics), Ok(slis)) =
+            (get("/readyz").await, get("/metrics").await, get("/metrics/slis").await)
+        else {
+            continue;
+        };
+        if LAST.iter().all(|name| metrics.contains(name)) {
+            return (metrics, slis);
+        }
+    }
+}
+
+#[test]
+fn metrics_md_is_current() {
+    let api = ScriptedApi::start();
+    let certificates = tempfile::tempdir().unwrap();
+    let certificates = certificates.path().to_str().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let words = command_line(&api, certificates, port);
+    let config = options::parse(words).unwrap();
+    let logs = Logs::to(std::io::sink(), 1);
+    let (metrics, slis) = Runtimes::start().unwrap().run(async |handles: Handles| {
+        let surroundings = Surroundings {
+            handles,
+            connect: Arc::new(connect),
+            logs: Some(logs.metrics()),
+            metrics: None,
+            memory: None,
+            shadow: None,
+            approvals: Approvals::default(),
+        };
+        let stop = StopSignals::listen().unwrap();
+        tokio::select! {
+            ended = manager::run(config, surroundings, stop) => panic!("{ended:?}"),
+            pages = scrape(certificates, port) => pages,
+            () = tokio::time::sleep(LIMIT) => panic!("{LAST:?} have not appeared"),
+        }
+    });
+    assert_current("metrics.md", &document(&metrics, &slis));
+}

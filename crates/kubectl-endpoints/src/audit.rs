@@ -1,0 +1,89 @@
+//! `audit`: what is wrong with the Endpoints and EndpointSlices of a cluster.
+
+mod command;
+mod fix;
+mod output;
+mod request;
+
+use std::ffi::OsString;
+
+use cli_runtime::usage::Usage;
+use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::audit::{Audit as Findings, Severity, audit};
+use endpoint_diagnostics::snapshot::Kind;
+use tokio::time::sleep;
+
+use crate::cluster::Cluster;
+use crate::exit::{self, Code, Failure};
+use crate::files;
+use crate::frame::Command;
+
+pub(crate) use command::{Audit, NAME, command};
+
+impl Command for Audit {
+    fn parse(words: &[OsString]) -> Result<Self, Usage> {
+        command::parse(words)
+    }
+
+    async fn run(self) -> Result<Code, Failure> {
+        let gravest = run(&self).await?;
+        Ok(if gravest.is_some_and(|gravest| gravest >= self.severity) { Code::Wrong } else { Code::Done })
+    }
+}
+
+/// Returns the gravest severity found, or left after repairs.
+async fn run(command: &Audit) -> Result<Option<Severity>, Failure> {
+    if !command.target.files.is_empty() {
+        let snapshot = files::read(&command.target)?;
+        let found = look(command, &snapshot);
+        report(command, &found, snapshot.services().count());
+        return Ok(found.gravest());
+    }
+    let cluster = Cluster::of(&command.target, NAME).await?;
+    let mut snapshot = cluster.read().await?;
+    check_namespace(command, &snapshot, &cluster.server)?;
+    let mut found = look(command, &snapshot);
+    if found.gravest().is_some_and(|gravest| gravest > Severity::Info) && !command.confirm_after.is_zero() {
+        sleep(command.confirm_after).await;
+        snapshot = cluster.read().await?;
+        found = look(command, &snapshot).confirming(&found);
+    }
+    report(command, &found, snapshot.services().count());
+    let Some(fix) = command.fix() else { return Ok(found.gravest()) };
+    found.findings = fix::fix(&cluster, found.findings, fix).await?;
+    Ok(found.gravest())
+}
+
+/// Fails if the namespace is known not to exist.
+fn check_namespace(command: &Audit, snapshot: &Snapshot, server: &str) -> Result<(), Failure> {
+    let is_missing =
+        |name: &&String| snapshot.can_read(Kind::Namespaces) && !snapshot.namespaces().contains_key(*name);
+    match command.target.namespace.as_ref().filter(is_missing) {
+        Some(name) => Err(Failure::Input(format!("no namespace {name} in {server}"))),
+        None => Ok(()),
+    }
+}
+
+/// The findings of the rules and the namespace that were asked for.
+fn look(command: &Audit, snapshot: &Snapshot) -> Findings {
+    let mut found = audit(snapshot, &command.options());
+    let is_wanted =
+        |rule: &str| command.rules.is_empty() || command.rules.iter().any(|wanted| wanted == rule);
+    let namespace = command.target.namespace.as_deref();
+    found.findings.retain(|finding| {
+        is_wanted(finding.rule) && namespace.is_none_or(|namespace| finding.object.namespace == namespace)
+    });
+    found.skipped.retain(|skipped| is_wanted(skipped.rule));
+    found
+}
+
+fn report(command: &Audit, found: &Findings, services: usize) {
+    let mut shown = found.clone();
+    if command.quiet {
+        shown.findings.retain(|finding| finding.severity >= command.severity);
+    }
+    exit::print(&output::text(&shown, command.format));
+    for note in output::notes(&shown, services) {
+        exit::note(&note);
+    }
+}

@@ -1,0 +1,207 @@
+//! The command line of `audit`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Command, CommandFactory as _, Parser};
+use cli_runtime::usage::Usage;
+use endpoint_diagnostics::audit::{Options, Severity, rules};
+use go_text::duration::parse_go_duration;
+
+use crate::exit;
+use crate::flags::{self, Target};
+use crate::format::{Format, format};
+use crate::name::USAGE;
+
+/// The word that selects this subcommand.
+pub(crate) const NAME: &str = "audit";
+
+const ABOUT: &str = "Finds what is wrong with the Endpoints and EndpointSlices of a cluster, or of a dump: duplicates, \
+                     orphans, pods that are gone, two managers, what a controller's start would delete, and more. Writes \
+                     nothing without --fix";
+
+/// A checked command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = NAME,
+    about = ABOUT,
+    override_usage = format!("{USAGE} {NAME} [-n NAMESPACE] [-f FILE|FOLDER|-] [--fix] [flags]"),
+    after_help = exit::help(),
+    next_help_heading = "Audit flags",
+)]
+pub(crate) struct Audit {
+    /// Format of the result: table, wide (with fields and remedies), json or yaml
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_parser = format, default_value = "table")]
+    pub(crate) format: Format,
+    /// Lightest severity that counts for the exit code: error, warning or info
+    #[arg(long, value_parser = severity, default_value = "warning")]
+    pub(crate) severity: Severity,
+    /// Leave out findings below --severity
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Rules to apply, separated by commas; all by default. docs/audit.md lists them
+    #[arg(long = "rule", value_name = "RULE", value_delimiter = ',', value_parser = rule)]
+    pub(crate) rules: Vec<String>,
+    /// Time after which a cluster in which something was found is read again; only what is found both times is reported. 0
+    /// reads once
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
+    pub(crate) confirm_after: Duration,
+    /// The value that the EndpointSlice controller runs with; without it, larger slices are only worth knowing
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    max_endpoints_per_slice: Option<u16>,
+    /// The value that the EndpointSliceMirroring controller runs with [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    mirroring_max_endpoints_per_subset: Option<u16>,
+    /// Repair what can be repaired: objects of the controllers, by their labels. Shows each write, and asks
+    #[arg(long)]
+    fix: bool,
+    /// Do not ask before --fix writes
+    #[arg(short, long)]
+    yes: bool,
+    /// With --fix: client only shows the writes, server lets the API server check them without storing them [default: none]
+    #[arg(long, value_name = "none|client|server", value_parser = dry_run)]
+    dry_run: Option<DryRun>,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+/// The extent of repairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fix {
+    /// Does not ask.
+    pub(crate) yes: bool,
+    pub(crate) dry_run: DryRun,
+}
+
+/// The value of `--dry-run`, with kubectl's meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DryRun {
+    None,
+    Client,
+    Server,
+}
+
+impl Audit {
+    /// The sizes that the controllers run with.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            max_endpoints_per_slice: self.max_endpoints_per_slice.map(usize::from),
+            max_endpoints_per_subset: self.mirroring_max_endpoints_per_subset.map(usize::from),
+        }
+    }
+
+    /// The repairs to make, if any.
+    pub(crate) fn fix(&self) -> Option<Fix> {
+        let dry_run = self.dry_run.unwrap_or(DryRun::None);
+        self.fix.then_some(Fix { yes: self.yes, dry_run })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.target.check()?;
+        if !self.fix && (self.yes || self.dry_run.is_some()) {
+            return Err(format!("{} needs --fix", if self.yes { "--yes" } else { "--dry-run" }));
+        }
+        if self.fix && !self.target.files.is_empty() {
+            return Err("--fix and -f exclude each other: files are not repaired".to_owned());
+        }
+        if self.fix && matches!(self.format, Format::Json | Format::Yaml) {
+            return Err("--fix prints a table: -o may be table or wide".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(crate) fn parse(words: &[OsString]) -> Result<Audit, Usage> {
+    let mut audit: Audit = flags::parse(command(), words)?;
+    audit.check().map_err(Usage::Error)?;
+    // Unlike a question about one Service, hygiene is one of the whole cluster.
+    audit.target.all_namespaces = audit.target.namespace.is_none();
+    Ok(audit)
+}
+
+/// The command.
+pub(crate) fn command() -> Command {
+    Audit::command()
+        .mut_arg("namespace", |arg| {
+            arg.help("Namespace to read, for which rights in it are enough; by default all")
+        })
+        .mut_arg("all_namespaces", |arg| arg.help("Read all namespaces, which is the default"))
+}
+
+fn severity(text: &str) -> Result<Severity, String> {
+    let named = Severity::ALL.into_iter().find(|severity| severity.name() == text);
+    named.ok_or_else(|| "must be error, warning or info".to_owned())
+}
+
+fn rule(text: &str) -> Result<String, String> {
+    if rules().any(|rule| rule.id == text) {
+        Ok(text.to_owned())
+    } else {
+        let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
+        Err(format!("must be one of {}", ids.join(", ")))
+    }
+}
+
+fn dry_run(text: &str) -> Result<DryRun, String> {
+    match text {
+        "none" => Ok(DryRun::None),
+        "client" => Ok(DryRun::Client),
+        "server" => Ok(DryRun::Server),
+        _ => Err("must be none, client or server".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Audit, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&words).map_err(|(Usage::Error(text) | Usage::Print(text))| text)
+    }
+
+    #[test]
+    fn the_defaults_read_all_namespaces_and_write_nothing() {
+        let audit = parsed("").unwrap();
+        assert!(audit.target.all_namespaces && audit.target.files.is_empty() && audit.rules.is_empty());
+        assert_eq!((audit.severity, audit.format, audit.fix()), (Severity::Warning, Format::Table, None));
+        assert_eq!(audit.confirm_after, Duration::from_secs(5));
+        assert_eq!(audit.options(), Options::default());
+    }
+
+    #[test]
+    fn flags_are_kubectls_and_the_controllers() {
+        let audit = parsed(
+            "-n shop -o wide --severity=info -q --rule stale-pod,slice-owner --fix -y --dry-run=server",
+        )
+        .unwrap();
+        assert_eq!(audit.target.namespace.as_deref(), Some("shop"));
+        assert_eq!((audit.severity, audit.quiet, audit.format), (Severity::Info, true, Format::Wide));
+        assert_eq!(audit.rules, ["stale-pod", "slice-owner"]);
+        assert_eq!(audit.fix(), Some(Fix { yes: true, dry_run: DryRun::Server }));
+        let audit = parsed("--max-endpoints-per-slice=500 --confirm-after=0 -f dump.yaml").unwrap();
+        assert_eq!(audit.options().max_endpoints_per_slice, Some(500));
+        assert_eq!((audit.confirm_after, audit.target.files), (Duration::ZERO, vec!["dump.yaml".to_owned()]));
+    }
+
+    #[test]
+    fn wrong_command_lines_are_refused_in_one_line() {
+        for (line, expected) in [
+            ("--yes", "--yes needs --fix"),
+            ("--dry-run=client", "--dry-run needs --fix"),
+            ("--fix -f x.yaml", "--fix and -f exclude each other: files are not repaired"),
+            ("--fix -o json", "--fix prints a table: -o may be table or wide"),
+            ("-n a -A", "-n and -A exclude each other"),
+        ] {
+            assert_eq!(parsed(line).unwrap_err(), expected, "{line}");
+        }
+        for line in ["--rule=nonsense", "--severity=fatal", "-o xml", "--max-endpoints-per-slice=0", "web"] {
+            let message = parsed(line).unwrap_err();
+            assert_eq!(message.lines().count(), 1, "{line}: {message}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The objects of a cluster, by lists.
+
+use std::collections::BTreeSet;
+
+use endpoint_controller_manager::{connection, version};
+use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::snapshot::{Coverage, Kind};
+use futures::future::join_all;
+use jiff::Timestamp;
+use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
+
+use crate::exit::Failure;
+use crate::flags::{ClusterFlags, Target};
+use crate::live::{List, Resource, Selection, list};
+use crate::name::NAME;
+
+/// A cluster, and the namespace to read in it.
+pub(crate) struct Cluster {
+    pub(crate) client: ApiClient,
+    /// The client below it, for requests of other forms.
+    http: kube::Client,
+    /// The address of the API server.
+    pub(crate) server: String,
+    /// None for all.
+    pub(crate) namespace: Option<String>,
+}
+
+impl Cluster {
+    /// Reads the kubeconfig for a subcommand of this name. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// A line about the kubeconfig.
+    pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
+        let ClusterFlags { kubeconfig, context } = &target.cluster;
+        let loaded = connection::load_for_user(kubeconfig.as_deref(), context.as_deref()).await;
+        let config = loaded.map_err(Failure::Input)?;
+        let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
+        let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let namespace = (!target.all_namespaces).then_some(given);
+        Ok(Self::new(http, config.cluster_url.to_string(), namespace, name))
+    }
+
+    /// The same over a client.
+    pub(crate) fn new(http: kube::Client, server: String, namespace: Option<String>, name: &str) -> Self {
+        let user_agent = version::user_agent(NAME, name);
+        let client = ApiClient::new(http.clone(), Encoding::Json, &user_agent);
+        Self { client, http, server, namespace }
+    }
+
+    /// A client for requests that are not lists.
+    pub(crate) fn http(&self) -> &kube::Client {
+        &self.http
+    }
+
+    /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them.
+    ///
+    /// # Errors
+    /// A line about the first kind that cannot be listed.
+    pub(crate) async fn read(&self) -> Result<Snapshot, Failure> {
+        self.read_to_watch().await.map(|(snapshot, _)| snapshot)
+    }
+
+    /// The same, with the resources that were read, and the versions from which their watches continue.
+    pub(crate) async fn read_to_watch(&self) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
+        let resources = Kind::ALL.map(|kind| Resource { kind, namespace: self.namespace.clone() });
+        let wanted = resources.map(|resource| (resource, Selection::All)).into();
+        self.lists(wanted, self.namespace.as_deref()).await
+    }
+
+    /// Reads a Service, its Endpoints and its slices, as the API server has them now.
+    ///
+    /// # Errors
+    /// A line about the first kind that cannot be listed.
+    pub(crate) async fn read_service(&self, namespace: &str, name: &str) -> Result<Snapshot, Failure> {
+        let wanted = [
+            (Kind::Services, Selection::Named(name.to_owned())),
+            (Kind::Endpoints, Selection::Named(name.to_owned())),
+            (Kind::EndpointSlices, Selection::OfService(name.to_owned())),
+        ];
+        let resource = |kind| Resource { kind, namespace: Some(namespace.to_owned()) };
+        let wanted = wanted.map(|(kind, selection)| (resource(kind), selection)).into();
+        self.lists(wanted, Some(namespace)).await.map(|(snapshot, _)| snapshot)
+    }
+
+    async fn lists(
+        &self,
+        wanted: Vec<(Resource, Selection)>,
+        namespace: Option<&str>,
+    ) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
+        let coverage = match namespace {
+            None => Coverage::All,
+            Some(namespace) => Coverage::Namespaces([namespace.to_owned()].into()),
+        };
+        let requests = wanted.iter().map(|(resource, selection)| list(&self.client, resource, selection));
+        let lists = join_all(requests).await;
+        let mut unread: BTreeSet<Kind> = Kind::ALL.into();
+        let (mut objects, mut versions) = (vec![], vec![]);
+        for ((resource, _), list) in wanted.into_iter().zip(lists) {
+            match list {
+                Ok(List { objects: listed, version }) => {
+                    unread.remove(&resource.kind);
+                    objects.extend(listed);
+                    versions.push((resource, version));
+                }
+                Err(error) if resource.is_optional() && is_forbidden(&error) => {}
+                Err(error) => return Err(self.unlisted(&resource, &error)),
+            }
+        }
+        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, unread);
+        for object in objects {
+            snapshot.upsert(object);
+        }
+        Ok((snapshot, versions))
+    }
+
+    fn unlisted(&self, resource: &Resource, error: &ApiError) -> Failure {
+        let (kind, server, reason) = (resource.kind.resource(), &self.server, error_chain(error));
+        let advice = match error {
+            ApiError::Refused(status) if status.code == 403 && self.namespace.is_none() => {
+                "; with -n NAMESPACE, rights in that namespace are enough"
+            }
+            ApiError::Refused(status) if status.code == 403 => "; this needs the right to list it",
+            ApiError::Refused(status) if status.code == 401 => {
+                "; the credentials of the kubeconfig are not valid"
+            }
+            _ => "",
+        };
+        Failure::Access(format!("cannot list {kind} of {server}: {reason}{advice}"))
+    }
+}
+
+fn is_forbidden(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused(status) if status.code == 403)
+}

@@ -1,0 +1,67 @@
+//! `explain`: the pods of a Service, and the reasons for which they are or are not in its slices and Endpoints.
+
+mod command;
+mod output;
+mod select;
+mod summary;
+mod table;
+mod wait;
+
+use std::ffi::OsString;
+
+use cli_runtime::usage::Usage;
+use endpoint_diagnostics::ServiceReport;
+use endpoint_diagnostics::report::Verdict;
+
+use crate::cluster::Cluster;
+use crate::exit::{self, Code, Failure};
+use crate::frame::Command;
+use crate::{files, page};
+use select::select;
+
+pub(crate) use command::{Explanation, NAME, command};
+
+impl Command for Explanation {
+    fn parse(words: &[OsString]) -> Result<Self, Usage> {
+        command::parse(words)
+    }
+
+    /// Requests for the page are answered beside changes.
+    fn threads(&self) -> usize {
+        if self.page.is_some() { 2 } else { 1 }
+    }
+
+    async fn run(self) -> Result<Code, Failure> {
+        if let Some(listen) = self.page {
+            return page::serve(&self.target, listen, NAME).await.map(|()| Code::Done);
+        }
+        let reports = reports(&self).await?;
+        exit::print(&output::text(&reports, self.format, self.is_detailed()));
+        Ok(code(&reports))
+    }
+}
+
+async fn reports(explanation: &Explanation) -> Result<Vec<ServiceReport>, Failure> {
+    if !explanation.target.files.is_empty() {
+        let snapshot = files::read(&explanation.target)?;
+        return select(explanation, &snapshot, explanation.target.namespace.as_deref(), "the input");
+    }
+    let cluster = Cluster::of(&explanation.target, NAME).await?;
+    if let Some(wait) = &explanation.wait {
+        return wait::wait(explanation, &cluster, wait).await;
+    }
+    let snapshot = cluster.read().await?;
+    select(explanation, &snapshot, cluster.namespace.as_deref(), &cluster.server)
+}
+
+fn code(reports: &[ServiceReport]) -> Code {
+    match reports.iter().map(|report| report.verdict).max() {
+        None | Some(Verdict::Ok | Verdict::Lagging) => {
+            // A late Service hides another one that is undecided.
+            let is_undecided = reports.iter().any(|report| report.verdict == Verdict::Unknown);
+            if is_undecided { Code::Undecided } else { Code::Done }
+        }
+        Some(Verdict::Unknown) => Code::Undecided,
+        Some(Verdict::Wrong) => Code::Wrong,
+    }
+}

@@ -1,0 +1,221 @@
+//! The command line of `explain`.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Command, CommandFactory as _, Parser};
+use cli_runtime::usage::Usage;
+use go_text::duration::parse_go_duration;
+
+use crate::exit;
+use crate::flags::{self, Target};
+use crate::format::{Format, format};
+use crate::loopback;
+use crate::name::USAGE;
+
+/// The word that selects this subcommand.
+pub(crate) const NAME: &str = "explain";
+
+const ABOUT: &str = "Shows for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why. \
+                     Reads only. Without SERVICE, all Services of the namespace are summed up";
+
+/// A checked command line.
+#[derive(Debug)]
+pub(crate) struct Explanation {
+    pub(crate) services: Vec<String>,
+    pub(crate) target: Target,
+    pub(crate) format: Format,
+    pub(crate) wait: Option<Wait>,
+    /// The address of the page, if one is to be served instead of a result.
+    pub(crate) page: Option<SocketAddr>,
+}
+
+/// A state to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) state: State,
+    pub(crate) timeout: Duration,
+}
+
+/// A state of a Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Every pod that has not ended and is not being deleted is ready, at least one, and slices and Endpoints show it.
+    Ready,
+    /// At least this number of pods is ready in slices and Endpoints.
+    AtLeast(usize),
+}
+
+impl Explanation {
+    /// True if each pod is shown.
+    pub(crate) fn is_detailed(&self) -> bool {
+        !self.services.is_empty()
+    }
+}
+
+#[derive(Parser)]
+#[command(
+    name = NAME,
+    about = ABOUT,
+    override_usage = format!("{USAGE} {NAME} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|FOLDER|-] [flags]"),
+    after_help = exit::help(),
+    next_help_heading = "Explanation flags",
+)]
+struct Flags {
+    /// Services by name, or as service/NAME; each pod of them is shown
+    #[arg(value_name = "SERVICE", value_parser = bare)]
+    services: Vec<String>,
+    /// Format of the result: table, wide (with nodes, addresses and remedies), json or yaml [default: table]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format)]
+    output: Option<Format>,
+    /// Wait until all pods of the Services, or N of each, are ready in slices and Endpoints
+    #[arg(long, value_name = "ready|N", value_parser = state)]
+    wait: Option<State>,
+    /// The longest wait of --wait, such as 90s or 5m [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
+    timeout: Option<Duration>,
+    /// Serve a page with all Services, their pods, slices and reasons, for a browser on this machine, until Ctrl-C; with a
+    /// cluster it follows changes
+    #[arg(long)]
+    serve: bool,
+    /// Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse)]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(crate) fn parse(words: &[OsString]) -> Result<Explanation, Usage> {
+    explanation(flags::parse(command(), words)?).map_err(Usage::Error)
+}
+
+/// The command.
+pub(crate) fn command() -> Command {
+    Flags::command()
+}
+
+fn explanation(flags: Flags) -> Result<Explanation, String> {
+    flags.target.check()?;
+    let page = page(&flags)?;
+    let Flags { services, output, wait, timeout, target, .. } = flags;
+    if wait.is_none() && timeout.is_some() {
+        return Err("--timeout needs --wait".to_owned());
+    }
+    if wait.is_some() && services.is_empty() {
+        return Err("--wait needs the name of a Service".to_owned());
+    }
+    if wait.is_some() && !target.files.is_empty() {
+        return Err("--wait and -f exclude each other: files do not change".to_owned());
+    }
+    let timeout = timeout.unwrap_or(Duration::from_secs(30));
+    let wait = wait.map(|state| Wait { state, timeout });
+    Ok(Explanation { services, target, format: output.unwrap_or(Format::Table), wait, page })
+}
+
+/// The address of `--serve`.
+fn page(flags: &Flags) -> Result<Option<SocketAddr>, String> {
+    if !flags.serve {
+        return if flags.listen.is_some() { Err("--listen needs --serve".to_owned()) } else { Ok(None) };
+    }
+    let others = [
+        ("names of Services", !flags.services.is_empty()),
+        ("-o", flags.output.is_some()),
+        ("--wait", flags.wait.is_some()),
+    ];
+    match others.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(format!("--serve and {flag} exclude each other")),
+        None => Ok(Some(flags.listen.unwrap_or(loopback::FREE_PORT))),
+    }
+}
+
+/// The name in `service/NAME`.
+#[expect(clippy::unnecessary_wraps, reason = "the form of parsers")]
+fn bare(name: &str) -> Result<String, Infallible> {
+    let kinds = ["service/", "services/", "svc/"];
+    Ok(kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name).to_owned())
+}
+
+fn state(text: &str) -> Result<State, String> {
+    match text.parse::<usize>() {
+        Ok(count) => Ok(State::AtLeast(count)),
+        Err(_) if text == "ready" => Ok(State::Ready),
+        Err(_) => Err("must be ready or a number".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Explanation, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&words).map_err(|(Usage::Error(text) | Usage::Print(text))| text)
+    }
+
+    fn refused(line: &str) -> String {
+        parsed(line).err().unwrap_or_else(|| panic!("{line} is accepted"))
+    }
+
+    #[test]
+    fn services_may_be_named_as_by_kubectl() {
+        let explanation = parsed("web service/api svc/db -n shop --context=dev -o wide").unwrap();
+        assert_eq!(explanation.services, ["web", "api", "db"]);
+        assert_eq!(explanation.target.namespace.as_deref(), Some("shop"));
+        assert_eq!(explanation.target.cluster.context.as_deref(), Some("dev"));
+        assert_eq!((explanation.format, explanation.wait), (Format::Wide, None));
+        assert!(explanation.is_detailed() && !parsed("-A").unwrap().is_detailed());
+    }
+
+    #[test]
+    fn a_wait_has_a_state_and_a_limit() {
+        let wait = |line: &str| parsed(line).unwrap().wait.map(|wait| (wait.state, wait.timeout.as_secs()));
+        assert_eq!(wait("web --wait=ready"), Some((State::Ready, 30)));
+        assert_eq!(wait("web --wait 3 --timeout 5m"), Some((State::AtLeast(3), 300)));
+        assert!(refused("web --wait=soon").contains("must be ready or a number"));
+        assert!(refused("web --wait=1 --timeout=x").contains("invalid duration"));
+    }
+
+    #[test]
+    fn flags_that_exclude_each_other_are_refused() {
+        assert_eq!(refused("-n a -A"), "-n and -A exclude each other");
+        assert!(refused("-f a --context b").contains("exclude each other"));
+        assert!(refused("-f a web --wait=1").contains("files do not change"));
+        assert!(refused("--wait=1").contains("needs the name"));
+        assert!(refused("web --timeout=1s").contains("needs --wait"));
+        assert_eq!(refused("-f - -f -"), "-f names stdin twice");
+        assert!(refused("-o xml").contains("must be table, wide, json or yaml"));
+        assert_eq!(refused("--no-such"), "unknown flag: --no-such");
+    }
+
+    #[test]
+    fn a_page_shows_all_services_on_loopback() {
+        let page = |line: &str| parsed(line).unwrap().page.map(|address| address.to_string());
+        assert_eq!(page("-A"), None);
+        assert_eq!(page("-A --serve").as_deref(), Some("127.0.0.1:0"));
+        assert_eq!(page("-f a --serve --listen=[::1]:80").as_deref(), Some("[::1]:80"));
+        assert!(refused("--serve --listen=0.0.0.0:80").contains("must be a loopback address"));
+        assert_eq!(refused("--listen=127.0.0.1:80"), "--listen needs --serve");
+        assert_eq!(refused("web --serve"), "--serve and names of Services exclude each other");
+        assert_eq!(refused("--serve -o json"), "--serve and -o exclude each other");
+    }
+
+    #[test]
+    fn help_has_the_exit_codes() {
+        let help = refused("--help");
+        for text in [
+            "kubectl endpoints explain [SERVICE...]",
+            "--wait",
+            "--kubeconfig",
+            "Exit codes",
+            "-f, --filename",
+        ] {
+            assert!(help.contains(text), "{text} in {help}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The reports of the Services that were asked for.
+
+use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::report::Verdict;
+use endpoint_diagnostics::snapshot::Kind;
+use endpoint_diagnostics::{ServiceReport, Snapshot, explain, explain_all};
+
+use super::command::Explanation;
+use crate::exit::{self, Failure};
+
+/// The reports that were asked for: of named Services, else of all, in a namespace, else in all.
+///
+/// # Errors
+/// A line about a Service that does not exist; `place` is where.
+pub(super) fn select(
+    explanation: &Explanation,
+    snapshot: &Snapshot,
+    namespace: Option<&str>,
+    place: &str,
+) -> Result<Vec<ServiceReport>, Failure> {
+    if explanation.services.is_empty() {
+        let mut reports = explain_all(snapshot);
+        reports.retain(|report| namespace.is_none_or(|namespace| report.namespace == namespace));
+        return Ok(noted(snapshot, reports));
+    }
+    let mut reports = vec![];
+    for name in &explanation.services {
+        let keys: Vec<ObjectKey> = match namespace {
+            Some(namespace) => vec![ObjectKey::new(namespace, name.as_str())],
+            None => snapshot.services().filter(|key| *key.name == **name).collect(),
+        };
+        let found: Vec<ServiceReport> = keys.iter().filter_map(|key| explain(snapshot, key)).collect();
+        if found.is_empty() {
+            let of = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+            return Err(Failure::Input(format!("no Service {name}{of} of {place}")));
+        }
+        reports.extend(found);
+    }
+    Ok(noted(snapshot, reports))
+}
+
+/// Says once which objects are missing, if that matters.
+fn noted(snapshot: &Snapshot, reports: Vec<ServiceReport>) -> Vec<ServiceReport> {
+    let is_undecided = reports.iter().any(|report| report.verdict == Verdict::Unknown);
+    let missing = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Namespaces && !snapshot.can_read(*kind));
+    let missing: Vec<&str> = missing.map(Kind::resource).collect();
+    if is_undecided && !missing.is_empty() {
+        exit::note(&format!(
+            "Note: without {}, which may not be read or are not in the input, some verdicts are unknown",
+            missing.join(", ")
+        ));
+    }
+    reports
+}

@@ -1,0 +1,126 @@
+//! `--wait`: until Services are in a state.
+
+use std::time::Duration;
+
+use endpoint_diagnostics::ServiceReport;
+use endpoint_diagnostics::report::{PodReport, Presence};
+use kube_api::time::{Instant, sleep};
+
+use super::command::{Explanation, State, Wait};
+use super::select::select;
+use crate::cluster::Cluster;
+use crate::exit::Failure;
+
+/// The pause between two looks at the cluster.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Reads the cluster again and again, until all Services are in the state. A Service that does not exist yet is waited for.
+///
+/// # Errors
+/// A line about the Service that is farthest from the state, once the time is over, or about a cluster that cannot be read.
+pub(super) async fn wait(
+    explanation: &Explanation,
+    cluster: &Cluster,
+    wait: &Wait,
+) -> Result<Vec<ServiceReport>, Failure> {
+    let deadline = Instant::now() + wait.timeout;
+    loop {
+        let snapshot = cluster.read().await?;
+        let found = select(explanation, &snapshot, cluster.namespace.as_deref(), &cluster.server);
+        let open = match &found {
+            Ok(reports) => reports.iter().find_map(|report| missing(report, wait.state)),
+            Err(failure) => Some(failure.line()),
+        };
+        let Some(open) = open else { return found };
+        if Instant::now() >= deadline {
+            let seconds = wait.timeout.as_secs();
+            return Err(Failure::Timeout(format!("{open}, after {seconds} s of waiting")));
+        }
+        sleep(PERIOD.min(deadline.saturating_duration_since(Instant::now()))).await;
+    }
+}
+
+/// The state that a Service still misses.
+fn missing(report: &ServiceReport, state: State) -> Option<String> {
+    let key = format!("{}/{}", report.namespace, report.name);
+    let is_ready = |pod: &&PodReport| {
+        pod.slices == Presence::Ready && matches!(pod.endpoints, Presence::Ready | Presence::NotApplicable)
+    };
+    let ready = report.pods.iter().filter(is_ready).count();
+    let wanted = match state {
+        State::AtLeast(count) => count,
+        State::Ready => report.pods.iter().filter(|pod| counts(pod)).count().max(1),
+    };
+    let difference = report.pods.iter().filter(|pod| !is_ready(pod) && counts(pod)).find_map(|pod| {
+        let reason = pod.reasons.first()?;
+        Some(format!(" ({}: {})", pod.name, reason.message))
+    });
+    (ready < wanted).then(|| {
+        format!(
+            "{key} has {ready} of {wanted} pods ready in slices and Endpoints{}",
+            difference.unwrap_or_default()
+        )
+    })
+}
+
+/// True for a pod that should become ready: selected, and neither ended nor going.
+fn counts(pod: &PodReport) -> bool {
+    const GOING: [&str; 6] =
+        ["label-differs", "not-selected", "pod-gone", "succeeded", "failed", "terminating"];
+    !pod.reasons.iter().any(|reason| GOING.contains(&reason.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint_diagnostics::report::{Counts, Reason, Scope, Verdict};
+
+    use super::*;
+
+    fn pod(name: &str, presence: Presence, code: Option<&'static str>) -> PodReport {
+        let reason = |code| Reason { code, message: "because".to_owned(), remedy: None, scope: Scope::Both };
+        PodReport {
+            name: name.to_owned(),
+            node: None,
+            addresses: vec![],
+            slices: presence,
+            endpoints: presence,
+            verdict: Verdict::Ok,
+            reasons: code.map(reason).into_iter().collect(),
+        }
+    }
+
+    fn service(pods: Vec<PodReport>) -> ServiceReport {
+        ServiceReport {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            verdict: Verdict::Ok,
+            counts: Counts::default(),
+            reasons: vec![],
+            slices: vec![],
+            endpoints: None,
+            pods,
+        }
+    }
+
+    #[test]
+    fn pods_that_end_are_not_waited_for() {
+        let pods = vec![
+            pod("a", Presence::Ready, None),
+            pod("b", Presence::Serving, Some("terminating")),
+            pod("c", Presence::Absent, Some("succeeded")),
+            pod("d", Presence::Absent, Some("label-differs")),
+        ];
+        assert_eq!(missing(&service(pods.clone()), State::Ready), None);
+        assert_eq!(missing(&service(pods.clone()), State::AtLeast(1)), None);
+        assert!(missing(&service(pods), State::AtLeast(2)).is_some());
+    }
+
+    #[test]
+    fn the_missing_pods_are_named() {
+        let open =
+            missing(&service(vec![pod("a", Presence::NotReady, Some("readiness-probe"))]), State::Ready);
+        assert_eq!(open.unwrap(), "shop/web has 0 of 1 pods ready in slices and Endpoints (a: because)");
+        assert!(missing(&service(vec![]), State::Ready).is_some());
+        assert_eq!(missing(&service(vec![]), State::AtLeast(0)), None);
+    }
+}

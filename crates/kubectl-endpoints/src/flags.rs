@@ -1,0 +1,74 @@
+//! Flags that commands share, by kubectl's names: the cluster, and the objects to read in it or in files.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Command, FromArgMatches};
+use cli_runtime::usage::{Usage, matches};
+
+/// The cluster.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Objects to read")]
+pub(crate) struct ClusterFlags {
+    /// Kubeconfig of the cluster; by default the files of $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; by default the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
+/// The objects to read.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Objects to read")]
+pub(crate) struct Target {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    /// Namespace to read, for which rights in it are enough; by default that of the context, and with -f all
+    #[arg(short, long)]
+    pub(crate) namespace: Option<String>,
+    /// Read all namespaces
+    #[arg(short = 'A', long)]
+    pub(crate) all_namespaces: bool,
+    /// File or folder with objects in YAML or JSON instead of a cluster, or - for stdin; may be repeated. Dumps are read too:
+    /// kubectl get services,pods,nodes,endpoints,endpointslices,namespaces -A -o yaml
+    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    pub(crate) files: Vec<String>,
+    /// Read the folders in folders too
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+}
+
+impl Target {
+    /// All namespaces of a cluster.
+    pub(crate) fn all(cluster: ClusterFlags) -> Self {
+        Self { cluster, all_namespaces: true, ..Self::default() }
+    }
+
+    /// Checks the flags together.
+    ///
+    /// # Errors
+    /// A line about flags that exclude each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.namespace.is_some() && self.all_namespaces {
+            return Err("-n and -A exclude each other".to_owned());
+        }
+        if self.files.iter().filter(|file| *file == "-").count() > 1 {
+            return Err("-f names stdin twice".to_owned());
+        }
+        if self.cluster != ClusterFlags::default() && !self.files.is_empty() {
+            return Err(
+                "-f and the flags of a cluster (--kubeconfig, --context) exclude each other".to_owned()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Reads the words after the name of a command.
+///
+/// # Errors
+/// The help that was asked for, or a line about the word that is wrong.
+pub(crate) fn parse<F: FromArgMatches>(command: Command, words: &[OsString]) -> Result<F, Usage> {
+    F::from_arg_matches(&matches(command, words)?).map_err(|error| Usage::Error(error.to_string()))
+}

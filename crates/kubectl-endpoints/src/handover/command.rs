@@ -1,0 +1,205 @@
+//! The command lines of `handover` and `rollback`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Command, CommandFactory as _, Parser};
+use cli_runtime::usage::Usage;
+use endpoint_controller_manager::controllers::{self, Controller};
+use go_text::duration::parse_go_duration;
+
+use super::facts::{Form, Goal};
+use super::settings::Settings;
+use crate::exit;
+use crate::flags::{self, ClusterFlags, Target};
+use crate::name::USAGE;
+
+const AFTER: &str = "It can be ended at any time: the same command continues";
+/// The Deployment and the Lease of deploy/.
+const OURS: &str = "kube-system/endpoint-controller-manager";
+
+/// A checked command line.
+#[derive(Debug)]
+pub(super) struct Swap {
+    pub(super) goal: Goal,
+    pub(super) target: Target,
+    /// The controllers that change hands.
+    pub(super) controllers: Vec<Controller>,
+    pub(super) form: Form,
+    /// Namespace and name.
+    pub(super) deployment: [String; 2],
+    pub(super) lease: [String; 2],
+    pub(super) settings: Settings,
+    pub(super) timeout: Duration,
+    /// Does not ask before requests that change something.
+    pub(super) yes: bool,
+    pub(super) dry_run: bool,
+    pub(super) skip_checks: bool,
+    /// The namespace of a Service that shows which program writes.
+    pub(super) canary: Option<String>,
+}
+
+impl Goal {
+    /// The name of the subcommand.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Handover => "handover",
+            Self::Rollback => "rollback",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Handover => {
+                "Moves controllers from kube-controller-manager to endpoint-controller-manager, step by step: no two write at \
+                 once, and nothing is written by the swap. What the API cannot do is named for the operator, and then waited for"
+            }
+            Self::Rollback => {
+                "Moves controllers back to kube-controller-manager, step by step, from any state of a handover"
+            }
+        }
+    }
+}
+
+#[derive(Parser)]
+#[command(after_help = format!("{AFTER}.\n\n{}", exit::help()), next_help_heading = "Swap flags")]
+struct Flags {
+    /// Controllers that change hands, separated by commas; endpoint-controller-manager must run with the same --controllers
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
+    controllers: Vec<String>,
+    /// Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod nor on a
+    /// node of the cluster
+    #[arg(long, value_name = "deployment|static-pods|processes", value_parser = form, default_value = "deployment")]
+    ours: Form,
+    /// Deployment of endpoint-controller-manager; its namespace is that of static pods too
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
+    deployment: Qualified,
+    /// Lease of endpoint-controller-manager
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
+    lease: Qualified,
+    /// Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is released
+    /// none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. By default, none is made where
+    /// kube-controller-manager's flags can be seen, and elsewhere one in default
+    #[arg(long, value_name = "NAMESPACE", value_parser = name)]
+    canary_namespace: Option<String>,
+    /// Longest wait for each step, and for each command of the operator
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "30m")]
+    timeout: Duration,
+    /// Do not ask before changing the Lease or the Deployment. What the cluster does not show, as the flags of plain processes,
+    /// is asked all the same
+    #[arg(short, long)]
+    yes: bool,
+    /// Print the steps that are left, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not look first for what endpoint-controller-manager would change or delete
+    #[arg(long)]
+    skip_checks: bool,
+    #[command(flatten)]
+    cluster: ClusterFlags,
+}
+
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(super) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
+    swap(goal, flags::parse(command(goal), words)?).map_err(Usage::Error)
+}
+
+/// The command.
+pub(super) fn command(goal: Goal) -> Command {
+    let usage = format!("{USAGE} {} [--yes] [--dry-run] [flags]", goal.name());
+    Flags::command().name(goal.name()).about(goal.about()).override_usage(usage)
+}
+
+fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {
+    let controllers = controllers::selected(&flags.controllers)?;
+    if flags.canary_namespace.is_some() && controllers == [Controller::EndpointSliceMirroring] {
+        return Err(
+            "--canary-namespace shows nothing of the EndpointSliceMirroring controller alone".to_owned()
+        );
+    }
+    let (Qualified(deployment), Qualified(lease)) = (flags.deployment, flags.lease);
+    Ok(Swap {
+        goal,
+        target: Target::all(flags.cluster),
+        controllers,
+        form: flags.ours,
+        settings: Settings { lease: lease.join("/"), deployment: deployment.join("/") },
+        deployment,
+        lease,
+        timeout: flags.timeout,
+        yes: flags.yes,
+        dry_run: flags.dry_run,
+        skip_checks: flags.skip_checks,
+        canary: flags.canary_namespace,
+    })
+}
+
+fn form(text: &str) -> Result<Form, String> {
+    match text {
+        "deployment" => Ok(Form::Deployment),
+        "static-pods" => Ok(Form::StaticPods),
+        "processes" => Ok(Form::Processes),
+        _ => Err("must be deployment, static-pods or processes".to_owned()),
+    }
+}
+
+/// A namespace and a name.
+#[derive(Clone)]
+struct Qualified([String; 2]);
+
+/// Reads `NAMESPACE/NAME`, both of which become parts of URLs.
+fn qualified(text: &str) -> Result<Qualified, String> {
+    let parts = text.split_once('/').ok_or("must be NAMESPACE/NAME")?;
+    Ok(Qualified([name(parts.0)?, name(parts.1)?]))
+}
+
+/// Reads the name of an object.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    if text.is_empty() || !text.bytes().all(is_part) {
+        return Err(format!("{text:?} is no name of a Kubernetes object"));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Swap, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(Goal::Handover, &words).map_err(|(Usage::Error(text) | Usage::Print(text))| text)
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_deploy() {
+        let swap = parsed("").unwrap();
+        assert_eq!((swap.form, swap.yes, swap.dry_run), (Form::Deployment, false, false));
+        assert_eq!(swap.controllers, Controller::ALL);
+        assert_eq!(swap.settings.lease, "kube-system/endpoint-controller-manager");
+    }
+
+    #[test]
+    fn flags_name_the_parts_of_a_swap() {
+        let swap = parsed(
+            "--controllers=endpointslicemirroring --ours=static-pods --lease=a/b --deployment c/d --timeout=5m -y \
+             --context=x",
+        )
+        .unwrap();
+        assert_eq!(swap.controllers, [Controller::EndpointSliceMirroring]);
+        assert_eq!((swap.form, swap.timeout, swap.yes), (Form::StaticPods, Duration::from_secs(300), true));
+        assert_eq!((swap.lease.join("/"), swap.deployment.join("/")), ("a/b".to_owned(), "c/d".to_owned()));
+        assert_eq!(swap.target.cluster.context.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn wrong_command_lines_are_refused_in_one_line() {
+        for line in ["--lease=x", "--lease=a/b?c", "--ours=pods", "--controllers=nonsense", "x", "-n y"] {
+            let message = parsed(line).unwrap_err();
+            assert_eq!(message.lines().count(), 1, "{line}: {message}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! The loop of a swap: look, decide, act.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube_api::time::{Instant, sleep};
+use kube_api::{ApiError, error_chain};
+
+use super::command::Swap;
+use super::facts::{CANARY, Facts, Goal, Record};
+use super::observe::{Observer, State};
+use super::steps::{Action, Step, Write, has_begun, next, steps};
+use super::{ask, canary, checks, gap, instructions, own_flags, write};
+use crate::cluster::Cluster;
+use crate::exit::{Failure, print};
+
+/// The pause between two looks. The time without a writer ends with a look.
+const PERIOD: Duration = Duration::from_millis(500);
+/// The time for which the API server may fail to answer.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The time in which the right program writes, besides that in which its caches are filled.
+const SOON: Duration = Duration::from_secs(45);
+/// The age at which a record that is only newer is written again.
+const RECORD_PERIOD: Duration = Duration::from_secs(10);
+
+/// The end of a swap.
+pub(super) enum Ended {
+    Done,
+    Refused(String),
+}
+
+/// Drives a swap to its end.
+///
+/// # Errors
+/// A line about a request that failed, a question without an answer, or a step that took too long.
+pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
+    let cluster = Cluster::of(&swap.target, swap.goal.name()).await?;
+    let mut observer = Observer::new(&cluster, swap);
+    let state = observer.read().await.map_err(|error| unread(&cluster, &error))?;
+    let has_all = state.facts.has_pods() && state.facts.all(Facts::is_with);
+    if swap.goal == Goal::Rollback && state.facts.lease.is_none() && has_all {
+        print(
+            "Nothing to roll back: endpoint-controller-manager has no Lease, and kube-controller-manager has the controllers\n",
+        );
+        return Ok(Ended::Done);
+    }
+    print(&format!("{} in {}\n{}\n", title(swap), cluster.server, instructions::seen(&state.facts)));
+    if let Some(reason) = begin(swap, &cluster, &state).await? {
+        return Ok(Ended::Refused(reason));
+    }
+    if swap.dry_run {
+        print(&plan(swap, &state.facts));
+        return Ok(Ended::Done);
+    }
+    Drive {
+        swap,
+        cluster: &cluster,
+        shown: None,
+        step: None,
+        last_renewal: None,
+        noted: Instant::now(),
+        approved: None,
+    }
+    .run(&mut observer)
+    .await
+}
+
+/// Looks for reasons not to begin, unless the swap has begun.
+async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
+    if state.facts.record.goal.is_none() && !state.facts.is_in_sight() {
+        return Ok(Some(instructions::is_out_of_sight(&state.facts)));
+    }
+    if swap.goal == Goal::Rollback || swap.skip_checks || has_begun(&state.facts) {
+        return Ok(None);
+    }
+    checks::refusal(cluster, swap, state).await
+}
+
+fn title(swap: &Swap) -> String {
+    format!("{} of {}", swap.goal.name(), own_flags::names(&swap.controllers))
+}
+
+/// The text of `--dry-run`.
+fn plan(swap: &Swap, facts: &Facts) -> String {
+    let steps = steps(swap.goal);
+    let line = |(index, step): (usize, &Step)| {
+        let state = if (step.is_done)(facts) { "done" } else { "to do" };
+        format!("step {} of {}: {} ({state})", index + 1, steps.len(), step.name)
+    };
+    let mut lines: Vec<String> = steps.iter().enumerate().map(line).collect();
+    let on = swap.goal == Goal::Rollback;
+    let edit = |replica| instructions::change_replica(facts, replica, on);
+    lines.extend(instructions::due(facts, on).into_iter().map(|replica| format!("\n{}", edit(replica))));
+    lines.join("\n") + "\n"
+}
+
+struct Drive<'a> {
+    swap: &'a Swap,
+    cluster: &'a Cluster,
+    /// The instruction that was shown last.
+    shown: Option<String>,
+    /// The number of the current step, and the time at which it or its last instruction began.
+    step: Option<(usize, Instant)>,
+    /// The last renewal by a kube-controller-manager with the controllers.
+    last_renewal: Option<Timestamp>,
+    noted: Instant,
+    /// The request that the operator approved and that has not succeeded yet.
+    approved: Option<Write>,
+}
+
+impl Drive<'_> {
+    async fn run(mut self, observer: &mut Observer<'_>) -> Result<Ended, Failure> {
+        let mut answered = Instant::now();
+        loop {
+            let mut state = match observer.read().await {
+                Ok(state) => state,
+                Err(error) if error.is_unavailable() && answered.elapsed() < PATIENCE => {
+                    sleep(PERIOD).await;
+                    continue;
+                }
+                Err(error) => return Err(unread(self.cluster, &error)),
+            };
+            answered = Instant::now();
+            self.follow(&mut state.facts);
+            let Some((index, step)) = next(self.swap.goal, &state.facts) else {
+                self.enter(steps(self.swap.goal).len());
+                if let Some(reason) = self.see_writer(&state.facts).await? {
+                    return Ok(Ended::Refused(reason));
+                }
+                print(&(gap::line(self.swap.goal, &state.facts) + "\n" + after(self.swap.goal)));
+                return Ok(Ended::Done);
+            };
+            self.enter(index);
+            self.check_time(step)?;
+            let action = (step.action)(&state.facts, &self.swap.settings);
+            self.approved = self.approved.filter(|request| action == Action::Write(*request));
+            match action {
+                Action::Refuse(reason) => return Ok(Ended::Refused(reason)),
+                Action::Write(request) => {
+                    self.write(&state, request).await?;
+                    continue;
+                }
+                Action::Confirm { step, text } => {
+                    self.confirm(observer, &state, step, &text).await?;
+                    continue;
+                }
+                Action::Canary => {
+                    if let Some(reason) = self.see_silence(observer, &state.facts).await? {
+                        return Ok(Ended::Refused(reason));
+                    }
+                    continue;
+                }
+                Action::Instruct(text) => self.show(&format!("\n{text}\n\n")),
+                Action::Wait(what) => self.show(&format!("  waiting for {what}\n")),
+            }
+            self.keep_record(&state).await?;
+            sleep(PERIOD).await;
+        }
+    }
+
+    /// Adds what was seen before to the facts.
+    fn follow(&mut self, facts: &mut Facts) {
+        if self.swap.goal != Goal::Handover
+            || facts.record.goal != Some(Goal::Handover)
+            || facts.record.released
+        {
+            return;
+        }
+        let known = self.last_renewal.max(facts.record.last_renewal);
+        self.last_renewal = facts.built_in_renewal().max(known);
+        facts.record.last_renewal = self.last_renewal;
+    }
+
+    /// Prints the steps that are done, and the one that begins.
+    fn enter(&mut self, index: usize) {
+        let steps = steps(self.swap.goal);
+        let current = self.step.map(|(current, _)| current);
+        if current == Some(index) {
+            return;
+        }
+        let count = steps.len();
+        for (number, step) in steps.iter().enumerate().take(index).skip(current.unwrap_or(0)) {
+            print(&format!("done: step {} of {count}: {}\n", number + 1, step.name));
+        }
+        if let Some(step) = steps.get(index) {
+            print(&format!("step {} of {count}: {}\n", index + 1, step.name));
+        }
+        self.step = Some((index, Instant::now()));
+        self.shown = None;
+    }
+
+    fn show(&mut self, text: &str) {
+        if self.shown.as_deref() != Some(text) {
+            print(text);
+            self.shown = Some(text.to_owned());
+            self.restart_time();
+        }
+    }
+
+    /// Counts the time of the step from now: the operator may take any.
+    fn restart_time(&mut self) {
+        self.step = self.step.map(|(index, _)| (index, Instant::now()));
+    }
+
+    async fn write(&mut self, state: &State, request: Write) -> Result<(), Failure> {
+        let what = write::describe(request, self.swap);
+        if !self.swap.yes && self.approved != Some(request) {
+            if !ask::is_yes(&format!("  {what}?")).await? {
+                return Err(Failure::Input(format!("nothing was done after the answer to: {what}")));
+            }
+            // The answer may have taken days: the next look decides whether the request is still the right one.
+            self.approved = Some(request);
+            self.restart_time();
+            return Ok(());
+        }
+        if write::send(self.cluster, self.swap, state, request).await? {
+            self.approved = None;
+            print(&format!("  {what}: written\n"));
+        }
+        Ok(())
+    }
+
+    /// Asks for what the cluster does not show, and notes the answer on the Lease.
+    async fn confirm(
+        &mut self,
+        observer: &mut Observer<'_>,
+        asked: &State,
+        step: &str,
+        text: &str,
+    ) -> Result<(), Failure> {
+        self.show(&format!("\n{text}\n\n"));
+        let is_done = ask::is_yes("Is this done?").await?;
+        self.restart_time();
+        if !is_done {
+            return Ok(());
+        }
+        let mut record = confirmed(&asked.facts, step);
+        // A leader that renews the Lease meanwhile is no reason to ask again.
+        loop {
+            let state = observer.read().await.map_err(|error| unread(self.cluster, &error))?;
+            record.leader_renewal = state.facts.built_in.as_ref().and_then(|lease| lease.renewed);
+            if write::note(self.cluster, self.swap, &state, &record).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sees that no program writes. Returns the reason to stop, if one does.
+    async fn see_silence(
+        &mut self,
+        observer: &mut Observer<'_>,
+        facts: &Facts,
+    ) -> Result<Option<String>, Failure> {
+        let time = canary::silence(self.cluster).await?;
+        self.show(&format!("  waiting {} s for a write, which must not come\n", time.as_secs()));
+        let writers = canary::writers(self.cluster, self.swap, time).await?;
+        if !writers.is_empty() {
+            return Ok(Some(format!(
+                "{} writes, though endpoint-controller-manager does not lead: a kube-controller-manager still has the \
+                 controllers. In --controllers the first entry that names a controller counts, so that NAME,-NAME enables it. \
+                 `rollback` goes back",
+                writers.join(", ")
+            )));
+        }
+        // Silence is that of one leader, which was there throughout; otherwise, the next look tries again.
+        let state = observer.read().await.map_err(|error| unread(self.cluster, &error))?;
+        if state.facts.is_led_as(facts) {
+            let mut record = state.facts.record.clone();
+            record.confirmed.push(CANARY.to_owned());
+            write::note(self.cluster, self.swap, &state, &record).await?;
+        }
+        Ok(None)
+    }
+
+    /// Sees that the right program writes. Returns the reason to look closer, if it does not.
+    async fn see_writer(&self, facts: &Facts) -> Result<Option<String>, Failure> {
+        let expected = match self.swap.goal {
+            Goal::Handover => endpoint_controller_manager::version::NAME,
+            Goal::Rollback => "kube-controller-manager",
+        };
+        if !facts.wants_canary {
+            return Ok(None);
+        }
+        let time = canary::silence(self.cluster).await? + SOON;
+        let writers = canary::writers(self.cluster, self.swap, time).await?;
+        Ok((writers != [expected]).then(|| {
+            format!("the canary was written by [{}], and {expected} was to write it", writers.join(", "))
+        }))
+    }
+
+    /// Writes what only this process has seen, from time to time.
+    async fn keep_record(&mut self, state: &State) -> Result<(), Failure> {
+        let facts = &state.facts;
+        if facts.lease.is_none() || facts.record.goal != Some(self.swap.goal) {
+            return Ok(());
+        }
+        let nodes = write::nodes(facts);
+        let is_new = nodes.iter().any(|node| !facts.record.nodes.contains(node));
+        let is_newer =
+            self.swap.goal == Goal::Handover && self.noted.elapsed() > RECORD_PERIOD && facts.is_held();
+        if is_new || is_newer {
+            self.noted = Instant::now();
+            let record = Record { nodes, ..facts.record.clone() };
+            return write::note(self.cluster, self.swap, state, &record).await.map(drop);
+        }
+        Ok(())
+    }
+
+    fn check_time(&self, step: &Step) -> Result<(), Failure> {
+        let limit = step.limit.unwrap_or(self.swap.timeout);
+        match self.step {
+            Some((_, since)) if since.elapsed() > limit => Err(Failure::Timeout(format!(
+                "not within {} s: {}. The same command continues; `rollback` goes back",
+                limit.as_secs(),
+                step.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The record once a step is confirmed that was begun at these facts: the leader from before it must have ended.
+pub(super) fn confirmed(facts: &Facts, step: &str) -> Record {
+    let mut record = facts.record.clone();
+    record.confirmed.push(step.to_owned());
+    record.leader = Some(write::built_in_holder(facts));
+    record
+}
+
+fn after(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Handover => {
+            "endpoint-controller-manager leads. Keep the built-in controllers disabled in what makes the manifests too: on \
+             kubeadm, deploy/disable-built-ins/README.md has its ClusterConfiguration\n"
+        }
+        Goal::Rollback => {
+            "kube-controller-manager leads with the controllers. The Lease of endpoint-controller-manager stays on hold; once \
+             nothing can start it again: kubectl delete -k deploy/base, which deletes the Lease too\n"
+        }
+    }
+}
+
+fn unread(cluster: &Cluster, error: &ApiError) -> Failure {
+    Failure::Access(format!("cannot read {}: {}", cluster.server, error_chain(error)))
+}

@@ -1,0 +1,327 @@
+//! The state of a cluster that decides about the steps of a swap. Pure: no client and no clock.
+
+use endpoint_controller_manager::controllers::Controller;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::distribution::Distribution;
+use super::own_flags::OwnFlags;
+use crate::preflight::Entries;
+
+/// The steps that the operator confirms where they cannot be seen.
+pub(super) const FLAGS: &str = "flags";
+pub(super) const START: &str = "start";
+pub(super) const STOP: &str = "stop";
+pub(super) const STANDBYS: &str = "standbys";
+pub(super) const LEADER: &str = "leader";
+/// The step that is noted once it has passed.
+pub(super) const CANARY: &str = "canary";
+
+/// The direction of a swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Goal {
+    Handover,
+    Rollback,
+}
+
+/// A Lease as last read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeaseFacts {
+    /// Empty if it is released.
+    pub(super) holder: String,
+    pub(super) acquired: Option<Timestamp>,
+    pub(super) renewed: Option<Timestamp>,
+    /// False if it is released, or was seen without a renewal for its whole duration.
+    pub(super) live: bool,
+    /// The number of times that it was acquired by another holder.
+    pub(super) transitions: i32,
+    /// True if a hold is in force, so that no process acquires it.
+    pub(super) is_on_hold: bool,
+}
+
+/// A replica of kube-controller-manager, by its mirror pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Replica {
+    pub(super) node: String,
+    /// Those of `--controllers`.
+    pub(super) entries: Entries,
+    /// The start of its container, in whole seconds; none while it does not run, or ends.
+    pub(super) started: Option<Timestamp>,
+}
+
+/// The form in which replicas of ours run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Deployment,
+    StaticPods,
+    Processes,
+}
+
+/// The replicas of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ours {
+    pub(super) form: Form,
+    pub(super) deployment: Option<Deployed>,
+    /// The names of pods with our label, also of those that terminate.
+    pub(super) pods: Vec<String>,
+    /// The number of ready ones among them.
+    pub(super) ready: usize,
+    /// The flags of its Deployment, or of each pod.
+    pub(super) flags: Vec<OwnFlags>,
+}
+
+/// The Deployment of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deployed {
+    pub(super) replicas: i32,
+    /// True if all replicas are of the current template, and ready.
+    pub(super) is_ready: bool,
+}
+
+/// The facts that the cluster does not show, kept in an annotation of the Lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Record {
+    pub(super) goal: Option<Goal>,
+    /// The nodes whose kube-controller-manager was seen, so that one whose pod is being replaced is not forgotten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) nodes: Vec<String>,
+    /// The leader of kube-controller-manager that is to end, where its flags cannot be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) leader: Option<String>,
+    /// Its renewal as last seen when the operator confirmed that it was restarted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) leader_renewal: Option<Timestamp>,
+    /// The steps that the operator confirmed, where they cannot be seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) confirmed: Vec<String>,
+    /// The last renewal by the program that stops writing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_renewal: Option<Timestamp>,
+    /// True once the Lease was released for ours.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) released: bool,
+    /// The transitions of the Lease when a handover released it, or a rollback held it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transitions: Option<i32>,
+    /// The replicas of the Deployment before it was scaled to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) replicas: Option<i32>,
+}
+
+/// The state of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// The controllers that change hands.
+    pub(super) controllers: Vec<Controller>,
+    /// True if a canary shows which program writes.
+    pub(super) wants_canary: bool,
+    /// That of kube-controller-manager's pods, or of the node on which it runs; none if neither is known.
+    pub(super) distribution: Option<Distribution>,
+    /// Our Lease.
+    pub(super) lease: Option<LeaseFacts>,
+    /// The Lease of kube-controller-manager.
+    pub(super) built_in: Option<LeaseFacts>,
+    pub(super) replicas: Vec<Replica>,
+    /// Nodes of the record that have no pod of kube-controller-manager now, and still exist.
+    pub(super) absent: Vec<String>,
+    pub(super) ours: Ours,
+    pub(super) record: Record,
+}
+
+impl Facts {
+    /// True if the flags of kube-controller-manager can be seen.
+    pub(super) fn has_pods(&self) -> bool {
+        !self.replicas.is_empty() || !self.absent.is_empty()
+    }
+
+    /// True if there is a kube-controller-manager that the operator can change.
+    pub(super) fn is_in_sight(&self) -> bool {
+        self.has_pods() || self.distribution.is_some() || self.ours.form == Form::Processes
+    }
+
+    /// True while the Lease keeps every replica of ours from beginning to lead.
+    pub(super) fn is_held(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.is_on_hold)
+    }
+
+    /// True if a replica of ours leads.
+    pub(super) fn leads(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.live)
+    }
+
+    /// The reason why the flags of ours do not fit.
+    pub(super) fn flags_differ(&self) -> Option<&str> {
+        self.ours.flags.iter().find_map(|flags| match flags {
+            OwnFlags::Differ(reason) => Some(reason.as_str()),
+            OwnFlags::Fit | OwnFlags::Unknown(_) => None,
+        })
+    }
+
+    /// The reason why the flags of ours are not known, unless the operator confirmed that they fit.
+    pub(super) fn flags_are_unknown(&self) -> Option<&str> {
+        let unknown = self.ours.flags.iter().find_map(|flags| match flags {
+            OwnFlags::Unknown(reason) => Some(reason.as_str()),
+            OwnFlags::Fit | OwnFlags::Differ(_) => None,
+        });
+        unknown.filter(|_| !self.is_confirmed(FLAGS))
+    }
+
+    /// True if the flags of the replica name one of the controllers.
+    pub(super) fn runs_any(&self, replica: &Replica) -> bool {
+        self.controllers.iter().any(|controller| replica.entries.run(*controller))
+    }
+
+    /// True if they name all of them.
+    pub(super) fn runs_all(&self, replica: &Replica) -> bool {
+        self.controllers.iter().all(|controller| replica.entries.run(*controller))
+    }
+
+    /// True if a swap in this direction was begun, and is not an earlier one that ended: of that, nothing counts.
+    pub(super) fn is_begun(&self, goal: Goal) -> bool {
+        self.record.goal == Some(goal) && !self.has_led_since()
+    }
+
+    /// True if a replica of ours has acquired the Lease since a handover released it, or a rollback held it.
+    fn has_led_since(&self) -> bool {
+        let now = self.lease.as_ref().map(|lease| lease.transitions);
+        self.record.transitions.is_some_and(|then| now != Some(then))
+    }
+
+    /// The replica that holds the Lease of kube-controller-manager.
+    pub(super) fn leader(&self) -> Option<&Replica> {
+        let holder = &self.built_in.as_ref().filter(|lease| lease.live)?.holder;
+        self.replicas.iter().find(|replica| is_of_node(holder, &replica.node))
+    }
+
+    /// The last renewal by a kube-controller-manager with the controllers, if it is the one that the Lease shows.
+    pub(super) fn built_in_renewal(&self) -> Option<Timestamp> {
+        let lease = self.built_in.as_ref().filter(|lease| lease.live)?;
+        let is_built_in = match self.leader() {
+            Some(leader) => !self.is_without(leader) || self.holder_has_ended(),
+            None if self.has_pods() => !self.built_ins_have_ended(),
+            None => self.record.leader.as_ref() == Some(&lease.holder),
+        };
+        lease.renewed.filter(|_| is_built_in)
+    }
+
+    /// True if the operator confirmed a step that cannot be seen.
+    pub(super) fn is_confirmed(&self, step: &str) -> bool {
+        self.record.confirmed.iter().any(|confirmed| confirmed == step)
+    }
+
+    /// True if the replica runs, and runs none of the controllers.
+    pub(super) fn is_without(&self, replica: &Replica) -> bool {
+        replica.started.is_some() && !self.runs_any(replica)
+    }
+
+    /// True if the replica runs, and runs all of the controllers.
+    pub(super) fn is_with(&self, replica: &Replica) -> bool {
+        replica.started.is_some() && self.runs_all(replica)
+    }
+
+    /// True if every replica is there and satisfies the predicate.
+    pub(super) fn all(&self, is: fn(&Self, &Replica) -> bool) -> bool {
+        self.absent.is_empty() && self.replicas.iter().all(|replica| is(self, replica))
+    }
+
+    /// True if no kube-controller-manager with the controllers can write any more: each replica runs without them, and the
+    /// Lease is held by none of the processes from before.
+    pub(super) fn built_ins_have_ended(&self) -> bool {
+        if !self.has_pods() {
+            return self.is_confirmed(LEADER) && self.leader_was_restarted();
+        }
+        self.all(Self::is_without)
+            && (!self.built_in_is_led() || self.holder_has_ended() || self.is_led_by_running_replica())
+    }
+
+    /// True if a process that was started with other flags holds the Lease of kube-controller-manager, or none does: all were
+    /// restarted before the operator confirmed it, so that a renewal since is of one of them.
+    fn leader_was_restarted(&self) -> bool {
+        let Some(lease) = self.built_in.as_ref().filter(|lease| lease.live) else { return true };
+        let is_another = self.record.leader.as_ref().is_some_and(|leader| *leader != lease.holder);
+        is_another && lease.renewed > self.record.leader_renewal
+    }
+
+    /// True if a process of the containers of now holds the Lease of kube-controller-manager.
+    ///
+    /// The kubelet starts a container after the one that it replaces has ended, so that a renewal later than its start is of
+    /// the new process. Both times are of the node's clock. Starts are cut to seconds: in the second of the start, it is not
+    /// known which process renewed.
+    pub(super) fn is_led_by_running_replica(&self) -> bool {
+        let Some(lease) = self.built_in.as_ref().filter(|lease| lease.live) else { return false };
+        if let Some(leader) = self.leader() {
+            return leader.started.is_some_and(|start| is_surely_after(lease.renewed, start));
+        }
+        // The host has another name than its node: only a process younger than all containers is known to be new.
+        let last = self.replicas.iter().filter_map(|replica| replica.started).max();
+        last.is_some_and(|last| is_surely_after(lease.acquired, last))
+    }
+
+    /// True if the process that holds the Lease of kube-controller-manager has ended: its node's container started after
+    /// its last renewal.
+    fn holder_has_ended(&self) -> bool {
+        let Some(renewed) = self.built_in.as_ref().and_then(|lease| lease.renewed) else { return false };
+        self.leader().and_then(|leader| leader.started).is_some_and(|start| renewed < start)
+    }
+
+    /// True if a kube-controller-manager with the controllers leads, so that it writes.
+    pub(super) fn built_in_leads(&self) -> bool {
+        if !self.has_pods() {
+            return self.built_in_is_led() && self.is_confirmed(LEADER) && self.leader_was_restarted();
+        }
+        let is_with = self.leader().map_or_else(|| self.all(Self::is_with), |leader| self.is_with(leader));
+        is_with && self.is_led_by_running_replica()
+    }
+
+    /// True if the Lease of kube-controller-manager is held by the same process as in these earlier facts, or by none in both.
+    pub(super) fn is_led_as(&self, earlier: &Self) -> bool {
+        let holder = |facts: &Self| facts.built_in.as_ref().filter(|it| it.live).map(|it| it.holder.clone());
+        holder(self) == holder(earlier)
+    }
+
+    /// True if the Lease of kube-controller-manager is held.
+    pub(super) fn built_in_is_led(&self) -> bool {
+        self.built_in.as_ref().is_some_and(|lease| lease.live)
+    }
+
+    /// True if both programs write: ours leads, and so does a kube-controller-manager with the controllers.
+    pub(super) fn both_write(&self) -> bool {
+        self.leads() && self.has_pods() && self.leader().is_some() && self.built_in_leads()
+    }
+
+    /// True if ours is ready to lead.
+    pub(super) fn ours_is_ready(&self) -> bool {
+        match self.ours.form {
+            Form::Deployment => self.ours.deployment.is_some_and(|it| it.replicas > 0 && it.is_ready),
+            Form::StaticPods => self.ours.ready > 0 && self.ours.ready == self.ours.pods.len(),
+            Form::Processes => self.is_confirmed(START),
+        }
+    }
+
+    /// True if no replica of ours runs.
+    pub(super) fn ours_has_ended(&self) -> bool {
+        let none_runs = match self.ours.form {
+            Form::Deployment => {
+                self.ours.deployment.is_none_or(|it| it.replicas == 0) && self.ours.pods.is_empty()
+            }
+            Form::StaticPods => self.ours.pods.is_empty(),
+            Form::Processes => self.is_confirmed(STOP),
+        };
+        none_runs && !self.leads()
+    }
+}
+
+/// True if a time is after a start that was cut to seconds.
+fn is_surely_after(time: Option<Timestamp>, start: Timestamp) -> bool {
+    time.is_some_and(|time| time.duration_since(start) >= SignedDuration::from_secs(1))
+}
+
+/// True if an identity in a Lease, `host_uuid`, is of the node. A host's name may be the node's without its domain.
+pub(super) fn is_of_node(identity: &str, node: &str) -> bool {
+    let host = identity.split('_').next().unwrap_or_default();
+    let is_short =
+        |short: &str, long: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
+    !host.is_empty() && (host == node || is_short(host, node) || is_short(node, host))
+}

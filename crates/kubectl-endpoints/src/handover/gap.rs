@@ -1,0 +1,36 @@
+//! The time without a writer, by the times in Leases. Pure.
+
+use std::time::Duration;
+
+use go_text::duration::format_go_duration;
+use jiff::Timestamp;
+
+use super::facts::{Facts, Goal};
+
+/// The time from the last renewal of the program that wrote, to the acquisition by the one that writes.
+pub(super) fn gap(goal: Goal, facts: &Facts) -> Option<(Timestamp, Timestamp)> {
+    let lease = match goal {
+        Goal::Handover => facts.lease.as_ref(),
+        Goal::Rollback => facts.built_in.as_ref(),
+    };
+    let (from, to) = (facts.record.last_renewal?, lease?.acquired?);
+    // A leader from before the end of the other: none was missing.
+    Some((from, to.max(from)))
+}
+
+/// The last line of a swap.
+pub(super) fn line(goal: Goal, facts: &Facts) -> String {
+    let Some((from, to)) = gap(goal, facts) else {
+        return "Longest time without a writer: not known, because no Lease shows the end of the last one"
+            .to_owned();
+    };
+    let time = Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    let time = format_go_duration(Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+    let (last, first) = match goal {
+        Goal::Handover => ("kube-controller-manager", "endpoint-controller-manager"),
+        Goal::Rollback => ("endpoint-controller-manager", "kube-controller-manager"),
+    };
+    format!(
+        "Longest time without a writer: {time}, from the last renewal by {last} ({from}) to the acquisition by {first} ({to})"
+    )
+}

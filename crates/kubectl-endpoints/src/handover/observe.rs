@@ -1,0 +1,235 @@
+//! The facts of a cluster, read from its API server.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use endpoint_controller_manager::controllers::Controller;
+use endpoint_controller_manager::leader_election::HOLD;
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use kube_api::ApiError;
+use kube_api::time::Instant;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::command::{self, Swap};
+use super::distribution::Distribution;
+use super::facts::{Deployed, Facts, Form, LeaseFacts, Ours, Record, Replica};
+use super::own_flags;
+use crate::cluster::Cluster;
+use crate::preflight::Entries;
+
+/// The annotation of our Lease with the record.
+pub(super) const ANNOTATION: &str = "endpoint-controller-manager/handover";
+/// The namespace and name of kube-controller-manager's Lease.
+const BUILT_IN_LEASE: [&str; 2] = ["kube-system", "kube-controller-manager"];
+/// The label that kubeadm, RKE2 and others give to the static pods of kube-controller-manager.
+const BUILT_IN_PODS: &str = "component%3Dkube-controller-manager";
+/// The label of our manifests.
+const OUR_PODS: &str = "app.kubernetes.io%2Fname%3Dendpoint-controller-manager";
+
+/// Reads a cluster again and again.
+pub(super) struct Observer<'a> {
+    cluster: &'a Cluster,
+    swap: &'a Swap,
+    /// The records of Leases with the times at which they were first seen, by our clock.
+    seen: HashMap<String, (LeaseSpec, Instant)>,
+}
+
+/// A state of the cluster.
+pub(super) struct State {
+    pub(super) facts: Facts,
+    /// Our Lease, for updates that fail if it has changed.
+    pub(super) lease: Option<Lease>,
+    /// The specification of ours, if its Deployment is there.
+    pub(super) template: Option<PodSpec>,
+}
+
+/// Objects in one answer.
+#[derive(Deserialize)]
+pub(super) struct List<T> {
+    #[serde(default = "Vec::new")]
+    pub(super) items: Vec<T>,
+}
+
+impl<'a> Observer<'a> {
+    pub(super) fn new(cluster: &'a Cluster, swap: &'a Swap) -> Self {
+        Self { cluster, swap, seen: HashMap::new() }
+    }
+
+    /// Reads everything.
+    pub(super) async fn read(&mut self) -> Result<State, ApiError> {
+        let swap = self.swap;
+        let lease: Option<Lease> = self.get(&lease_path(&swap.lease)).await?;
+        let record = lease.as_ref().map(record).unwrap_or_default();
+        // The pods before the Lease that their processes hold: a process that a pod shows is not older than its Lease.
+        let pods: List<Pod> = self
+            .cluster
+            .client
+            .get_json(&format!("/api/v1/namespaces/kube-system/pods?labelSelector={BUILT_IN_PODS}"))
+            .await?;
+        let replicas: Vec<Replica> = pods.items.iter().filter_map(replica).collect();
+        let built_in: Option<Lease> = self.get(&lease_path(&BUILT_IN_LEASE.map(str::to_owned))).await?;
+        let mut absent = Vec::new();
+        for node in record.nodes.iter().filter(|node| replicas.iter().all(|replica| replica.node != **node)) {
+            if self.get::<Node>(&format!("/api/v1/nodes/{node}")).await?.is_some() {
+                absent.push(node.clone());
+            }
+        }
+        let distribution = match pods.items.first() {
+            Some(pod) => Some(Distribution::of_pod(pod)),
+            None => self.node_of(built_in.as_ref()).await?.as_ref().map(Distribution::of_node),
+        };
+        let (ours, template) = self.ours().await?;
+        // Where flags cannot be seen, what the operator says of them is tried.
+        let is_unseen = replicas.is_empty() && absent.is_empty();
+        let can_be_tried = swap.controllers != [Controller::EndpointSliceMirroring];
+        let facts = Facts {
+            controllers: swap.controllers.clone(),
+            wants_canary: swap.canary.is_some() || is_unseen && can_be_tried,
+            distribution,
+            built_in: self.lease_facts("built-in", built_in.as_ref()),
+            lease: self.lease_facts("ours", lease.as_ref()),
+            replicas,
+            absent,
+            ours,
+            record,
+        };
+        Ok(State { facts, lease, template })
+    }
+
+    /// The node on which the holder of a Lease runs.
+    async fn node_of(&self, lease: Option<&Lease>) -> Result<Option<Node>, ApiError> {
+        let holder = lease.and_then(|lease| lease.spec.as_ref()?.holder_identity.as_deref());
+        let host = holder.and_then(|holder| holder.split('_').next()).unwrap_or_default().to_lowercase();
+        match command::name(&host) {
+            Ok(name) => self.get(&format!("/api/v1/nodes/{name}")).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The replicas of ours, and the template of its Deployment.
+    async fn ours(&self) -> Result<(Ours, Option<PodSpec>), ApiError> {
+        let [namespace, name] = &self.swap.deployment;
+        let form = self.swap.form;
+        let deployment: Option<Deployment> = match form {
+            Form::Deployment => {
+                self.get(&format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}")).await?
+            }
+            Form::StaticPods | Form::Processes => None,
+        };
+        let pods: List<Pod> = match form {
+            Form::Processes => List { items: Vec::new() },
+            Form::Deployment | Form::StaticPods => {
+                let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={OUR_PODS}");
+                self.cluster.client.get_json(&path).await?
+            }
+        };
+        let template = deployment.as_ref().and_then(|it| it.spec.as_ref()?.template.spec.as_ref());
+        let specs: Vec<&PodSpec> = match form {
+            Form::StaticPods => pods.items.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
+            Form::Deployment | Form::Processes => template.into_iter().collect(),
+        };
+        let swap = self.swap;
+        let flags = |spec| own_flags::of(spec, &swap.controllers, &swap.settings.lease);
+        let ours = Ours {
+            form,
+            deployment: deployment.as_ref().map(deployed),
+            ready: pods.items.iter().filter(|pod| is_ready(pod)).count(),
+            pods: pods.items.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
+            flags: specs.into_iter().map(flags).collect(),
+        };
+        Ok((ours, template.cloned()))
+    }
+
+    /// A Lease, with its age by our clock.
+    fn lease_facts(&mut self, key: &str, lease: Option<&Lease>) -> Option<LeaseFacts> {
+        let lease = lease?;
+        let spec = lease.spec.clone().unwrap_or_default();
+        let now = Instant::now();
+        let since = match self.seen.get(key) {
+            Some((known, since)) if *known == spec => *since,
+            _ => {
+                self.seen.insert(key.to_owned(), (spec.clone(), now));
+                now
+            }
+        };
+        let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or(1).max(1)).unwrap_or(1);
+        let holder = spec.holder_identity.unwrap_or_default();
+        let is_fresh = now.saturating_duration_since(since) < Duration::from_secs(seconds);
+        let time =
+            |time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime>| time.map(|it| it.0);
+        Some(LeaseFacts {
+            live: !holder.is_empty() && is_fresh,
+            holder,
+            acquired: time(spec.acquire_time),
+            renewed: time(spec.renew_time),
+            transitions: spec.lease_transitions.unwrap_or_default(),
+            is_on_hold: HOLD.in_force(&lease.metadata).is_some(),
+        })
+    }
+
+    /// An object; none if it does not exist.
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
+        match self.cluster.client.get_json(path).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The path of a Lease.
+pub(super) fn lease_path([namespace, name]: &[String; 2]) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
+}
+
+/// The record on a Lease; an empty one if it cannot be read, which repeats steps.
+fn record(lease: &Lease) -> Record {
+    let annotations = lease.metadata.annotations.as_ref();
+    let text = annotations.and_then(|annotations| annotations.get(ANNOTATION));
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+fn replica(pod: &Pod) -> Option<Replica> {
+    let spec = pod.spec.as_ref()?;
+    let is_going = pod.metadata.deletion_timestamp.is_some();
+    let lists = spec.containers.iter().flat_map(|container| [&container.command, &container.args]);
+    let words: Vec<String> = lists.flatten().flatten().cloned().collect();
+    Some(Replica {
+        node: spec.node_name.clone()?,
+        entries: Entries::of_words(&words),
+        started: started(pod).filter(|_| !is_going),
+    })
+}
+
+/// The start of the container that started last, if all run.
+fn started(pod: &Pod) -> Option<Timestamp> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    let start = |status: &k8s_openapi::api::core::v1::ContainerStatus| {
+        Some(status.state.as_ref()?.running.as_ref()?.started_at.as_ref()?.0)
+    };
+    statuses.iter().map(start).collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let is_true = |conditions: &Vec<k8s_openapi::api::core::v1::PodCondition>| {
+        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    };
+    pod.metadata.deletion_timestamp.is_none() && conditions.is_some_and(is_true)
+}
+
+fn deployed(deployment: &Deployment) -> Deployed {
+    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let is_ready = deployment.status.as_ref().is_some_and(|status| {
+        let has = |count: Option<i32>| count.unwrap_or_default() == replicas;
+        status.observed_generation >= deployment.metadata.generation
+            && has(status.replicas)
+            && has(status.updated_replicas)
+            && has(status.ready_replicas)
+    });
+    Deployed { replicas, is_ready }
+}

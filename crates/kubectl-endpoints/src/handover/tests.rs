@@ -1,0 +1,309 @@
+//! The steps on a model of a cluster: whatever happens between two looks, two programs never write at once, and both
+//! directions come to their end.
+
+mod model;
+
+use endpoint_controller_manager::controllers::Controller;
+use proptest::prelude::*;
+
+use super::distribution::Distribution;
+use super::facts::{FLAGS, Facts, Form, Goal, is_of_node};
+use super::own_flags::{self, OwnFlags};
+use super::steps::{Action, Write, has_begun, next, steps};
+use crate::preflight::Entries;
+use model::{Event, Model};
+
+/// Looks within which a direction ends.
+const ENOUGH: usize = 400;
+
+/// Runs the steps of a direction, with an event before each look. Returns false if they do not end.
+fn run(model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
+    run_for(ENOUGH, model, goal, events)
+}
+
+/// The same, broken off after this number of looks.
+fn run_for(looks: usize, model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
+    for look in 0..looks {
+        model.pass(events.get(look).copied().unwrap_or(Event::None));
+        model.check(goal)?;
+        let facts = model.facts();
+        let Some((_, step)) = next(goal, &facts) else { return Ok(true) };
+        match (step.action)(&facts, &Model::settings()) {
+            Action::Refuse(reason) => return Err(reason),
+            Action::Write(write) => model.write(goal, write),
+            Action::Instruct(text) => model.obey(&text),
+            Action::Confirm { step, text } => model.confirm(step, &text),
+            Action::Canary | Action::Wait(_) => {}
+        }
+        model.check(goal)?;
+    }
+    Ok(false)
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => Just(Event::None),
+        2 => (1..20_u8).prop_map(Event::Time),
+        1 => Just(Event::OursCrashes),
+    ]
+}
+
+/// Besides, the leader of kube-controller-manager crashes.
+fn crash() -> impl Strategy<Value = Event> {
+    prop_oneof![4 => event(), 1 => Just(Event::BuiltInCrashes)]
+}
+
+proptest! {
+    #[test]
+    fn a_handover_never_has_two_writers(
+        nodes in 1..4_u8,
+        releases in any::<bool>(),
+        is_seen in any::<bool>(),
+        events in proptest::collection::vec(crash(), 0..40),
+    ) {
+        let mut model = Model::new(nodes, releases, is_seen);
+        prop_assert_eq!(run(&mut model, Goal::Handover, &events), Ok(true));
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+    }
+
+    /// The leader of kube-controller-manager must not fail by itself here: then both write until ours has stopped.
+    #[test]
+    fn a_rollback_never_has_two_writers(
+        nodes in 1..4_u8,
+        releases in any::<bool>(),
+        is_seen in any::<bool>(),
+        events in proptest::collection::vec(event(), 0..40),
+    ) {
+        let mut model = Model::new(nodes, releases, is_seen);
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &events), Ok(true));
+        prop_assert!(!model.ours_writes() && model.built_in_writes());
+    }
+
+    /// A handover that is broken off at any look is rolled back.
+    #[test]
+    fn a_handover_is_rolled_back_from_anywhere(
+        nodes in 1..4_u8,
+        is_seen in any::<bool>(),
+        looks in 0..60_usize,
+    ) {
+        let mut model = Model::new(nodes, false, is_seen);
+        prop_assert!(run_for(looks, &mut model, Goal::Handover, &[]).is_ok());
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
+        prop_assert!(!model.ours_writes() && model.built_in_writes());
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true), "and again");
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+    }
+
+    /// Its record is still on the Lease.
+    #[test]
+    fn a_handover_that_was_broken_off_and_undone_by_hand_begins_anew(
+        nodes in 1..4_u8,
+        is_seen in any::<bool>(),
+        looks in 0..60_usize,
+    ) {
+        let mut model = Model::new(nodes, false, is_seen);
+        prop_assert!(run_for(looks, &mut model, Goal::Handover, &[]).is_ok());
+        // Where flags cannot be seen, what the operator has confirmed counts while the Lease is held.
+        prop_assume!(is_seen || !model.facts().is_held());
+        model.roll_back_by_hand();
+        prop_assert!(model.built_in_writes() && !model.ours_writes());
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+    }
+
+    /// The record of a swap that ended is still on the Lease when it was undone without the command.
+    #[test]
+    fn a_swap_that_was_undone_by_hand_begins_anew(nodes in 1..4_u8, is_seen in any::<bool>()) {
+        let mut model = Model::new(nodes, false, is_seen);
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        model.roll_back_by_hand();
+        prop_assert!(model.built_in_writes() && !model.ours_writes());
+        prop_assert!(!has_begun(&model.facts()), "its first checks are due again");
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
+        model.hand_over_by_hand();
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
+        prop_assert!(!model.ours_writes() && model.built_in_writes());
+    }
+}
+
+/// A leader of kube-controller-manager that fails while its standbys have the controllers again: ours is stopped at once,
+/// before any other node is changed.
+#[test]
+fn a_rollback_stops_ours_first_once_both_write() {
+    let mut model = Model::new(3, false, true);
+    assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+    model.pass(Event::Time(20));
+    // The record, and the first standby.
+    for _ in 0..2 {
+        let facts = model.facts();
+        let (_, step) = next(Goal::Rollback, &facts).unwrap();
+        match (step.action)(&facts, &Model::settings()) {
+            Action::Write(write) => model.write(Goal::Rollback, write),
+            Action::Instruct(text) => model.obey(&text),
+            other => panic!("{other:?}"),
+        }
+    }
+    model.pass(Event::Time(3));
+    for _ in 0..20 {
+        if !model.both_write() {
+            model.pass(Event::BuiltInCrashes);
+            model.pass(Event::Time(20));
+        }
+    }
+    assert!(model.both_write());
+    let facts = model.facts();
+    let (_, step) = next(Goal::Rollback, &facts).unwrap();
+    assert_eq!(step.name, "stop endpoint-controller-manager", "{facts:?}");
+}
+
+#[test]
+fn a_handover_with_two_writers_is_refused() {
+    let mut model = Model::new(1, false, true);
+    model.start_ours();
+    for _ in 0..5 {
+        model.pass(Event::None);
+    }
+    assert!(model.both_write());
+    let error = run(&mut model, Goal::Handover, &[]).unwrap_err();
+    assert!(error.contains("two") || error.contains("both write"), "{error}");
+}
+
+/// The action of a handover of mirroring alone, where the pods of ours have these arguments.
+fn action_with(args: &[&str], change: impl FnOnce(&mut Facts)) -> Action {
+    let mut model = Model::new(1, false, true);
+    model.start_ours();
+    model.write(Goal::Handover, Write::Hold);
+    model.pass(Event::Time(5));
+    let mut facts = model.facts();
+    facts.controllers = vec![Controller::EndpointSliceMirroring];
+    let spec = serde_json::json!({"containers": [{"name": "ecm", "args": args}]});
+    let lease = Model::settings().lease;
+    facts.ours.flags =
+        vec![own_flags::of(&serde_json::from_value(spec).unwrap(), &facts.controllers, &lease)];
+    change(&mut facts);
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    (step.action)(&facts, &Model::settings())
+}
+
+/// Whatever would let ours write beside kube-controller-manager ends a handover, in each spelling, and what its pods do not
+/// show is asked.
+#[test]
+fn flags_of_ours_that_do_not_fit_end_a_handover() {
+    let mirroring = "--controllers=endpointslicemirroring";
+    for args in [
+        &["--configure-cloud-routes=false"][..],
+        &[mirroring, "--leader-elect=F"],
+        &[mirroring, "--leader_elect=false"],
+        &[mirroring, "--leader-elect-resource-name=other"],
+    ] {
+        let action = action_with(args, |_| {});
+        assert!(
+            matches!(&action, Action::Refuse(reason) if reason.contains("flags")),
+            "{args:?}: {action:?}"
+        );
+    }
+    let unknown = [&["--config=/etc/ecm.yaml"][..], &[], &[mirroring, "--unknown"]];
+    for args in unknown {
+        let action = action_with(args, |_| {});
+        assert!(matches!(action, Action::Confirm { step: FLAGS, .. }), "{args:?}: {action:?}");
+        let action = action_with(args, |facts| facts.record.confirmed.push(FLAGS.to_owned()));
+        assert!(matches!(action, Action::Instruct(_)), "{args:?}: {action:?}");
+    }
+    assert!(matches!(action_with(&[mirroring], |_| {}), Action::Instruct(_)));
+}
+
+/// Before anything is written.
+#[test]
+fn flags_that_differ_end_a_handover_before_its_first_write() {
+    let mut facts = Model::new(1, false, true).facts();
+    facts.ours.flags = vec![OwnFlags::Fit, OwnFlags::Differ("x".to_owned())];
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    assert!(matches!((step.action)(&facts, &Model::settings()), Action::Refuse(_)));
+}
+
+/// EKS, GKE and AKS show neither pods of kube-controller-manager nor its node.
+#[test]
+fn a_control_plane_without_pods_and_nodes_is_out_of_sight() {
+    let mut facts = Model::new(1, false, false).facts();
+    assert!(!facts.is_in_sight());
+    let on_a_node = Facts { distribution: Some(Distribution::K3s), ..facts.clone() };
+    assert!(on_a_node.is_in_sight());
+    facts.ours.form = Form::Processes;
+    assert!(facts.is_in_sight(), "the operator says so");
+    assert!(Model::new(1, false, true).facts().is_in_sight());
+}
+
+/// No instruction edits a manifest: RKE2 undoes that, and Talos has no shell.
+#[test]
+fn instructions_name_the_page_of_the_distribution() {
+    for (distribution, page) in [
+        (Some(Distribution::Kubeadm), "#kubeadm"),
+        (Some(Distribution::Rke2), "#k3s-rke2"),
+        (Some(Distribution::Talos), "#talos"),
+        (None, "#elsewhere"),
+    ] {
+        let action =
+            action_with(&["--controllers=endpointslicemirroring"], |facts| facts.distribution = distribution);
+        let Action::Instruct(text) = action else { panic!("{action:?}") };
+        assert!(
+            text.contains(page) && text.contains("\n\n  ,-endpointslice-mirroring-controller\n"),
+            "{text}"
+        );
+        assert!(!text.contains("sed") && !text.contains(".yaml"), "{text}");
+    }
+}
+
+/// The operator has half an hour for each command; what the programs do by themselves takes seconds.
+#[test]
+fn steps_of_the_operator_have_no_short_limit() {
+    let short = |goal| steps(goal).iter().filter(|step| step.limit.is_some()).map(|step| step.name);
+    let of_operator = ["start", "stop", "enable", "disable"];
+    for goal in [Goal::Handover, Goal::Rollback] {
+        let wrong: Vec<_> =
+            short(goal).filter(|name| of_operator.iter().any(|verb| name.starts_with(verb))).collect();
+        assert!(wrong.is_empty(), "{goal:?}: {wrong:?}");
+        let last = steps(goal).last().unwrap();
+        assert!(last.name.starts_with("wait until") && last.limit.is_some(), "{goal:?}");
+    }
+}
+
+#[test]
+fn an_identity_names_its_node() {
+    for (identity, node, expected) in [
+        ("a_0f3c", "a", true),
+        ("a_0f3c", "b", false),
+        ("master-1_0f3c", "master-10", false),
+        ("a.example.com_0f3c", "a", true),
+        ("a_0f3c", "a.example.com", true),
+        ("_0f3c", "a", false),
+        ("", "", false),
+    ] {
+        assert_eq!(is_of_node(identity, node), expected, "{identity} {node}");
+    }
+}
+
+/// The last word of `Facts` about ends, where times are cut to seconds.
+#[test]
+fn a_renewal_in_the_second_of_a_start_decides_nothing() {
+    let mut model = Model::new(1, false, true);
+    model.pass(Event::None);
+    let with = |facts: &Facts, milliseconds: i64| {
+        let mut facts = facts.clone();
+        let start = facts.replicas[0].started.unwrap();
+        facts.replicas[0].entries = Entries::of_words(&[
+            "--controllers=*,-endpoint,-endpointslice,-endpointslicemirroring".to_owned(),
+        ]);
+        let renewed = start + jiff::SignedDuration::from_millis(milliseconds);
+        facts.built_in.as_mut().unwrap().renewed = Some(renewed);
+        facts.built_ins_have_ended()
+    };
+    let facts = model.facts();
+    assert!(with(&facts, -1), "the holder has ended");
+    assert!(!with(&facts, 0) && !with(&facts, 999), "it may be the holder from before");
+    assert!(with(&facts, 1000), "it is the new process");
+}

@@ -1,0 +1,351 @@
+//! A cluster in seconds: control-plane nodes, both programs, both Leases. It acts as the operator says, and remembers what
+//! each process may still do.
+
+use std::collections::BTreeSet;
+
+use endpoint_controller_manager::controllers::Controller;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::handover::drive::confirmed;
+use crate::handover::facts::{Deployed, Facts, Form, Goal, LeaseFacts, Ours, Record, Replica, STANDBYS};
+use crate::handover::own_flags::OwnFlags;
+use crate::handover::settings::Settings;
+use crate::handover::steps::Write;
+use crate::handover::write::{begun, nodes, when_held, when_released};
+use crate::preflight::Entries;
+
+/// The events besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    None,
+    /// Seconds pass.
+    Time(u8),
+    /// The leader of kube-controller-manager is killed, and starts again.
+    BuiltInCrashes,
+    /// The leader of ours is killed, and starts again.
+    OursCrashes,
+}
+
+/// A process, by its identity.
+#[derive(Clone, Debug)]
+struct Process {
+    identity: String,
+    /// True if it was started with the controllers, whatever its manifest says now.
+    has_controllers: bool,
+    started: i64,
+}
+
+#[derive(Clone, Debug)]
+struct Lease {
+    holder: String,
+    acquired: i64,
+    renewed: i64,
+    seconds: i64,
+    transitions: i32,
+    /// True if a hold is in force.
+    is_on_hold: bool,
+}
+
+pub(super) struct Model {
+    now: i64,
+    number: usize,
+    is_seen: bool,
+    /// True if kube-controller-manager releases its Lease when it ends.
+    releases: bool,
+    /// Each with its name, and whether its manifest has the controllers.
+    nodes: Vec<(String, bool, Option<Process>)>,
+    built_in: Option<Lease>,
+    ours: Vec<Process>,
+    replicas: i32,
+    lease: Option<Lease>,
+    record: Record,
+}
+
+/// Both programs' lease duration.
+const SECONDS: i64 = 15;
+
+impl Model {
+    pub(super) fn new(nodes: u8, releases: bool, is_seen: bool) -> Self {
+        let node = |number: u8| (format!("n{number}"), true, None);
+        let mut model = Self {
+            now: 1_700_000_000,
+            number: 0,
+            is_seen,
+            releases,
+            nodes: (0..nodes).map(node).collect(),
+            built_in: None,
+            ours: Vec::new(),
+            replicas: 0,
+            lease: None,
+            record: Record::default(),
+        };
+        for _ in 0..5 {
+            model.pass(Event::None);
+        }
+        model
+    }
+
+    /// A second of the cluster, after an event.
+    pub(super) fn pass(&mut self, event: Event) {
+        match event {
+            Event::None => {}
+            Event::Time(seconds) => (0..seconds).for_each(|_| self.second()),
+            Event::BuiltInCrashes => {
+                let holder = self.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+                let led =
+                    |process: &&mut Option<Process>| process.as_ref().is_some_and(|it| it.identity == holder);
+                if let Some(process) = self.nodes.iter_mut().map(|(_, _, process)| process).find(led) {
+                    *process = None;
+                }
+            }
+            Event::OursCrashes => {
+                let holder = self.lease.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+                self.ours.retain(|process| process.identity != holder);
+            }
+        }
+        self.second();
+    }
+
+    fn second(&mut self) {
+        self.now += 1;
+        self.kubelets();
+        self.deployment();
+        let built_in: Vec<String> = self
+            .nodes
+            .iter()
+            .filter_map(|(_, _, process)| Some(process.as_ref()?.identity.clone()))
+            .collect();
+        self.built_in = elect(self.built_in.take(), &built_in, self.now);
+        let ours: Vec<String> = self.ours.iter().map(|process| process.identity.clone()).collect();
+        self.lease = elect(self.lease.take(), &ours, self.now);
+    }
+
+    /// A container with other flags than its manifest ends in one second, and the new one starts in the next.
+    fn kubelets(&mut self) {
+        for index in 0..self.nodes.len() {
+            let (name, manifest, process) = &mut self.nodes[index];
+            match process.as_ref().map(|process| process.has_controllers == *manifest) {
+                Some(true) => {}
+                Some(false) => {
+                    let ended = process.take().unwrap();
+                    release(&mut self.built_in, &ended, self.releases);
+                }
+                None => {
+                    self.number += 1;
+                    let identity = format!("{name}_{}", self.number);
+                    *process = Some(Process { identity, has_controllers: *manifest, started: self.now });
+                }
+            }
+        }
+    }
+
+    fn deployment(&mut self) {
+        let wanted = usize::try_from(self.replicas).unwrap();
+        while self.ours.len() > wanted {
+            let ended = self.ours.pop().unwrap();
+            release(&mut self.lease, &ended, true);
+        }
+        if self.ours.len() < wanted {
+            self.number += 1;
+            let identity = format!("ours_{}", self.number);
+            self.ours.push(Process { identity, has_controllers: true, started: self.now });
+        }
+    }
+
+    pub(super) fn start_ours(&mut self) {
+        self.replicas = 2;
+    }
+
+    /// A handover without the command, which keeps the annotation of the Lease.
+    pub(super) fn hand_over_by_hand(&mut self) {
+        self.set_flags(false);
+        self.hold(false);
+        self.start_ours();
+        self.pass(Event::Time(60));
+    }
+
+    /// The way back without the command.
+    pub(super) fn roll_back_by_hand(&mut self) {
+        self.replicas = 0;
+        self.pass(Event::Time(60));
+        self.set_flags(true);
+        self.pass(Event::Time(60));
+    }
+
+    fn set_flags(&mut self, on: bool) {
+        self.nodes.iter_mut().for_each(|(_, manifest, _)| *manifest = on);
+    }
+
+    /// True if a process of kube-controller-manager with a controller leads.
+    pub(super) fn built_in_writes(&self) -> bool {
+        let holder = self.built_in.as_ref().map_or("", |lease| &lease.holder);
+        let processes = self.nodes.iter().filter_map(|(_, _, process)| process.as_ref());
+        processes.into_iter().any(|it| it.identity == holder && it.has_controllers)
+    }
+
+    pub(super) fn ours_writes(&self) -> bool {
+        let holder = self.lease.as_ref().map_or("", |lease| &lease.holder);
+        self.ours.iter().any(|process| process.identity == holder)
+    }
+
+    pub(super) fn both_write(&self) -> bool {
+        self.built_in_writes() && self.ours_writes()
+    }
+
+    /// Fails if both write.
+    pub(super) fn check(&self, goal: Goal) -> Result<(), String> {
+        if self.both_write() {
+            Err(format!("two writers in {goal:?}: {:?} {:?}", self.nodes, self.lease))
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn settings() -> Settings {
+        Settings {
+            lease: "kube-system/endpoint-controller-manager".to_owned(),
+            deployment: "kube-system/endpoint-controller-manager".to_owned(),
+        }
+    }
+
+    pub(super) fn facts(&self) -> Facts {
+        let running = self.nodes.iter().filter_map(|(name, _, process)| Some((name, process.as_ref()?)));
+        let replicas: Vec<Replica> = running
+            .filter(|_| self.is_seen)
+            .map(|(name, process)| Replica {
+                node: name.clone(),
+                entries: entries(process.has_controllers),
+                started: Some(time(process.started)),
+            })
+            .collect();
+        let is_shown = |node: &&String| replicas.iter().any(|replica| replica.node == **node);
+        Facts {
+            controllers: Controller::ALL.to_vec(),
+            wants_canary: false,
+            distribution: None,
+            lease: self.lease.as_ref().map(|lease| self.lease_facts(lease)),
+            built_in: self.built_in.as_ref().map(|lease| self.lease_facts(lease)),
+            absent: self.record.nodes.iter().filter(|node| !is_shown(node)).cloned().collect(),
+            replicas,
+            ours: Ours {
+                form: Form::Deployment,
+                deployment: Some(Deployed {
+                    replicas: self.replicas,
+                    is_ready: self.ours.len() == usize::try_from(self.replicas).unwrap(),
+                }),
+                pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
+                ready: self.ours.len(),
+                flags: vec![OwnFlags::Fit],
+            },
+            record: self.record.clone(),
+        }
+    }
+
+    fn lease_facts(&self, lease: &Lease) -> LeaseFacts {
+        LeaseFacts {
+            holder: lease.holder.clone(),
+            acquired: Some(time(lease.acquired)),
+            renewed: Some(time(lease.renewed)),
+            live: !lease.holder.is_empty() && self.now - lease.renewed < lease.seconds,
+            transitions: lease.transitions,
+            is_on_hold: lease.is_on_hold,
+        }
+    }
+
+    /// Holds our Lease, or releases it: nothing else of it changes.
+    fn hold(&mut self, is_on_hold: bool) {
+        let new = Lease {
+            holder: String::new(),
+            acquired: self.now,
+            renewed: self.now,
+            seconds: 1,
+            transitions: 0,
+            is_on_hold,
+        };
+        self.lease.get_or_insert(new).is_on_hold = is_on_hold;
+    }
+
+    pub(super) fn write(&mut self, goal: Goal, write: Write) {
+        let facts = self.facts();
+        match write {
+            Write::Hold => {
+                self.record = when_held(goal, &facts);
+                self.hold(true);
+            }
+            Write::Release => {
+                self.record = when_released(&facts);
+                self.hold(false);
+            }
+            Write::Record => self.record = begun(goal, &facts),
+            Write::Scale(replicas) => self.replicas = replicas,
+        }
+        self.record.nodes = nodes(&facts);
+    }
+
+    /// Does what an instruction says.
+    pub(super) fn obey(&mut self, text: &str) {
+        let node = text.strip_prefix("On node ").and_then(|rest| rest.split(',').next()).unwrap();
+        let (_, manifest, _) = self.nodes.iter_mut().find(|(name, _, _)| name == node).unwrap();
+        *manifest = text.contains(": enable");
+    }
+
+    /// Changes what cannot be seen, and says so.
+    pub(super) fn confirm(&mut self, step: &str, text: &str) {
+        let facts = self.facts();
+        let is_on = text.contains(": enable");
+        let holder = self.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+        let host = holder.split('_').next().unwrap();
+        let of_step: BTreeSet<bool> = if step == STANDBYS { [false].into() } else { [false, true].into() };
+        for (name, manifest, process) in &mut self.nodes {
+            if of_step.contains(&(name == host)) {
+                // Restarted, even if nothing is to be changed.
+                if let Some(ended) = process.take() {
+                    release(&mut self.built_in, &ended, self.releases);
+                }
+                *manifest = is_on;
+            }
+        }
+        // The operator waits for the restart.
+        (0..3).for_each(|_| self.second());
+        self.record = confirmed(&facts, step);
+        self.record.leader_renewal = self.built_in.as_ref().map(|lease| time(lease.renewed));
+    }
+}
+
+/// `--controllers` of kube-controller-manager, as kubeadm has it.
+fn entries(has_controllers: bool) -> Entries {
+    let all = Controller::ALL.map(|controller| format!(",-{}", controller.name())).concat();
+    let without = if has_controllers { "" } else { &all };
+    Entries::of_words(&[format!("--controllers=*,bootstrapsigner,tokencleaner{without}")])
+}
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
+}
+
+/// One look of all candidates at a Lease: the holder renews; otherwise one of them takes a Lease that is free or expired.
+fn elect(lease: Option<Lease>, candidates: &[String], now: i64) -> Option<Lease> {
+    let turn = usize::try_from(now).unwrap() % candidates.len().max(1);
+    let taken = candidates.get(turn).map(|next| Lease {
+        holder: next.clone(),
+        acquired: now,
+        renewed: now,
+        seconds: SECONDS,
+        transitions: lease.as_ref().map_or(0, |lease| lease.transitions + 1),
+        is_on_hold: false,
+    });
+    let Some(mut lease) = lease else { return taken };
+    if candidates.contains(&lease.holder) {
+        lease.renewed = now;
+    } else if !lease.is_on_hold && (lease.holder.is_empty() || now - lease.renewed >= lease.seconds) {
+        return taken.or(Some(lease));
+    }
+    Some(lease)
+}
+
+fn release(lease: &mut Option<Lease>, ended: &Process, releases: bool) {
+    if let Some(lease) = lease.as_mut().filter(|lease| releases && lease.holder == ended.identity) {
+        lease.holder.clear();
+        lease.seconds = 1;
+    }
+}

@@ -1,0 +1,185 @@
+//! The requests of a swap.
+
+use endpoint_controller_manager::leader_election::HOLD;
+use endpoint_controller_manager::version;
+use http::{Method, Request, header};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_api::error_chain;
+use serde_json::json;
+
+use super::command::Swap;
+use super::facts::{Facts, Goal, Record};
+use super::observe::{ANNOTATION, State, lease_path};
+use super::steps::Write;
+use crate::cluster::Cluster;
+use crate::exit::Failure;
+
+/// The reason of a hold, which the manifests of deploy/ give as well: server-side apply refuses a field that others have
+/// with another value.
+const REASON: &str = "swap-of-built-in-controllers";
+
+/// A line that says what a request does.
+pub(super) fn describe(write: Write, swap: &Swap) -> String {
+    let (lease, deployment) = (&swap.settings.lease, &swap.settings.deployment);
+    match write {
+        Write::Hold => format!("hold the Lease {lease}"),
+        Write::Release => format!("release the Lease {lease}"),
+        Write::Scale(replicas) => format!("scale the Deployment {deployment} to {replicas}"),
+        Write::Record => format!("annotate the Lease {lease}"),
+    }
+}
+
+/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no answer: the next look
+/// decides anew.
+///
+/// # Errors
+/// A line about what the API server refused.
+pub(super) async fn send(
+    cluster: &Cluster,
+    swap: &Swap,
+    state: &State,
+    write: Write,
+) -> Result<bool, Failure> {
+    let facts = &state.facts;
+    match write {
+        Write::Hold => put(cluster, swap, state, Some(true), &when_held(swap.goal, facts)).await,
+        Write::Release => put(cluster, swap, state, Some(false), &when_released(facts)).await,
+        Write::Record => note(cluster, swap, state, &begun(swap.goal, facts)).await,
+        Write::Scale(replicas) => scale(cluster, swap, replicas).await.map(|()| true),
+    }
+}
+
+/// Writes the record, and nothing else of the Lease. Returns as [`send`] does.
+///
+/// # Errors
+/// A line about what the API server refused.
+pub(super) async fn note(
+    cluster: &Cluster,
+    swap: &Swap,
+    state: &State,
+    record: &Record,
+) -> Result<bool, Failure> {
+    put(cluster, swap, state, None, record).await
+}
+
+/// The record at the beginning of a swap in this direction, or of its continuation.
+pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
+    let known = &facts.record;
+    let same = if facts.is_begun(goal) && !known.released { known.clone() } else { Record::default() };
+    let ours = facts.lease.as_ref().and_then(|lease| lease.renewed);
+    let last_renewal = match goal {
+        Goal::Handover => facts.built_in_renewal(),
+        Goal::Rollback => ours,
+    };
+    let running = facts.ours.deployment.map(|it| it.replicas).filter(|replicas| *replicas > 0);
+    Record {
+        goal: Some(goal),
+        nodes: nodes(facts),
+        leader: same.leader.or_else(|| Some(built_in_holder(facts))),
+        last_renewal: last_renewal.or(same.last_renewal),
+        replicas: running.or(known.replicas),
+        released: false,
+        ..same
+    }
+}
+
+/// The record with which the Lease is held. A rollback holds it when ours has stopped for good.
+pub(super) fn when_held(goal: Goal, facts: &Facts) -> Record {
+    let stopped = (goal == Goal::Rollback).then(|| transitions(facts));
+    Record { transitions: stopped, ..begun(goal, facts) }
+}
+
+/// The record with which a handover releases the Lease.
+pub(super) fn when_released(facts: &Facts) -> Record {
+    Record { released: true, transitions: Some(transitions(facts)), ..facts.record.clone() }
+}
+
+fn transitions(facts: &Facts) -> i32 {
+    facts.lease.as_ref().map(|lease| lease.transitions).unwrap_or_default()
+}
+
+/// The holder of kube-controller-manager's Lease; empty if there is none.
+pub(super) fn built_in_holder(facts: &Facts) -> String {
+    facts.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default()
+}
+
+/// All nodes whose kube-controller-manager is known.
+pub(super) fn nodes(facts: &Facts) -> Vec<String> {
+    let mut nodes: Vec<String> = facts.replicas.iter().map(|replica| replica.node.clone()).collect();
+    nodes.extend(facts.absent.iter().cloned());
+    nodes.sort();
+    nodes.dedup();
+    nodes
+}
+
+/// Writes annotations of the Lease: the record, and a hold or its release. Who holds or held the Lease stays as it is.
+async fn put(
+    cluster: &Cluster,
+    swap: &Swap,
+    state: &State,
+    hold: Option<bool>,
+    record: &Record,
+) -> Result<bool, Failure> {
+    let [namespace, name] = &swap.lease;
+    let path = lease_path(&swap.lease);
+    let mut metadata = state.lease.as_ref().map_or_else(
+        || ObjectMeta {
+            namespace: Some(namespace.clone()),
+            name: Some(name.clone()),
+            ..ObjectMeta::default()
+        },
+        |lease| lease.metadata.clone(),
+    );
+    // A record is a tree of strings and numbers, which always has a JSON form.
+    let text = serde_json::to_string(record).unwrap_or_default();
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(ANNOTATION.to_owned(), text);
+    match hold {
+        Some(true) => {
+            annotations.entry(HOLD.annotation.to_owned()).or_insert_with(|| REASON.to_owned());
+            annotations.remove(HOLD.released);
+        }
+        Some(false) => {
+            let release = format!("{} at {}", swap.goal.name(), Timestamp::now());
+            annotations.insert(HOLD.released.to_owned(), release);
+        }
+        None => {}
+    }
+    let lease = Lease { metadata, spec: state.lease.as_ref().and_then(|lease| lease.spec.clone()) };
+    let written = if state.lease.is_some() {
+        cluster.client.update(&path, &lease).await
+    } else {
+        let collection = path.strip_suffix(&format!("/{name}")).unwrap_or(&path);
+        cluster.client.create(collection, &lease).await
+    };
+    match written {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_conflict() || error.is_already_exists() || error.is_unavailable() => Ok(false),
+        Err(error) => {
+            let (lease, reason) = (&swap.settings.lease, error_chain(&error));
+            Err(Failure::Access(format!("cannot write the Lease {lease}: {reason}")))
+        }
+    }
+}
+
+async fn scale(cluster: &Cluster, swap: &Swap, replicas: i32) -> Result<(), Failure> {
+    let [namespace, name] = &swap.deployment;
+    let failed = |reason: String| {
+        Failure::Access(format!("cannot scale the Deployment {}: {reason}", swap.settings.deployment))
+    };
+    let request = Request::builder()
+        .method(Method::PATCH)
+        .uri(format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"))
+        .header(header::CONTENT_TYPE, "application/merge-patch+json")
+        .header(header::ACCEPT, "application/json")
+        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, swap.goal.name()))
+        .body(json!({"spec": {"replicas": replicas}}).to_string().into_bytes())
+        .map_err(|error| failed(error.to_string()))?;
+    match cluster.http().request_text(request).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(failed(status.message)),
+        Err(error) => Err(failed(error_chain(&error))),
+    }
+}

@@ -1,0 +1,102 @@
+//! `kubectl endpoints`: the operator's tool. It explains, audits, simulates, and changes the writer.
+//!
+//! ```text
+//! flags ─> cluster (kubeconfig, lists) or files ─> Snapshot ─> endpoint_diagnostics ─> tables, JSON, YAML
+//!                                              └─> Cache ─> the controllers' plans ─> differences
+//! ```
+//!
+//! It needs get, list and watch alone, and writes nothing but the repairs of `audit --fix`, the access reviews of `preflight`,
+//! which the API server does not store, and the Leases and Deployments of `handover` and `rollback`.
+
+mod audit;
+mod cluster;
+mod dry_run;
+mod exit;
+mod explain;
+mod files;
+mod flags;
+mod format;
+mod frame;
+mod handover;
+mod live;
+mod loopback;
+mod name;
+mod page;
+mod preflight;
+mod simulate;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, Command};
+use cli_runtime::usage::{Usage, matches};
+use cli_runtime::{Names, Program, Subcommand};
+use endpoint_controller_manager::version;
+use name::{NAME, USAGE};
+
+const PROGRAM: Program = Program {
+    names: Names { executable: NAME, usage: USAGE },
+    command,
+    subcommands: &[
+        Subcommand {
+            name: explain::NAME,
+            summary: "Show for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why",
+            command: explain::command,
+            run: frame::run::<explain::Explanation>,
+        },
+        Subcommand {
+            name: audit::NAME,
+            summary: "Find what is wrong with the Endpoints and EndpointSlices of a cluster",
+            command: audit::command,
+            run: frame::run::<audit::Audit>,
+        },
+        Subcommand {
+            name: simulate::NAME,
+            summary: "Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without \
+                      a cluster",
+            command: simulate::command,
+            run: frame::run::<simulate::Simulation>,
+        },
+        Subcommand {
+            name: preflight::NAME,
+            summary: "Check a cluster before endpoint-controller-manager takes over from kube-controller-manager, and after",
+            command: preflight::command,
+            run: frame::run::<preflight::Preflight>,
+        },
+        Subcommand {
+            name: handover::HANDOVER,
+            summary: "Move the controllers from kube-controller-manager to endpoint-controller-manager, step by step",
+            command: handover::handover,
+            run: frame::run::<handover::Handover>,
+        },
+        Subcommand {
+            name: handover::ROLLBACK,
+            summary: "Move the controllers back to kube-controller-manager, step by step",
+            command: handover::rollback,
+            run: frame::run::<handover::Rollback>,
+        },
+    ],
+};
+
+fn command() -> Command {
+    Command::new(NAME)
+        .about("Explains, audits and simulates Endpoints and EndpointSlices, and changes the program that writes them")
+        .override_usage(format!("{USAGE} COMMAND [flags]"))
+        .arg(Arg::new("version").long("version").action(ArgAction::SetTrue).help("Print the version"))
+        .after_help(format!("{}\n\n{}", PROGRAM.summary(), exit::help()))
+}
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(code) = PROGRAM.run(&words) {
+        return code;
+    }
+    match matches(command(), words.get(1..).unwrap_or_default()) {
+        Ok(matches) if matches.get_flag("version") => Usage::Print(version::line(NAME)).report(),
+        Ok(_) => Usage::Error(format!("no command is given; see {USAGE} --help")).report(),
+        Err(usage) => usage.report(),
+    }
+}

@@ -1,0 +1,98 @@
+//! `explain --serve`: a page on loopback with the reports on all Services.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use endpoint_controller_manager::signals::StopSignals;
+use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::snapshot::Kind;
+use endpoint_diagnostics_page::follow::Follower;
+use endpoint_diagnostics_page::{Origin, State, server};
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::cluster::Cluster;
+use crate::exit::{self, Failure};
+use crate::flags::Target;
+use crate::{files, live, token};
+
+/// Messages of watches that wait to be applied.
+const MESSAGES: usize = 1_000;
+
+/// Serves for the subcommand of this name until a signal.
+///
+/// # Errors
+/// A line about the address, the cluster or the files.
+pub(crate) async fn serve(target: &Target, listen: SocketAddr, name: &str) -> Result<(), Failure> {
+    let listener =
+        server::listen(listen).await.map_err(|error| Failure::Input(format!("--listen: {error}")))?;
+    if target.files.is_empty() {
+        cluster(target, listener, name).await
+    } else {
+        input(target, listener).await
+    }
+}
+
+/// Follows a cluster.
+async fn cluster(target: &Target, listener: TcpListener, name: &str) -> Result<(), Failure> {
+    let cluster = Cluster::of(target, name).await?;
+    let (snapshot, versions) = cluster.read_to_watch().await?;
+    let (sender, messages) = mpsc::channel(MESSAGES);
+    let mut watches = JoinSet::new();
+    for (resource, version) in versions {
+        watches.spawn(live::watch(cluster.client.clone(), resource, version, sender.clone()));
+    }
+    drop(sender);
+    let name = match &cluster.namespace {
+        None => cluster.server.clone(),
+        Some(namespace) => format!("{}, namespace {namespace}", cluster.server),
+    };
+    let origin = Origin { name, state: State::Live, message: String::new() };
+    let follower = follower(snapshot, origin).await?;
+    tokio::select! {
+        served = until_signal(listener, Arc::clone(&follower)) => served,
+        () = live::gather(messages, follower) => Err(Failure::Access("the watches have ended".to_owned())),
+    }
+}
+
+/// Shows files as they are.
+async fn input(target: &Target, listener: TcpListener) -> Result<(), Failure> {
+    let mut snapshot = files::read(target)?;
+    if let Some(namespace) = &target.namespace {
+        let others = snapshot.services().filter(|key| *key.namespace != **namespace);
+        for key in others.collect::<Vec<_>>() {
+            snapshot.remove(Kind::Services, &key.namespace, &key.name);
+        }
+    }
+    let (name, message) = (target.files.join(", "), "Files, read once".to_owned());
+    until_signal(listener, follower(snapshot, Origin { name, state: State::Fixed, message }).await?).await
+}
+
+async fn follower(snapshot: Snapshot, origin: Origin) -> Result<Arc<Follower>, Failure> {
+    // Distinguishes this run from others for pages that are still open.
+    let run = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default();
+    let first = tokio::task::spawn_blocking(move || Follower::new(snapshot, run, origin));
+    let failed = |error| Failure::Input(format!("cannot report on the Services: {error}"));
+    first.await.map(Arc::new).map_err(failed)
+}
+
+async fn until_signal(listener: TcpListener, follower: Arc<Follower>) -> Result<(), Failure> {
+    let signals = StopSignals::listen();
+    let mut signals = signals.map_err(|error| Failure::Access(format!("cannot handle signals: {error}")))?;
+    let address = listener.local_addr();
+    let address = address.map_err(|error| Failure::Access(format!("--listen: {error}")))?;
+    let token = token::random().map_err(Failure::Access)?;
+    // stdout has one line that a script can use.
+    exit::print(&format!("http://{address}/#token={token}\n"));
+    exit::note(
+        "The page is served until Ctrl-C. Open it in a browser on this machine. Who has the token can read the page.",
+    );
+    server::serve(listener, follower, &token, async {
+        let signal = signals.received().await;
+        exit::note(&format!("Received {signal}: the server ends"));
+    })
+    .await;
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! `preflight`: what an operator should know before this program takes over from kube-controller-manager, and after.
+//!
+//! ```text
+//! flags ─> gather (requests) ─> Facts ─> checks ─> Vec<Check> ─> text, JSON
+//! ```
+
+mod built_ins;
+mod check;
+mod checks;
+mod command;
+mod facts;
+mod gather;
+mod lease;
+mod output;
+mod rights;
+mod subject;
+mod unknown;
+mod writers;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use cli_runtime::usage::Usage;
+use endpoint_controller_manager::config::Config;
+
+use crate::cluster::Cluster;
+use crate::exit::{self, Code, Failure};
+use crate::frame::Command;
+
+pub(crate) use built_ins::Entries;
+pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
+pub(crate) use subject::Subject;
+
+pub(crate) use command::{NAME, Preflight, command};
+
+impl Command for Preflight {
+    fn parse(words: &[OsString]) -> Result<Self, Usage> {
+        command::parse(words)
+    }
+
+    async fn run(self) -> Result<Code, Failure> {
+        let cluster = Cluster::of(&self.target, NAME).await?;
+        let checks = run(&cluster, &self.config, &self.subject, self.confirm_after).await?;
+        exit::print(&output::text(&cluster.server, &checks, self.format));
+        exit::note(&output::note(&cluster.server, &checks));
+        Ok(output::code(&checks))
+    }
+}
+
+/// Makes all checks of a cluster for a program with this configuration, which runs as this user.
+///
+/// It reads, and creates access reviews. What the first plans change is looked for up to five times, `confirm_after` apart,
+/// as long as something is the same each time; zero looks once.
+///
+/// # Errors
+/// A line about an API server that cannot be reached, or that does not know the caller.
+pub(crate) async fn run(
+    cluster: &Cluster,
+    config: &Config,
+    subject: &Subject,
+    confirm_after: Duration,
+) -> Result<Vec<Check>, Failure> {
+    let facts = gather::gather(cluster, config, subject, confirm_after).await?;
+    Ok(checks::checks(&facts, config, subject))
+}

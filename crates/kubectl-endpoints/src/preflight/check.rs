@@ -1,0 +1,127 @@
+//! One check: its name, its outcome, and what to do about it.
+
+use cli_runtime::text::one_line;
+use serde::Serialize;
+
+use super::unknown::Unknown;
+
+/// The outcome of a check, the lightest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Status {
+    Ok,
+    /// Worth a look before the swap; does not stop it.
+    Warning,
+    /// The caller may not read what decides it, or the API server did not answer.
+    NotChecked,
+    /// The swap would fail, or do harm.
+    Failed,
+}
+
+impl Status {
+    /// The name in text.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::NotChecked => "not checked",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The subject of several checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Group {
+    ApiServer,
+    Rights,
+    Writers,
+    Takeover,
+    Leftovers,
+}
+
+/// A check by its name, which never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) name: &'static str,
+    pub(crate) group: Group,
+}
+
+const fn id(group: Group, name: &'static str) -> Id {
+    Id { name, group }
+}
+
+pub(crate) const VERSION: Id = id(Group::ApiServer, "api-server-version");
+pub(crate) const STREAMING: Id = id(Group::ApiServer, "streaming-lists");
+pub(crate) const PRIORITY: Id = id(Group::ApiServer, "priority-of-requests");
+pub(crate) const PRIORITY_OF_LEASE: Id = id(Group::ApiServer, "priority-of-lease");
+pub(crate) const ENDPOINTS_RIGHTS: Id = id(Group::Rights, "rights-endpoints-controller");
+pub(crate) const SLICE_RIGHTS: Id = id(Group::Rights, "rights-endpointslice-controller");
+pub(crate) const MIRRORING_RIGHTS: Id = id(Group::Rights, "rights-endpointslice-mirroring-controller");
+pub(crate) const LEASE_RIGHTS: Id = id(Group::Rights, "rights-leader-election");
+pub(crate) const SERVING_RIGHTS: Id = id(Group::Rights, "rights-serving");
+pub(crate) const ACCOUNT_RIGHTS: Id = id(Group::Rights, "rights-service-accounts");
+pub(crate) const WRITERS: Id = id(Group::Writers, "last-writers");
+pub(crate) const UPSTREAM_LEASE: Id = id(Group::Writers, "lease-kube-controller-manager");
+pub(crate) const OWN_LEASE: Id = id(Group::Writers, "lease-endpoint-controller-manager");
+pub(crate) const BUILT_INS: Id = id(Group::Writers, "built-in-controllers");
+pub(crate) const KUBEADM: Id = id(Group::Writers, "kubeadm-controllers");
+pub(crate) const DELETIONS: Id = id(Group::Takeover, "start-up-deletions");
+pub(crate) const PLANS: Id = id(Group::Takeover, "first-plans");
+pub(crate) const WORKLOADS: Id = id(Group::Leftovers, "leftover-workloads");
+pub(crate) const OBJECTS: Id = id(Group::Leftovers, "leftover-objects");
+
+/// The outcome of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Check {
+    pub(crate) id: &'static str,
+    pub(crate) group: Group,
+    pub(crate) status: Status,
+    /// A sentence without a full stop: what was found.
+    pub(crate) message: String,
+    /// A sentence without a full stop: what to do. None for [`Status::Ok`].
+    pub(crate) remedy: Option<String>,
+}
+
+impl Check {
+    fn new(id: Id, status: Status, message: &str, remedy: Option<&str>) -> Self {
+        Self {
+            id: id.name,
+            group: id.group,
+            status,
+            message: one_line(message),
+            remedy: remedy.map(one_line),
+        }
+    }
+
+    pub(super) fn ok(id: Id, message: impl AsRef<str>) -> Self {
+        Self::new(id, Status::Ok, message.as_ref(), None)
+    }
+
+    pub(super) fn warning(id: Id, message: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {
+        Self::new(id, Status::Warning, message.as_ref(), Some(remedy.as_ref()))
+    }
+
+    pub(super) fn failed(id: Id, message: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {
+        Self::new(id, Status::Failed, message.as_ref(), Some(remedy.as_ref()))
+    }
+
+    pub(super) fn not_checked(id: Id, unknown: &Unknown) -> Self {
+        Self::new(id, Status::NotChecked, &unknown.message, Some(&unknown.remedy))
+    }
+}
+
+/// Up to ten items, and the number of the others.
+pub(super) fn first_ten(items: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let shown: Vec<&str> = items.iter().take(SHOWN).map(String::as_str).collect();
+    let more = items.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    shown.join("; ") + &rest
+}
+
+/// A number with its noun.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

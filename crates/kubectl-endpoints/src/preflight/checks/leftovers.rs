@@ -1,0 +1,66 @@
+//! Checks of what an earlier try has left.
+
+use endpoint_controller_manager::config::Config;
+
+use crate::preflight::check::{Check, OBJECTS, WORKLOADS, counted, first_ten};
+use crate::preflight::facts::Facts;
+use crate::preflight::lease::{Lease, State, ago, state};
+
+/// The state of this program's Lease; free if it cannot be read.
+fn own(facts: &Facts) -> State<'_> {
+    state(facts.own_lease.as_ref().ok().and_then(Option::<Lease>::as_ref), facts.now)
+}
+
+pub(super) fn workloads(facts: &Facts) -> Check {
+    let workloads = match &facts.workloads {
+        Ok(workloads) => workloads,
+        Err(unknown) => return Check::not_checked(WORKLOADS, unknown),
+    };
+    let list = first_ten(workloads);
+    match own(facts) {
+        State::Held(_) if workloads.is_empty() => {
+            Check::ok(WORKLOADS, "The program runs, in no Deployment or pod with its label")
+        }
+        State::Held(_) => Check::ok(WORKLOADS, format!("The program runs: {list}")),
+        State::Hold if workloads.is_empty() => Check::warning(
+            WORKLOADS,
+            "The Lease is on hold, and no Deployment or pod of this program waits for it",
+            "Go on with the swap. After a rollback, the hold keeps a program that is started again from leading",
+        ),
+        State::Hold => {
+            Check::ok(WORKLOADS, format!("The program waits for the release of the Lease: {list}"))
+        }
+        State::Free | State::Expired(_) if workloads.is_empty() => {
+            Check::ok(WORKLOADS, "No Deployment and no static pod of this program")
+        }
+        State::Free | State::Expired(_) => Check::warning(
+            WORKLOADS,
+            format!("Left of an earlier try, or not able to start: {list}"),
+            "See its log; delete it (kubectl delete -k deploy/base) before you begin anew",
+        ),
+    }
+}
+
+pub(super) fn objects(facts: &Facts, config: &Config) -> Check {
+    let writers = match &facts.writers {
+        Ok(writers) => writers,
+        Err(unknown) => return Check::not_checked(OBJECTS, unknown),
+    };
+    match writers.0.get(&config.user_agent_name) {
+        Some(_) if matches!(own(facts), State::Held(_)) => {
+            Check::ok(OBJECTS, "This program leads: its objects are no leftovers")
+        }
+        Some(written) => Check::warning(
+            OBJECTS,
+            format!(
+                "{} was the last writer of {}, and does not lead: the newest is {}, {}",
+                config.user_agent_name,
+                counted(written.count, "object"),
+                written.object,
+                ago(written.newest, facts.now)
+            ),
+            "Nothing, if that try was meant: their next change writes them as any other",
+        ),
+        None => Check::ok(OBJECTS, "No object was last written by this program"),
+    }
+}

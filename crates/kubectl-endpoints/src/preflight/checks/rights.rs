@@ -1,0 +1,60 @@
+//! Checks of rights: one for each role.
+
+use std::collections::BTreeSet;
+
+use crate::preflight::check::{Check, Id, counted};
+use crate::preflight::facts::Answer;
+use crate::preflight::subject::Subject;
+
+pub(super) fn rights(answers: &[Answer], subject: &Subject) -> Vec<Check> {
+    let mut ids: Vec<Id> = Vec::new();
+    for answer in answers {
+        if !ids.contains(&answer.need.check) {
+            ids.push(answer.need.check);
+        }
+    }
+    ids.into_iter()
+        .map(|id| {
+            let of_role: Vec<&Answer> = answers.iter().filter(|answer| answer.need.check == id).collect();
+            role(id, &of_role, subject)
+        })
+        .collect()
+}
+
+fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
+    let who = subject.name();
+    let missing: Vec<&Answer> =
+        answers.iter().copied().filter(|answer| answer.allowed == Ok(false)).collect();
+    let text = |answers: &[&Answer]| -> String {
+        let texts: Vec<String> = answers.iter().map(|answer| answer.need.text()).collect();
+        texts.join(", ")
+    };
+    let always: Vec<&Answer> = missing.iter().copied().filter(|answer| answer.need.only.is_none()).collect();
+    if !always.is_empty() {
+        return Check::failed(
+            id,
+            format!("{who} may not: {}", text(&always)),
+            "Bind the roles to it: kubectl apply -k deploy/base, or deploy/overlays/static-pod for a static pod; on \
+             OpenShift with deploy/components/openshift",
+        );
+    }
+    if let Some(unknown) = answers.iter().find_map(|answer| answer.allowed.as_ref().err()) {
+        return Check::not_checked(id, unknown);
+    }
+    if !missing.is_empty() {
+        let reasons: BTreeSet<&str> = missing.iter().filter_map(|answer| answer.need.only).collect();
+        return Check::warning(
+            id,
+            format!("{who} may not: {}", text(&missing)),
+            format!(
+                "Bind the roles to it (kubectl apply -k deploy/base), unless this cluster does without: {}",
+                reasons.into_iter().collect::<Vec<_>>().join("; ")
+            ),
+        );
+    }
+    let hint = match subject {
+        Subject::Caller => "; --service-account or --as checks those of the program's own user",
+        Subject::User(_) => "",
+    };
+    Check::ok(id, format!("{who} has all of {}{hint}", counted(answers.len(), "right")))
+}

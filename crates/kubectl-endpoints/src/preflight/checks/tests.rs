@@ -1,0 +1,353 @@
+//! Each outcome of each check.
+
+use std::collections::BTreeMap;
+
+use endpoint_controller_manager::connection::server_version::{self, ServerVersion};
+use endpoint_controller_manager::gates::Minor;
+use endpoint_controller_manager::options;
+use jiff::Timestamp;
+
+use super::super::check::{self, Status};
+use super::super::facts::{Answer, ManagerPod, Priority, Takeover};
+use super::super::lease::Lease;
+use super::super::rights::{Present, needs};
+use super::super::unknown::Unknown;
+use super::super::writers::{Writers, Written};
+use super::*;
+
+const NOW: i64 = 10_000;
+/// A cluster that asks for every right.
+const EVERYTHING: Present = Present { openshift: true, lease: false };
+const OFF: &str = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn config(flags: &[&str]) -> Config {
+    options::parse(flags).unwrap()
+}
+
+fn lease(holder: &str, renewed: i64) -> Lease {
+    Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), seconds: 15, is_held: false }
+}
+
+fn held() -> Lease {
+    Lease { is_held: true, ..Lease::default() }
+}
+
+fn pod(name: &str, controllers: &str) -> ManagerPod {
+    let words = ["kube-controller-manager".to_owned(), format!("--controllers={controllers}")];
+    ManagerPod { name: name.to_owned(), words: words.to_vec() }
+}
+
+fn written(by: &[(&str, usize, i64)]) -> Writers {
+    let written = |(manager, count, second): &(&str, usize, i64)| {
+        let object = format!("EndpointSlice shop/of-{manager}");
+        ((*manager).to_owned(), Written { count: *count, newest: at(*second), object })
+    };
+    Writers(by.iter().map(written).collect::<BTreeMap<_, _>>())
+}
+
+fn level(level: &str) -> Priority {
+    Priority { flow_schema: format!("schema-of-{level}"), level: level.to_owned() }
+}
+
+/// A cluster before the swap, in which all is well.
+fn facts() -> Facts {
+    let allowed = |need| Answer { need, allowed: Ok(true) };
+    Facts {
+        now: at(NOW),
+        version: Ok(ServerVersion { text: "v1.36.3".to_owned(), minor: Some(36) }),
+        streaming: Ok(true),
+        priority: Ok(Some(level("workload-high"))),
+        priority_of_lease: Ok(Some(level("leader-election"))),
+        rights: needs(&config(&[]), EVERYTHING).into_iter().map(allowed).collect(),
+        upstream_lease: Ok(Some(lease("node-1_x", NOW - 2))),
+        own_lease: Ok(None),
+        managers: Ok(vec![pod("kcm-1", "*,bootstrapsigner,tokencleaner")]),
+        kubeadm: Ok(None),
+        writers: Ok(written(&[("kube-controller-manager", 12, NOW - 60)])),
+        takeover: Ok(Takeover { services: 5, ..Takeover::default() }),
+        workloads: Ok(vec![]),
+    }
+}
+
+fn find(facts: &Facts, flags: &[&str], subject: &Subject, id: check::Id) -> Check {
+    let checks = checks(facts, &config(flags), subject);
+    let check = checks.into_iter().find(|check| check.id == id.name).unwrap();
+    assert_eq!(check.remedy.is_none(), check.status == Status::Ok, "{check:?}");
+    assert!(!check.message.is_empty() && !check.message.ends_with('.'), "{check:?}");
+    check
+}
+
+/// Asserts the status of a check, and what its message has.
+fn expect(facts: &Facts, id: check::Id, status: Status, text: &str) {
+    expect_with(facts, &[], id, status, text);
+}
+
+fn expect_with(facts: &Facts, flags: &[&str], id: check::Id, status: Status, text: &str) {
+    let check = find(facts, flags, &Subject::Caller, id);
+    assert_eq!(check.status, status, "{check:?}");
+    assert!(check.message.contains(text), "{text:?} in {check:?}");
+}
+
+fn changed(change: impl FnOnce(&mut Facts)) -> Facts {
+    let mut facts = facts();
+    change(&mut facts);
+    facts
+}
+
+#[test]
+fn a_prepared_cluster_is_in_order() {
+    let checks = checks(&facts(), &config(&[]), &Subject::Caller);
+    for check in &checks {
+        assert_eq!((check.status, &check.remedy), (Status::Ok, &None), "{check:?}");
+    }
+    let mut ids: Vec<&str> = checks.iter().map(|check| check.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((ids.len(), checks.len()), (18, 18));
+    let page = include_str!("../../../../../docs/preflight.md");
+    ids.push(check::ACCOUNT_RIGHTS.name);
+    for id in ids {
+        assert!(page.contains(&format!("`{id}`")), "docs/preflight.md lacks {id}");
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_not_checked() {
+    let unknown = || Unknown::forbidden("list x");
+    let facts = Facts {
+        version: Err(unknown()),
+        streaming: Err(unknown()),
+        priority: Err(unknown()),
+        priority_of_lease: Err(unknown()),
+        rights: needs(&config(&[]), EVERYTHING)
+            .into_iter()
+            .map(|need| Answer { need, allowed: Err(unknown()) })
+            .collect(),
+        upstream_lease: Err(unknown()),
+        own_lease: Err(unknown()),
+        managers: Err(unknown()),
+        kubeadm: Err(unknown()),
+        writers: Err(unknown()),
+        takeover: Err(unknown()),
+        workloads: Err(unknown()),
+        ..facts()
+    };
+    for check in checks(&facts, &config(&[]), &Subject::Caller) {
+        assert_eq!(check.status, Status::NotChecked, "{check:?}");
+        assert_eq!(check.message, "This needs the right to list x");
+        assert!(check.remedy.unwrap().contains("list x"));
+    }
+}
+
+/// Without our Lease it is not known whether this program leads: neither two writers nor none can be told.
+#[test]
+fn built_in_controllers_are_not_judged_without_the_lease() {
+    for words in
+        [&["--controllers=*"][..], &["--controllers=*,-endpoints,-endpointslice,-endpointslicemirroring"]]
+    {
+        let facts = changed(|facts| {
+            for pod in facts.managers.iter_mut().flatten() {
+                pod.words = words.iter().map(ToString::to_string).collect();
+            }
+            facts.own_lease = Err(Unknown::forbidden("get leases"));
+        });
+        let checks = checks(&facts, &config(&[]), &Subject::Caller);
+        let check = checks.iter().find(|check| check.id == check::BUILT_INS.name).unwrap();
+        assert_eq!(check.status, Status::NotChecked, "{check:?}");
+    }
+}
+
+#[test]
+fn releases_outside_of_the_range_are_warned_about() {
+    let version = |text: &str, minor| {
+        changed(|facts| facts.version = Ok(ServerVersion { text: text.to_owned(), minor }))
+    };
+    let old = version("v1.32.1", Some(32));
+    expect(&old, check::VERSION, Status::Warning, "older than 1.33");
+    let new = version("v1.37.0", Some(37));
+    expect(&new, check::VERSION, Status::Warning, "newer than 1.36");
+    let behind = version("v1.34.4", Some(34));
+    expect(&behind, check::VERSION, Status::Warning, "this program behaves as 1.36");
+    for minor in 33..=36 {
+        let flags = server_version::flags(Minor::new(minor));
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let server = version(&format!("v1.{minor}.4"), Some(minor));
+        expect_with(&server, &flags, check::VERSION, Status::Ok, "1.33 to 1.36 are supported");
+    }
+    expect(&version("dev", None), check::VERSION, Status::Warning, "dev is none of Kubernetes'");
+}
+
+#[test]
+fn an_api_server_without_streaming_lists_is_a_warning() {
+    let facts = changed(|facts| facts.streaming = Ok(false));
+    expect(&facts, check::STREAMING, Status::Warning, "WatchList");
+}
+
+#[test]
+fn shared_priority_levels_are_warned_about() {
+    let facts = changed(|facts| {
+        facts.priority = Ok(Some(level("global-default")));
+        facts.priority_of_lease = Ok(Some(level("catch-all")));
+    });
+    expect(&facts, check::PRIORITY, Status::Warning, "schema-of-global-default");
+    expect(&facts, check::PRIORITY_OF_LEASE, Status::Warning, "catch-all");
+    let off = changed(|facts| facts.priority = Ok(None));
+    expect(&off, check::PRIORITY, Status::Ok, "no priority and fairness");
+}
+
+#[test]
+fn missing_rights_are_named() {
+    let without = |is_missing: fn(&str) -> bool| {
+        changed(|facts| {
+            for answer in &mut facts.rights {
+                answer.allowed = Ok(!is_missing(&answer.need.text()));
+            }
+        })
+    };
+    let facts = without(|right| right == "delete endpointslices");
+    expect(&facts, check::SLICE_RIGHTS, Status::Failed, "may not: delete endpointslices");
+    expect(&facts, check::ENDPOINTS_RIGHTS, Status::Ok, "--service-account");
+    let user = Subject::User("me".to_owned());
+    let message = find(&facts, &[], &user, check::ENDPOINTS_RIGHTS).message;
+    assert_eq!(message, "me has all of 12 rights");
+    let facts = without(|right| right.ends_with("/restricted"));
+    expect(&facts, check::ENDPOINTS_RIGHTS, Status::Failed, "create endpoints/restricted");
+    let facts = without(|right| right.contains("leases"));
+    expect(&facts, check::LEASE_RIGHTS, Status::Failed, "get leases kube-system/endpoint-controller-manager");
+    // Not needed everywhere.
+    let facts = without(|right| right.contains("/finalizers"));
+    expect(&facts, check::SLICE_RIGHTS, Status::Warning, "update services/finalizers");
+    let facts = without(|right| right.contains("reviews"));
+    expect(&facts, check::SERVING_RIGHTS, Status::Warning, "tokenreviews");
+}
+
+#[test]
+fn other_writers_are_named() {
+    let of = |by: &[(&str, usize, i64)]| changed(|facts| facts.writers = Ok(written(by)));
+    let none = of(&[]);
+    expect(&none, check::WRITERS, Status::Ok, "no Endpoints");
+    let user = of(&[("kube-controller-manager", 2, 0), ("kubectl-edit", 1, NOW - 5)]);
+    expect(&user, check::WRITERS, Status::Warning, "kubectl-edit: 1 object, the newest EndpointSlice");
+    let both = [("kube-controller-manager", 2, NOW - 30), ("endpoint-controller-manager", 3, NOW - 40)];
+    expect(&of(&both), check::WRITERS, Status::Warning, "30 s ago");
+    let long_ago = [("kube-controller-manager", 2, 0), ("endpoint-controller-manager", 3, NOW - 40)];
+    expect(&of(&long_ago), check::WRITERS, Status::Ok, "endpoint-controller-manager: 3 objects");
+}
+
+#[test]
+fn leases_are_held_free_or_left() {
+    let upstream = |lease| changed(|facts| facts.upstream_lease = Ok(lease));
+    expect(&facts(), check::UPSTREAM_LEASE, Status::Ok, "Held by node-1_x, renewed 2 s ago");
+    expect(&upstream(Some(lease("node-1_x", 0))), check::UPSTREAM_LEASE, Status::Warning, "does not renew");
+    expect(&upstream(None), check::UPSTREAM_LEASE, Status::Warning, "No process holds it");
+
+    let own = |lease| changed(|facts| facts.own_lease = Ok(lease));
+    expect(&own(Some(lease("", 0))), check::OWN_LEASE, Status::Ok, "leads at once");
+    expect(&own(Some(held())), check::OWN_LEASE, Status::Ok, "waits");
+    let left = own(Some(lease("ours_1", 0)));
+    expect(&left, check::OWN_LEASE, Status::Warning, "Left by ours_1");
+    // Clocks may differ: it may lead, and its Lease must not be freed.
+    expect(&left, check::OWN_LEASE, Status::Warning, "unless it still runs");
+    let remedy = find(&left, &[], &Subject::Caller, check::OWN_LEASE).remedy.unwrap();
+    assert!(!remedy.contains("patch"), "{remedy}");
+    expect_with(&facts(), &["--leader-elect=false"], check::OWN_LEASE, Status::Warning, "uses no Lease");
+}
+
+#[test]
+fn exactly_one_program_should_write() {
+    let case = |own: Option<Lease>, pods: &[&str]| {
+        changed(|facts| {
+            facts.own_lease = Ok(own);
+            facts.managers = Ok(pods.iter().map(|controllers| pod("kcm", controllers)).collect());
+        })
+    };
+    let ours = || Some(lease("ours_1", NOW - 1));
+    for (own, pods, status, text) in [
+        (None, ["*", "*"].as_slice(), Status::Ok, "endpointslice-mirroring-controller (2 pods)"),
+        (None, &[], Status::Warning, "cannot be read"),
+        (ours(), &["*"], Status::Failed, "Two programs write"),
+        (ours(), &[OFF, "*,-endpoint"], Status::Failed, "runs endpointslice-controller, "),
+        (ours(), &[OFF], Status::Ok, "runs none"),
+        (Some(held()), &[OFF, "*"], Status::Warning, "differ"),
+        (Some(held()), &[OFF], Status::Warning, "No program writes"),
+        (None, &[OFF], Status::Failed, "runs none"),
+        (None, &["*,-endpoints-controller"], Status::Failed, "only endpointslice-controller"),
+    ] {
+        expect(&case(own, pods), check::BUILT_INS, status, text);
+    }
+    // A controller that this program is not to run is no concern.
+    let flags = ["--controllers=endpointslice-controller"];
+    let facts = case(None, &["*,-endpoints-controller"]);
+    expect_with(&facts, &flags, check::BUILT_INS, Status::Ok, "runs endpointslice-controller");
+}
+
+#[test]
+fn kubeadm_keeps_two_controllers_by_name() {
+    let case = |controllers: &str, configuration: &str| {
+        changed(|facts| {
+            facts.managers = Ok(vec![pod("kcm-1", controllers)]);
+            facts.kubeadm = Ok(Some(configuration.to_owned()));
+        })
+    };
+    let good = "*,bootstrapsigner,tokencleaner,-endpoints-controller";
+    expect(&case(good, ""), check::KUBEADM, Status::Ok, "keeps");
+    expect(&case(OFF, ""), check::KUBEADM, Status::Failed, "the pod kcm-1 has --controllers=*,-endpoints");
+    let stored = "controllerManager: {extraArgs: [{name: controllers, value: '*,bootstrapsigner'}]}";
+    expect(
+        &case(good, stored),
+        check::KUBEADM,
+        Status::Failed,
+        "kubeadm-config has --controllers=*,bootstrap",
+    );
+    // A trap that is found does not depend on what is not.
+    let mut unread = case(good, stored);
+    unread.managers = Err(Unknown::forbidden("list pods"));
+    expect(&unread, check::KUBEADM, Status::Failed, "without tokencleaner");
+    unread.kubeadm = Ok(Some(String::new()));
+    expect(&unread, check::KUBEADM, Status::NotChecked, "list pods");
+}
+
+#[test]
+fn planned_writes_are_named() {
+    let takeover = |change: fn(&mut Takeover)| changed(|facts| change(facts.takeover.as_mut().unwrap()));
+    let facts = takeover(|it| it.deletions = vec!["Endpoints db/pg: No Service has this name".to_owned()]);
+    expect(&facts, check::DELETIONS, Status::Warning, "deletes 1 object: Endpoints db/pg");
+    expect(&facts, check::PLANS, Status::Ok, "5 Services change nothing");
+    let facts =
+        takeover(|it| it.changes = (0..12).map(|n| format!("update EndpointSlice shop/{n}")).collect());
+    expect(&facts, check::PLANS, Status::Failed, "12 writes: update EndpointSlice shop/0");
+    expect(&facts, check::PLANS, Status::Failed, "shop/9; and 2 more");
+    let facts = takeover(|it| it.problems = vec!["the x keeps failing".to_owned()]);
+    expect(&facts, check::PLANS, Status::Warning, "keeps failing");
+}
+
+#[test]
+fn leftovers_are_those_of_a_program_that_does_not_lead() {
+    let case = |own: Option<Lease>, workloads: &[&str], by: &[(&str, usize, i64)]| {
+        changed(|facts| {
+            facts.own_lease = Ok(own);
+            facts.workloads = Ok(workloads.iter().map(|&it| it.to_owned()).collect());
+            facts.writers = Ok(written(by));
+        })
+    };
+    let ours = || Some(lease("ours_1", NOW - 1));
+    let by = [("endpoint-controller-manager", 3, 0)];
+    let deployment = ["Deployment kube-system/ecm (2 of 2 ready)"];
+    for (own, workloads, status, text) in [
+        (None, [].as_slice(), Status::Ok, "No Deployment"),
+        (None, &deployment, Status::Warning, "Left of an earlier try"),
+        (Some(lease("ours_1", 0)), &deployment, Status::Warning, "Left of an earlier try"),
+        (Some(held()), &deployment, Status::Ok, "waits"),
+        (Some(held()), &[], Status::Warning, "The Lease is on hold"),
+        (ours(), &deployment, Status::Ok, "runs: Deployment"),
+        (ours(), &[], Status::Ok, "in no Deployment"),
+    ] {
+        expect(&case(own, workloads, &by), check::WORKLOADS, status, text);
+    }
+    expect(&case(None, &[], &by), check::OBJECTS, Status::Warning, "last writer of 3 objects");
+    expect(&case(ours(), &[], &by), check::OBJECTS, Status::Ok, "leads");
+}

@@ -1,0 +1,111 @@
+//! The controllers that kube-controller-manager runs, by the flags of its pods.
+
+use endpoint_controller_manager::config::Config;
+use endpoint_controller_manager::controllers::Controller;
+
+use crate::preflight::built_ins::Entries;
+use crate::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
+use crate::preflight::facts::{Facts, ManagerPod};
+use crate::preflight::lease::{State, state};
+
+/// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs.
+pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
+    let pods = match &facts.managers {
+        Ok(pods) => pods,
+        Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
+    };
+    if pods.is_empty() {
+        return Check::warning(
+            BUILT_INS,
+            "No pod in kube-system has the label component=kube-controller-manager: its flags cannot be read",
+            "Look at its command line by hand (ps, or the journal of k3s). Where the provider runs it, its controllers \
+             cannot be disabled",
+        );
+    }
+    let own = match &facts.own_lease {
+        Ok(own) => state(own.as_ref(), facts.now),
+        Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
+    };
+    let running = |controller: &Controller| -> Vec<&str> {
+        let runs = |pod: &&ManagerPod| Entries::of_words(&pod.words).run(*controller);
+        pods.iter().filter(runs).map(|pod| pod.name.as_str()).collect()
+    };
+    let by_controller: Vec<(&str, Vec<&str>)> =
+        config.controllers.iter().map(|controller| (controller.name(), running(controller))).collect();
+    let on: Vec<&str> = by_controller.iter().filter(|(_, pods)| !pods.is_empty()).map(|it| it.0).collect();
+    let differs: Vec<&str> = by_controller
+        .iter()
+        .filter(|(_, running)| !running.is_empty() && running.len() < pods.len())
+        .map(|it| it.0)
+        .collect();
+    let disable = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
+    match own {
+        State::Held(holder) if !on.is_empty() => Check::failed(
+            BUILT_INS,
+            format!("Two programs write: kube-controller-manager runs {}, and {holder} leads", on.join(", ")),
+            disable,
+        ),
+        State::Held(_) => Check::ok(
+            BUILT_INS,
+            "kube-controller-manager runs none of the controllers that this program runs",
+        ),
+        _ if !differs.is_empty() => Check::warning(
+            BUILT_INS,
+            format!("The pods of kube-controller-manager differ: only some run {}", differs.join(", ")),
+            "Finish the swap, or undo it: the next leader decides",
+        ),
+        State::Hold if on.is_empty() => Check::warning(
+            BUILT_INS,
+            "No program writes: kube-controller-manager runs none of the controllers, and the hold is in place",
+            "Release the Lease: it is the next step of the swap",
+        ),
+        _ if on.len() < by_controller.len() => Check::failed(
+            BUILT_INS,
+            format!(
+                "No program writes for some: of the controllers that this program runs, kube-controller-manager runs \
+                 {}, and this program does not lead",
+                if on.is_empty() { "none".to_owned() } else { format!("only {}", on.join(", ")) }
+            ),
+            "Start this program, or enable the controllers in kube-controller-manager again",
+        ),
+        _ => Check::ok(
+            BUILT_INS,
+            format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod")),
+        ),
+    }
+}
+
+/// Finds lists of controllers without those that kubeadm needs.
+pub(super) fn kubeadm(facts: &Facts) -> Check {
+    let configuration = match &facts.kubeadm {
+        Ok(Some(configuration)) => configuration,
+        Ok(None) => return Check::ok(KUBEADM, "Not a cluster of kubeadm"),
+        Err(unknown) => return Check::not_checked(KUBEADM, unknown),
+    };
+    let of_pods = facts.managers.iter().flatten();
+    let of_pods = of_pods.map(|pod| (format!("the pod {}", pod.name), Entries::of_words(&pod.words)));
+    let stored = Entries::of_kubeadm(configuration);
+    let stored = stored.map(|entries| ("the ConfigMap kubeadm-config".to_owned(), entries));
+    let wrong: Vec<String> = of_pods
+        .chain(stored)
+        .filter(|(_, entries)| !entries.lacking().is_empty())
+        .map(|(place, entries)| {
+            format!(
+                "{place} has --controllers={}, without {}",
+                entries.text(),
+                entries.lacking().join(" and ")
+            )
+        })
+        .collect();
+    if !wrong.is_empty() {
+        return Check::failed(
+            KUBEADM,
+            format!("No node can join with kubeadm: {}", wrong.join("; ")),
+            "Write '*,bootstrapsigner,tokencleaner,-…', as in deploy/disable-built-ins/kubeadm.yaml",
+        );
+    }
+    if let Err(unknown) = &facts.managers {
+        return Check::not_checked(KUBEADM, unknown);
+    }
+    Check::ok(KUBEADM, "kube-controller-manager keeps bootstrapsigner and tokencleaner, which kubeadm needs")
+}

@@ -1,0 +1,189 @@
+//! The command line of `preflight`: its own flags beside those of the program.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser};
+use cli_runtime::usage::Usage;
+use endpoint_controller_manager::config::Config;
+use endpoint_controller_manager::options;
+use go_text::duration::parse_go_duration;
+
+use super::subject::Subject;
+use crate::exit;
+use crate::flags::{ClusterFlags, Target};
+use crate::name::USAGE;
+
+/// The word that selects this subcommand.
+pub(crate) const NAME: &str = "preflight";
+
+const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes over from kube-controller-manager, and after: versions, \
+                     rights, who writes, what a start would change. Writes nothing: it reads, and creates access reviews, \
+                     which are not stored";
+const AFTER: &str = "All other flags of endpoint-controller-manager are accepted. Give those that it will run with: --controllers, \
+                     --feature-gates and the limits decide what the first plans change.";
+const HEADING: &str = "Preflight flags";
+/// Flags of the program that count here.
+const SHOWN: [&str; 9] = [
+    "config",
+    "controllers",
+    "emulated-version",
+    "feature-gates",
+    "help",
+    "kubeconfig",
+    "leader-elect-resource-name",
+    "leader-elect-resource-namespace",
+    "use-service-account-credentials",
+];
+const KUBECONFIG: &str = "Kubeconfig of the cluster; by default the files of $KUBECONFIG, else ~/.kube/config, else the \
+                          cluster that this runs in";
+const GATES: &str = "Feature gates to set, separated by commas, as Name=true|false or kube:Name=true|false \
+                     ('endpoint-controller-manager --help' lists them)";
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// A checked command line.
+#[derive(Debug)]
+pub(crate) struct Preflight {
+    pub(crate) target: Target,
+    pub(crate) format: Format,
+    pub(crate) subject: Subject,
+    pub(crate) confirm_after: Duration,
+    /// The configuration that the program will run with.
+    pub(crate) config: Config,
+}
+
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(crate) fn parse(words: &[OsString]) -> Result<Preflight, Usage> {
+    let (matches, config) = options::parse_extended(words, args(), shape)?;
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
+    flags.and_then(|flags| preflight(flags, config)).map_err(Usage::Error)
+}
+
+fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
+    let subject = match (flags.user, flags.service_account) {
+        (Some(_), Some(_)) => return Err("--as and --service-account exclude each other".to_owned()),
+        (Some(user), None) => Subject::User(user),
+        (None, Some(account)) => account,
+        (None, None) => Subject::Caller,
+    };
+    let kubeconfig = config.api_server.kubeconfig.clone();
+    let target = Target::all(ClusterFlags { kubeconfig, context: flags.context });
+    Ok(Preflight { target, format: flags.output, subject, confirm_after: flags.confirm_after, config })
+}
+
+/// The command, with the flags of the program.
+pub(crate) fn command() -> Command {
+    shape(options::command(args()))
+}
+
+/// Makes a command of the program's into this one.
+fn shape(command: Command) -> Command {
+    let texts = [("feature-gates", GATES), ("kubeconfig", KUBECONFIG)];
+    options::show_flags(command, HEADING, &SHOWN, &texts)
+        .name(NAME)
+        .about(ABOUT)
+        .override_usage(format!("{USAGE} {NAME} [--service-account NAMESPACE:NAME | --as USER] [flags]"))
+        .after_help(format!("{AFTER}\n\n{}", exit::help()))
+}
+
+fn args() -> Vec<Arg> {
+    Flags::command().get_arguments().cloned().collect()
+}
+
+/// The flags of its own.
+#[derive(Parser)]
+#[command(next_help_heading = HEADING)]
+struct Flags {
+    /// Format of the result: text or json
+    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "text")]
+    output: Format,
+    /// Service account that the program will run with, whose rights and priority are checked instead of the caller's;
+    /// kube-system:endpoint-controller-manager in deploy/base
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = Subject::service_account)]
+    service_account: Option<Subject>,
+    /// The same for a user, as a static pod has one; endpoint-controller-manager in deploy/overlays/static-pod
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+    /// Context of the kubeconfig; by default the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Time after which a cluster in which the first plans change something is read again, up to four times; only what is the
+    /// same each time counts. 0 reads once
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
+    confirm_after: Duration,
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        _ => Err("must be text or json".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Preflight, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&words).map_err(|(Usage::Error(text) | Usage::Print(text))| text)
+    }
+
+    #[test]
+    fn the_defaults_check_the_caller() {
+        let preflight = parsed("").unwrap();
+        assert_eq!((preflight.format, &preflight.subject), (Format::Text, &Subject::Caller));
+        assert_eq!(
+            (preflight.confirm_after, preflight.config.controllers.len()),
+            (Duration::from_secs(5), 3)
+        );
+        assert!(preflight.target.all_namespaces && preflight.target.cluster.kubeconfig.is_none());
+    }
+
+    #[test]
+    fn the_flags_of_the_program_count() {
+        let line = "-o json --service-account=kube-system:ecm --kubeconfig=x --context=dev --max-endpoints-per-slice=7 \
+                    --feature-gates=EndpointSliceTerminatingCondition=true --confirm-after=0 --leader-elect=false";
+        let preflight = parsed(line).unwrap();
+        assert_eq!((preflight.format, preflight.confirm_after), (Format::Json, Duration::ZERO));
+        assert_eq!(preflight.subject, Subject::service_account("kube-system:ecm").unwrap());
+        assert_eq!(preflight.config.endpointslice.max_endpoints_per_slice, 7);
+        assert_eq!(preflight.target.cluster.kubeconfig.as_deref(), Some("x".as_ref()));
+        assert_eq!(preflight.target.cluster.context.as_deref(), Some("dev"));
+        assert!(preflight.config.leader_election.is_none());
+        assert_eq!(parsed("--as=me").unwrap().subject, Subject::User("me".to_owned()));
+    }
+
+    #[test]
+    fn wrong_command_lines_are_refused_in_one_line() {
+        assert_eq!(
+            parsed("--as=a --service-account=b:c").unwrap_err(),
+            "--as and --service-account exclude each other"
+        );
+        for line in ["--service-account=b", "-o yaml", "--confirm-after=soon", "--controllers=x", "web"] {
+            let message = parsed(line).unwrap_err();
+            assert_eq!(message.lines().count(), 1, "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn help_has_the_flags_that_count_and_the_exit_codes() {
+        let help = parsed("--help").unwrap_err();
+        for text in
+            ["--service-account", "--max-endpoints-per-slice", "--kubeconfig", "Exit codes", "-o, --output"]
+        {
+            assert!(help.contains(text), "{text} in {help}");
+        }
+        assert!(!help.contains("--secure-port"), "{help}");
+    }
+}

@@ -1,0 +1,56 @@
+//! The requests of a preflight. Each fact that cannot be read leaves the others as they are.
+
+mod access;
+mod kube_system;
+mod lasting;
+mod objects;
+mod priority;
+mod requests;
+mod server;
+
+use std::time::Duration;
+
+use endpoint_controller_manager::config::Config;
+use futures::future::join;
+
+use super::facts::Facts;
+use super::lease::{SYSTEM, lease_name};
+use super::subject::Subject;
+use crate::cluster::Cluster;
+use crate::exit::Failure;
+use requests::Requests;
+
+/// Reads a cluster.
+///
+/// # Errors
+/// A line about an API server that cannot be reached, or that does not know the caller.
+pub(super) async fn gather(
+    cluster: &Cluster,
+    config: &Config,
+    subject: &Subject,
+    confirm_after: Duration,
+) -> Result<Facts, Failure> {
+    let requests = Requests::new(cluster);
+    let (now, version) = server::version(cluster, &requests).await?;
+    let (namespace, name) = lease_name(config);
+    let own_lease = kube_system::lease(&requests, namespace, name).await;
+    let rights = access::rights(&requests, config, !matches!(own_lease, Ok(None)), subject);
+    let priorities = priority::priorities(&requests, subject, (namespace, name));
+    let (rights, (priority, priority_of_lease)) = join(rights, priorities).await;
+    let (writers, takeover) = objects::objects(cluster, config, confirm_after).await;
+    Ok(Facts {
+        now,
+        version,
+        streaming: server::streaming(&requests).await,
+        priority,
+        priority_of_lease,
+        rights,
+        upstream_lease: kube_system::lease(&requests, SYSTEM, "kube-controller-manager").await,
+        own_lease,
+        managers: kube_system::managers(&requests).await,
+        kubeadm: kube_system::kubeadm(&requests).await,
+        writers,
+        takeover,
+        workloads: kube_system::workloads(&requests).await,
+    })
+}

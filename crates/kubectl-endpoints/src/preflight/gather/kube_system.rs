@@ -1,0 +1,76 @@
+//! Objects by name and label: Leases, kube-controller-manager's pods, kubeadm's configuration, workloads of ours.
+
+use cli_runtime::input::object::text;
+use endpoint_controller_manager::leader_election::HOLD;
+use endpoint_controller_manager::version;
+use k8s_openapi::api::coordination::v1 as coordination;
+use serde_json::Value;
+
+use super::requests::Requests;
+use crate::preflight::facts::ManagerPod;
+use crate::preflight::lease::{Lease, SYSTEM};
+use crate::preflight::unknown::{Fact, Unknown};
+
+/// Reads a Lease.
+pub(super) async fn lease(requests: &Requests<'_>, namespace: &str, name: &str) -> Fact<Option<Lease>> {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+    let action = format!("get leases in {namespace}");
+    let Some(object) = requests.get(&path, &action).await? else { return Ok(None) };
+    let lease: coordination::Lease =
+        serde_json::from_value(object).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
+    let is_held = HOLD.in_force(&lease.metadata).is_some();
+    let spec = lease.spec.unwrap_or_default();
+    Ok(Some(Lease {
+        is_held,
+        holder: spec.holder_identity.unwrap_or_default(),
+        renewed: spec.renew_time.map(|time| time.0),
+        seconds: spec.lease_duration_seconds.unwrap_or_default(),
+    }))
+}
+
+/// Lists the pods of kube-controller-manager.
+pub(super) async fn managers(requests: &Requests<'_>) -> Fact<Vec<ManagerPod>> {
+    let path = format!("/api/v1/namespaces/{SYSTEM}/pods?labelSelector=component%3Dkube-controller-manager");
+    let pods = requests.items(&path, "list pods in kube-system").await?;
+    let is_kept = |pod: &&Value| pod.pointer("/metadata/deletionTimestamp").is_none();
+    Ok(pods.iter().filter(is_kept).map(manager).collect())
+}
+
+fn manager(pod: &Value) -> ManagerPod {
+    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+    let fields = |container| ["command", "args"].map(|field| Value::get(container, field));
+    let lists = containers.into_iter().flatten().flat_map(fields).flatten();
+    let words = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    ManagerPod {
+        name: text(pod, &["metadata", "name"]).to_owned(),
+        words: words.map(str::to_owned).collect(),
+    }
+}
+
+/// The `ClusterConfiguration` of kubeadm.
+pub(super) async fn kubeadm(requests: &Requests<'_>) -> Fact<Option<String>> {
+    let path = format!("/api/v1/namespaces/{SYSTEM}/configmaps/kubeadm-config");
+    let object = requests.get(&path, "get configmaps in kube-system").await?;
+    Ok(object.map(|object| text(&object, &["data", "ClusterConfiguration"]).to_owned()))
+}
+
+/// Deployments and static pods of this program.
+pub(super) async fn workloads(requests: &Requests<'_>) -> Fact<Vec<String>> {
+    let selector = format!("labelSelector=app.kubernetes.io%2Fname%3D{}", version::NAME);
+    let deployments =
+        requests.items(&format!("/apis/apps/v1/deployments?{selector}"), "list deployments").await?;
+    let pods = requests.items(&format!("/api/v1/pods?{selector}"), "list pods").await?;
+    let name = |object: &Value| {
+        format!("{}/{}", text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]))
+    };
+    let deployment = |object: &Value| {
+        let number = |path| object.pointer(path).and_then(Value::as_i64).unwrap_or_default();
+        let (ready, all) = (number("/status/readyReplicas"), number("/spec/replicas"));
+        format!("Deployment {} ({ready} of {all} ready)", name(object))
+    };
+    // Those of a Deployment are named by it.
+    let owner = |pod: &Value| pod.pointer("/metadata/ownerReferences/0/kind").cloned();
+    let is_alone = |pod: &&Value| owner(pod).is_none_or(|kind| kind != "ReplicaSet");
+    let pod = |object: &Value| format!("Pod {} ({})", name(object), text(object, &["status", "phase"]));
+    Ok(deployments.iter().map(deployment).chain(pods.iter().filter(is_alone).map(pod)).collect())
+}

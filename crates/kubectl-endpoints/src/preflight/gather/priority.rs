@@ -1,0 +1,67 @@
+//! The `FlowSchema`s and priority levels that requests get, by the headers of their answers.
+
+use std::collections::HashMap;
+
+use cli_runtime::input::object::text;
+use futures::future::join;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::requests::Requests;
+use crate::preflight::facts::Priority;
+use crate::preflight::subject::Subject;
+use crate::preflight::unknown::{Fact, Unknown};
+
+const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
+const LEVEL: &str = "x-kubernetes-pf-prioritylevel-uid";
+const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
+
+/// The priorities of a read of Services, and of one of the Lease. None if the API server has no priority and fairness.
+pub(super) async fn priorities(
+    requests: &Requests<'_>,
+    subject: &Subject,
+    (namespace, name): (&str, &str),
+) -> (Fact<Option<Priority>>, Fact<Option<Priority>>) {
+    let names = match names(requests).await {
+        Ok(names) => names,
+        Err(unknown) => return (Err(unknown.clone()), Err(unknown)),
+    };
+    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+    let of = async |path: &str| priority(requests, subject, path, &names).await;
+    join(of("/api/v1/services?limit=1"), of(&lease)).await
+}
+
+/// The names of `FlowSchema`s and priority levels by their uids.
+async fn names(requests: &Requests<'_>) -> Fact<HashMap<String, String>> {
+    let mut names = HashMap::new();
+    for resource in ["flowschemas", "prioritylevelconfigurations"] {
+        let items = requests.items(&format!("{GROUP}/{resource}"), &format!("list {resource}")).await?;
+        let field = |item, field| text(item, &["metadata", field]).to_owned();
+        names.extend(items.iter().map(|item| (field(item, "uid"), field(item, "name"))));
+    }
+    Ok(names)
+}
+
+async fn priority(
+    requests: &Requests<'_>,
+    subject: &Subject,
+    path: &str,
+    names: &HashMap<String, String>,
+) -> Fact<Option<Priority>> {
+    let mut headers = HeaderMap::new();
+    let mut action = "send a request".to_owned();
+    if let Subject::User(user) = subject {
+        action = format!("impersonate {user}");
+        let value =
+            HeaderValue::from_str(user).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
+        headers.insert(HeaderName::from_static("impersonate-user"), value);
+    }
+    let head = requests.head(path, &headers).await.map_err(|reason| Unknown::failed(&action, &reason))?;
+    let uid = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
+    let (Some(flow_schema), Some(level)) = (uid(FLOW_SCHEMA), uid(LEVEL)) else {
+        // A refusal to impersonate comes before the classification; one of the request itself after it.
+        let is_refused = head.status == StatusCode::FORBIDDEN;
+        return if is_refused { Err(Unknown::forbidden(&action)) } else { Ok(None) };
+    };
+    let name = |uid: &str| names.get(uid).cloned().unwrap_or_else(|| format!("of uid {uid}"));
+    Ok(Some(Priority { flow_schema: name(flow_schema), level: name(level) }))
+}

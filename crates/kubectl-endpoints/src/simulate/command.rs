@@ -1,0 +1,214 @@
+//! The command line of `simulate`: its own flags beside those of the real thing.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser};
+use cli_runtime::usage::Usage;
+use endpoint_controller_manager::config::Config;
+use endpoint_controller_manager::options;
+
+use super::print::Format;
+use crate::name::USAGE;
+use crate::{exit, loopback};
+
+/// The word that selects this subcommand.
+pub(crate) const NAME: &str = "simulate";
+
+const ABOUT: &str = "Runs the controllers on an API server in memory that holds the given objects, until nothing is left \
+                     to do, and prints the resulting EndpointSlices and Endpoints";
+const HEADING: &str = "Simulation flags";
+/// The flags of the real thing that change the result. The others are accepted too, so that a command line can be copied.
+const SHOWN: [&str; 7] =
+    ["config", "controllers", "emulated-version", "feature-gates", "help", "logging-format", "v"];
+
+const GATES: &str = "Feature gates to set, separated by commas, as Name=true|false or kube:Name=true|false \
+                     ('endpoint-controller-manager --help' lists them)";
+
+/// A checked command line.
+pub(crate) struct Simulation {
+    /// Files, folders, or `-`.
+    pub(crate) inputs: Vec<String>,
+    pub(crate) recursive: bool,
+    /// The namespace of objects that name none, to which the output is limited; none for `default` and all namespaces.
+    pub(crate) namespace: Option<String>,
+    pub(crate) format: Format,
+    pub(crate) mode: Mode,
+    pub(crate) config: Config,
+}
+
+/// The flags of the simulation.
+#[derive(Parser)]
+#[command(next_help_heading = HEADING)]
+struct Flags {
+    /// File or folder with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
+    /// of a whole cluster (kubectl get -A -o yaml) are read too
+    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    inputs: Vec<String>,
+    /// Read the folders in folders too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// Namespace of objects that name none, and the only one that is printed; by default these are in the namespace default,
+    /// and all namespaces are printed
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Format of the result: table, wide, yaml or json
+    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "table")]
+    output: Format,
+    /// Print what the controllers would change in the EndpointSlices and Endpoints of a dump, as if they took over its cluster;
+    /// the exit code is 0 for no change and 3 for any
+    #[arg(long)]
+    diff: bool,
+    /// Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes, Deployments
+    /// and ReplicaSets get theirs, and -f may be left out
+    #[arg(long)]
+    serve: bool,
+    /// Loopback address and port for --serve; port 0 chooses a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse, default_value_t = loopback::FREE_PORT)]
+    listen: SocketAddr,
+    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new folder among
+    /// the temporary files
+    #[arg(long, value_name = "FILE")]
+    write_kubeconfig: Option<PathBuf>,
+}
+
+/// The work to do with the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Print,
+    Diff,
+    Serve { listen: SocketAddr, kubeconfig: Option<PathBuf> },
+}
+
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(super) fn parse(words: &[OsString]) -> Result<Simulation, Usage> {
+    let (matches, config) = options::parse_extended(words, own_args(), shape)?;
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
+    flags.and_then(|flags| simulation(flags, config)).map_err(Usage::Error)
+}
+
+fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
+    let Flags { inputs, recursive, namespace, output, diff, serve, listen, write_kubeconfig } = flags;
+    if inputs.iter().filter(|input| *input == "-").count() > 1 {
+        return Err("-f names stdin twice".to_owned());
+    }
+    let mode = match (diff, serve) {
+        (true, true) => return Err("--diff and --serve exclude each other".to_owned()),
+        (true, false) => Mode::Diff,
+        (false, false) => Mode::Print,
+        (false, true) => Mode::Serve { listen, kubeconfig: write_kubeconfig },
+    };
+    if inputs.is_empty() && !matches!(mode, Mode::Serve { .. }) {
+        return Err("-f names no file: give a file, a folder, or - for stdin".to_owned());
+    }
+    if mode == Mode::Diff && output == Format::Wide {
+        return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
+    }
+    Ok(Simulation { inputs, recursive, namespace, format: output, mode, config })
+}
+
+fn own_args() -> Vec<Arg> {
+    Flags::command().get_arguments().cloned().collect()
+}
+
+/// The command, with the flags of the program.
+pub(crate) fn command() -> Command {
+    shape(options::command(own_args()))
+}
+
+/// Makes a command of the program's into this one.
+fn shape(command: Command) -> Command {
+    options::show_flags(command, HEADING, &SHOWN, &[("feature-gates", GATES)])
+        .name(NAME)
+        .about(ABOUT)
+        .override_usage(format!(
+            "{USAGE} {NAME} -f FILE|FOLDER|- [-f ...] [flags]\n       {USAGE} {NAME} --serve [-f ...] [flags]"
+        ))
+        .after_help(format!(
+            "All other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",
+            exit::help()
+        ))
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "table" => Ok(Format::Table),
+        "wide" => Ok(Format::Wide),
+        "yaml" => Ok(Format::Yaml),
+        "json" => Ok(Format::Json),
+        _ => Err("must be table, wide, yaml or json".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Simulation, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&words).map_err(|(Usage::Error(text) | Usage::Print(text))| text)
+    }
+
+    fn refused(line: &str) -> String {
+        parsed(line).err().unwrap_or_else(|| panic!("{line} is accepted"))
+    }
+
+    #[test]
+    fn the_defaults_print_a_table_of_all_namespaces() {
+        let simulation = parsed("-f a.yaml -f - --filename=b").unwrap();
+        assert_eq!(simulation.inputs, ["a.yaml", "-", "b"]);
+        assert_eq!((simulation.format, simulation.mode), (Format::Table, Mode::Print));
+        assert_eq!((simulation.recursive, simulation.namespace), (false, None));
+    }
+
+    #[test]
+    fn the_flags_of_the_real_thing_apply() {
+        let line = "-f a --max_endpoints_per_slice=7 --controllers=endpointslice-controller --kubeconfig=x -R -n shop -o yaml";
+        let simulation = parsed(line).unwrap();
+        assert_eq!(simulation.config.endpointslice.max_endpoints_per_slice, 7);
+        assert_eq!(simulation.config.controllers.len(), 1);
+        assert_eq!((simulation.recursive, simulation.namespace.as_deref()), (true, Some("shop")));
+        assert_eq!(simulation.format, Format::Yaml);
+    }
+
+    #[test]
+    fn modes_exclude_each_other() {
+        assert_eq!(parsed("-f a --diff").unwrap().mode, Mode::Diff);
+        let serve = Mode::Serve { listen: "[::1]:8080".parse().unwrap(), kubeconfig: None };
+        assert_eq!(parsed("-f a --serve --listen=[::1]:8080").unwrap().mode, serve);
+        assert!(matches!(parsed("--serve").unwrap().mode, Mode::Serve { .. }));
+        assert_eq!(refused("-f a --serve --diff"), "--diff and --serve exclude each other");
+        assert!(refused("-f a --diff -o wide").starts_with("--diff has no wide form"));
+    }
+
+    #[test]
+    fn wrong_lines_are_refused_by_flag() {
+        assert!(refused("").starts_with("-f names no file"));
+        assert!(refused("-f - -f -").contains("twice"));
+        assert!(
+            refused("-f a -o xml").contains("must be table, wide, yaml or json"),
+            "{}",
+            refused("-f a -o xml")
+        );
+        assert!(refused("-f a --listen 0.0.0.0:1").contains("loopback"));
+        assert!(refused("-f a --listen x").contains("127.0.0.1:8080"));
+        assert_eq!(refused("-f a --no-such"), "unknown flag: --no-such");
+        assert!(refused("-f a --feature-gates=X=true").contains("unrecognized feature gate"));
+        assert!(refused("a.yaml").contains("a.yaml"));
+    }
+
+    #[test]
+    fn help_shows_the_flags_that_count_here() {
+        let help = refused("--help");
+        for flag in ["-f, --filename", "--diff", "--serve", "--feature-gates", "--max-endpoints-per-slice"] {
+            assert!(help.contains(flag), "{flag} in {help}");
+        }
+        for flag in ["--leader-elect", "--secure-port", "--kube-api-qps"] {
+            assert!(!help.contains(flag), "{flag} in {help}");
+        }
+    }
+}

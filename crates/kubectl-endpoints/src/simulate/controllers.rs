@@ -1,0 +1,75 @@
+//! The controllers of the real program, on the API server of the simulation.
+
+use std::sync::Arc;
+
+use endpoint_controller_manager::config::Config;
+use endpoint_controller_manager::controller_set::{self, informers};
+use endpoint_controller_manager::version;
+use endpoint_informers::cache::Cache;
+use endpoint_informers::lifecycle::{Failing, Lifecycle, LifecycleError, Quiet};
+use endpoint_informers::list_watch::{Informers, RelistTimeout};
+use kube_api::ApiClient;
+
+/// Controllers whose caches are synced, ready to run.
+pub(crate) struct Controllers {
+    lifecycle: Lifecycle,
+    /// Kept, because the list-watches end with it.
+    watches: Informers,
+}
+
+/// Reasons for which controllers do not come to an end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ControllersError {
+    #[error(transparent)]
+    Lifecycle(#[from] LifecycleError),
+    #[error(transparent)]
+    Relist(#[from] RelistTimeout),
+    #[error("an internal task ended: {0}")]
+    TaskEnded(String),
+}
+
+impl Controllers {
+    /// Makes the controllers of a configuration as the manager does, and fills their cache. They have no rate limit: there
+    /// is no server to be spared.
+    pub(crate) async fn start(config: &Config, client: &kube::Client) -> Result<Self, ControllersError> {
+        let client = |part: &str| {
+            ApiClient::new(
+                client.clone(),
+                config.encoding,
+                &version::user_agent(&config.user_agent_name, part),
+            )
+        };
+        let cache = Arc::new(Cache::default());
+        let tasks = controller_set::tasks(config, &cache, client);
+        let mut watches = Informers::new(client("shared-informers"), cache);
+        informers::start(&mut watches, config);
+        let caches = watches.caches();
+        tokio::select! {
+            () = caches.synced() => {}
+            ended = watches.ended() => return Err(ControllersError::TaskEnded(ended)),
+        }
+        Ok(Self { lifecycle: Lifecycle::new(caches, tasks), watches })
+    }
+
+    /// A way to learn when nothing is left to do.
+    pub(crate) fn quiet(&self) -> Quiet {
+        self.lifecycle.quiet()
+    }
+
+    /// Runs until nothing is left to do, and returns the keys that keep failing.
+    pub(crate) async fn run_until_quiet(self) -> Result<Vec<Failing>, ControllersError> {
+        let quiet = self.quiet();
+        let mut outcome = Ok(Vec::new());
+        self.run_until(async { outcome = quiet.reached().await }).await?;
+        Ok(outcome?)
+    }
+
+    /// Runs until `stop` completes.
+    pub(crate) async fn run_until(self, stop: impl Future<Output = ()>) -> Result<(), ControllersError> {
+        let Self { lifecycle, mut watches } = self;
+        tokio::select! {
+            outcome = lifecycle.run_until(stop) => Ok(outcome?),
+            ended = watches.ended() => Err(ControllersError::TaskEnded(ended)),
+        }
+    }
+}

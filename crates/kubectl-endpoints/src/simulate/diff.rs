@@ -1,0 +1,96 @@
+//! `--diff`: what the controllers would change in the cluster of a dump, by a [dry run](crate::dry_run).
+
+use cli_runtime::differences::Change;
+use cli_runtime::input::object::{Object, text};
+use cli_runtime::input::source::Source;
+use cli_runtime::input::{self, problem, source};
+use endpoint_controller_manager::gates;
+use serde_json::Value;
+
+use super::added::Added;
+use super::catalog::Catalog;
+use super::command::Simulation;
+use super::load::listed_problems;
+use super::plan::{Plan, plan};
+use super::progress::Progress;
+use super::result;
+use super::session::Outcome;
+use super::skipped::skipped;
+use crate::dry_run::{DryRun, Planned};
+use crate::exit::Code;
+
+/// Plans by the input, and shows the writes.
+///
+/// # Errors
+/// Lines about what is wrong with the input.
+pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result<Outcome, Vec<String>> {
+    let one = |line| vec![line];
+    let sources = source::read(&simulation.inputs, simulation.recursive).map_err(one)?;
+    let objects = input::objects(&sources).map_err(one)?;
+    let namespace = simulation.namespace.as_deref();
+    let plan = plan(objects, &Catalog::of_endpoints(), namespace.unwrap_or("default"))
+        .map_err(|twice| one(twice.line(&sources)))?;
+    refuse_manifests(&plan, &sources)?;
+    let added = Added::to(&plan);
+    let mut notes = added.notes;
+    if !["EndpointSlice", "Endpoints"].iter().any(|kind| plan.of_kind(kind).next().is_some()) {
+        notes.push("The input holds no EndpointSlices and no Endpoints: all of them are new".to_owned());
+    }
+    let mut dry_run = DryRun::new(&simulation.config);
+    let mut problems = Vec::new();
+    for Object { tree, origin } in plan.steps.iter().map(|step| &step.object) {
+        if let Err(reason) = dry_run.add(tree) {
+            problems.push(problem::of_field(&sources, origin, "", &reason));
+        }
+    }
+    if !problems.is_empty() {
+        return Err(listed_problems(problems));
+    }
+    for node in &added.nodes {
+        dry_run.add(node).map_err(one)?;
+    }
+    notes.extend(without_endpoints(plan, simulation));
+    progress.step(|| "Planning".to_owned());
+    let Planned { mut changes, failing } = dry_run.plan(&simulation.config).await.map_err(one)?;
+    changes.retain(|change| namespace.is_none_or(|namespace| change.namespace == namespace));
+    notes.extend(failing.iter().map(|line| format!("Error: {line}")));
+    notes.push(result::count(&changes));
+    let text = result::changes(&changes, simulation.format);
+    Ok(Outcome { text, notes, code: code(&changes, &failing) })
+}
+
+fn code(changes: &[Change], failing: &[String]) -> Code {
+    match (failing.is_empty(), changes.is_empty()) {
+        (false, _) => Code::Incomplete,
+        (true, false) => Code::Wrong,
+        (true, true) => Code::Done,
+    }
+}
+
+/// Fails for objects that no API server has completed: they have no uid.
+fn refuse_manifests(plan: &Plan, sources: &[Source]) -> Result<(), Vec<String>> {
+    let stored = plan.steps.iter().map(|step| &step.object);
+    let workloads = plan.workloads.iter().map(|(_, object)| object);
+    let manifests = stored.chain(workloads).filter(|object| !object.is_from_cluster());
+    let line = |object: &Object| {
+        let reason = "--diff reads dumps of a cluster, and this object is from none: it has no metadata.uid";
+        problem::of_field(sources, &object.origin, "", reason)
+    };
+    let problems: Vec<String> = manifests.map(line).collect();
+    if problems.is_empty() { Ok(()) } else { Err(listed_problems(problems)) }
+}
+
+/// Lines about what has no endpoints.
+fn without_endpoints(plan: Plan, simulation: &Simulation) -> Vec<String> {
+    let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
+    let [mut services, mut pods, mut endpoints] = [const { Vec::<Value>::new() }; 3];
+    for step in plan.steps {
+        match text(&step.object.tree, &["kind"]) {
+            "Service" => services.push(step.object.tree),
+            "Pod" => pods.push(step.object.tree),
+            "Endpoints" => endpoints.push(step.object.tree),
+            _ => {}
+        }
+    }
+    skipped(&services, &pods, &endpoints, delegation).lines()
+}

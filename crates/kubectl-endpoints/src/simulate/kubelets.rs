@@ -1,0 +1,105 @@
+//! Nodes at work while the API server is served: pods that are created start, and pods that are deleted end.
+
+use std::time::Duration;
+
+use cli_runtime::input::object::text;
+use futures::{TryStreamExt as _, pin_mut};
+use http::Request;
+use kube::core::WatchEvent;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::added::ONLY_NODE;
+use super::api::{AS_JSON, Api, ApiError, collection, items};
+use super::cluster::addresses::{Addresses, DualStack};
+use super::cluster::kubelet::{Nodes, needs_status, now, ready};
+
+/// The time for which a deleted pod terminates, so that it can be seen.
+const TERMINATION: Duration = Duration::from_secs(2);
+/// The pause before a watch that ended is opened again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Runs until it is dropped.
+pub(crate) async fn run(client: &kube::Client) {
+    let mut kubelets = Kubelets { api: Api::new(client.clone()), addresses: Addresses::default(), turn: 0 };
+    loop {
+        if let Err(error) = kubelets.follow(client).await {
+            warn!(err = error, "The watch of pods ended, will retry");
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+struct Kubelets {
+    api: Api,
+    addresses: Addresses,
+    /// Pods that were scheduled.
+    turn: usize,
+}
+
+impl Kubelets {
+    /// Handles all pods, and then those that change.
+    async fn follow(&mut self, client: &kube::Client) -> Result<(), String> {
+        let request =
+            Request::get("/api/v1/pods?watch=true").body(Vec::new()).map_err(|error| error.to_string())?;
+        let events = client.request_events::<Value>(request).await.map_err(|error| error.to_string())?;
+        pin_mut!(events);
+        while let Some(event) = events.try_next().await.map_err(|error| error.to_string())? {
+            if let WatchEvent::Added(pod) | WatchEvent::Modified(pod) = event
+                && let Err(error) = self.handle(&pod).await
+            {
+                warn!(pod = path(&pod), err = %error, "Cannot start or end a pod");
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle(&mut self, pod: &Value) -> Result<(), ApiError> {
+        self.addresses.take(pod);
+        if !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {
+            let (api, path) = (self.api.clone(), path(pod));
+            // A pod of the same name that follows has another uid.
+            let now =
+                json!({"gracePeriodSeconds": 0, "preconditions": {"uid": text(pod, &["metadata", "uid"])}});
+            tokio::spawn(async move {
+                sleep(TERMINATION).await;
+                // It may be gone, or wait for a finalizer.
+                let _ = api.delete(&path, &now).await;
+            });
+            return Ok(());
+        }
+        if !needs_status(pod) {
+            return Ok(());
+        }
+        let mut pod = pod.clone();
+        let mut nodes = items(self.api.get(&collection("v1", "nodes", ""), AS_JSON).await?);
+        if nodes.is_empty() {
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": ONLY_NODE}});
+            nodes.push(self.api.create(&collection("v1", "nodes", ""), &node).await?);
+        }
+        let mut nodes = Nodes::after(&nodes, self.turn);
+        if text(&pod, &["spec", "nodeName"]).is_empty() && nodes.len() > 0 {
+            self.turn += 1;
+            nodes.schedule(&mut pod);
+            self.bind(&pod).await?;
+        }
+        let services = items(self.api.get(&collection("v1", "services", ""), AS_JSON).await?);
+        let addresses = self.addresses.next(DualStack::new(&services).families(&pod));
+        let status = ready(&pod, &addresses, nodes.address_of(&pod), &now());
+        self.api.patch(&format!("{}/status", path(&pod)), &json!({"status": status})).await.map(drop)
+    }
+
+    async fn bind(&self, pod: &Value) -> Result<(), ApiError> {
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": text(pod, &["metadata", "name"])},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": text(pod, &["spec", "nodeName"])},
+        });
+        self.api.create(&format!("{}/binding", path(pod)), &binding).await.map(drop)
+    }
+}
+
+fn path(pod: &Value) -> String {
+    let pods = collection("v1", "pods", text(pod, &["metadata", "namespace"]));
+    format!("{pods}/{}", text(pod, &["metadata", "name"]))
+}

@@ -1,0 +1,64 @@
+//! The EndpointSlices and Endpoints on the API server, and what they lack.
+
+use cli_runtime::differences::{Action, Change};
+use serde_json::Value;
+
+use super::api::{AS_JSON, AS_TABLE, Api, ApiError, collection, items};
+use super::print::{self, Format};
+use super::skipped;
+
+/// The kinds of the result: version, resource, and the name as `kubectl get` prints it.
+const KINDS: [(&str, &str, &str); 2] = [
+    ("discovery.k8s.io/v1", "endpointslices", "endpointslice.discovery.k8s.io/"),
+    ("v1", "endpoints", "endpoints/"),
+];
+
+/// Reads the EndpointSlices and Endpoints of a namespace; of all if it is empty.
+pub(crate) async fn read(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
+    let mut all = Vec::new();
+    for (api_version, plural, _) in KINDS {
+        all.extend(items(api.get(&collection(api_version, plural, namespace), AS_JSON).await?));
+    }
+    Ok(all)
+}
+
+/// The result as text.
+pub(crate) async fn text(api: &Api, namespace: &str, format: Format) -> Result<String, ApiError> {
+    if matches!(format, Format::Yaml | Format::Json) {
+        let objects = read(api, namespace).await?;
+        return Ok(print::document(&print::list(objects), format));
+    }
+    let mut tables = Vec::new();
+    for (api_version, plural, prefix) in KINDS {
+        let table = api.get(&collection(api_version, plural, namespace), AS_TABLE).await?;
+        if table.get("rows").and_then(Value::as_array).is_some_and(|rows| !rows.is_empty()) {
+            tables.push(print::table(&table, prefix, namespace.is_empty(), format == Format::Wide));
+        }
+    }
+    Ok(tables.join("\n"))
+}
+
+/// Changes as text.
+pub(crate) fn changes(changes: &[Change], format: Format) -> String {
+    match format {
+        Format::Table | Format::Wide => print::changes(changes),
+        Format::Yaml | Format::Json => print::document(&print::changes_tree(changes), format),
+    }
+}
+
+/// A line with the number of changes.
+pub(crate) fn count(changes: &[Change]) -> String {
+    let of = |action| changes.iter().filter(|change| change.action == action).count();
+    let (create, update, delete) = (of(Action::Create), of(Action::Update), of(Action::Delete));
+    match changes.len() {
+        0 => "The controllers would change nothing".to_owned(),
+        _ => format!("The controllers would create {create}, update {update} and delete {delete} objects"),
+    }
+}
+
+/// Lines about what has no endpoints.
+pub(crate) async fn skipped(api: &Api, delegation: bool) -> Result<Vec<String>, ApiError> {
+    let list = async |plural| api.get(&collection("v1", plural, ""), AS_JSON).await.map(items);
+    let (services, pods) = (list("services").await?, list("pods").await?);
+    Ok(skipped::skipped(&services, &pods, &list("endpoints").await?, delegation).lines())
+}

@@ -1,0 +1,131 @@
+//! One run: the API server with the input, and the controllers on it.
+
+use std::time::Duration;
+
+use cli_runtime::input::{self, source};
+use endpoint_controller_manager::gates;
+use endpoint_informers::lifecycle::Failing;
+use kube_api::error_chain;
+
+use super::api::{Api, ApiError};
+use super::command::Simulation;
+use super::controllers::{Controllers, ControllersError};
+use super::failures::Failures;
+use super::progress::Progress;
+use super::server::Server;
+use super::{load, result};
+use crate::exit::Code;
+
+/// The time after which controllers that do not come to an end are given up. They take a fraction of a second, or minutes
+/// for the dump of a huge cluster.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// The end of a simulation.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// For stdout.
+    pub(crate) text: String,
+    /// For stderr.
+    pub(crate) notes: Vec<String>,
+    pub(crate) code: Code,
+}
+
+/// An API server that holds the input.
+pub(crate) struct Session {
+    pub(crate) server: Server,
+    pub(crate) api: Api,
+    /// Lines about the input.
+    pub(crate) notes: Vec<String>,
+    failures: Failures,
+}
+
+impl Session {
+    /// Reads the input and stores it.
+    ///
+    /// # Errors
+    /// Lines about what is wrong with the input.
+    pub(crate) async fn load(
+        simulation: &Simulation,
+        failures: Failures,
+        progress: &Progress,
+    ) -> Result<Self, Vec<String>> {
+        let sources = source::read(&simulation.inputs, simulation.recursive).map_err(one)?;
+        let objects = input::objects(&sources).map_err(one)?;
+        let namespace = simulation.namespace.as_deref().unwrap_or("default");
+        let (server, notes) = load::load(&sources, objects, namespace, progress).await?;
+        let api = Api::new(server.client());
+        Ok(Self { server, api, notes, failures })
+    }
+
+    /// Makes the controllers, and fills their caches.
+    pub(crate) async fn controllers(
+        &self,
+        simulation: &Simulation,
+        progress: &Progress,
+    ) -> Result<Controllers, Vec<String>> {
+        progress.step(|| "Filling the caches of the controllers".to_owned());
+        let controllers = Controllers::start(&simulation.config, &self.server.client())
+            .await
+            .map_err(|error| broken(&error))?;
+        let quiet = controllers.quiet();
+        progress.step(move || format!("Running the controllers, {} Services queued", quiet.queued()));
+        Ok(controllers)
+    }
+
+    /// Runs the controllers to their end, and adds notes about what has no endpoints. Returns false if some
+    /// Services keep failing.
+    async fn settle(&mut self, simulation: &Simulation, progress: &Progress) -> Result<bool, Vec<String>> {
+        let controllers = self.controllers(simulation, progress).await?;
+        let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet()));
+        let failing = running.await.map_err(|_| one(unfinished()))?.map_err(|error| broken(&error))?;
+        progress.step(|| "Reading the result".to_owned());
+        let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
+        self.notes.extend(result::skipped(&self.api, delegation).await.map_err(|error| failed(&error))?);
+        self.notes.extend(failing.iter().map(|failing| unsettled(failing, &self.failures)));
+        Ok(failing.is_empty())
+    }
+
+    /// Runs the controllers, and shows what there is then.
+    pub(crate) async fn print(
+        mut self,
+        simulation: &Simulation,
+        progress: &Progress,
+    ) -> Result<Outcome, Vec<String>> {
+        let is_settled = Box::pin(self.settle(simulation, progress)).await?;
+        let text = result::text(&self.api, scope(simulation), simulation.format)
+            .await
+            .map_err(|error| failed(&error))?;
+        Ok(Outcome { text, notes: self.notes, code: exit_code(is_settled) })
+    }
+}
+
+/// The namespace to show; empty for all.
+fn scope(simulation: &Simulation) -> &str {
+    simulation.namespace.as_deref().unwrap_or_default()
+}
+
+fn exit_code(is_settled: bool) -> Code {
+    if is_settled { Code::Done } else { Code::Incomplete }
+}
+
+fn unsettled(Failing { controller, key }: &Failing, failures: &Failures) -> String {
+    let reason = failures.reason(controller, &key.to_string());
+    let reason = if reason.is_empty() { "see the log above" } else { &reason };
+    format!("Error: the {controller} keeps failing for Service {key}: {reason}")
+}
+
+fn unfinished() -> String {
+    format!("the controllers did not come to an end within {} minutes", LIMIT.as_secs() / 60)
+}
+
+fn one(line: String) -> Vec<String> {
+    vec![line]
+}
+
+pub(crate) fn broken(error: &ControllersError) -> Vec<String> {
+    vec![error_chain(error)]
+}
+
+fn failed(error: &ApiError) -> Vec<String> {
+    vec![error.to_string()]
+}

@@ -1,0 +1,105 @@
+//! `explain --serve`, without a browser. `hack/browser` has the checks of the page.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+/// A served page, which ends with the test.
+struct Page {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Page {
+    fn start(words: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-endpoints"))
+            .args(["explain", "--serve"])
+            .args(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starting the program");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("http://").and_then(|rest| rest.split_once("/#token="));
+        let (address, token) = address.expect("an address with a token");
+        Self { address: address.to_owned(), token: token.to_owned(), child }
+    }
+
+    /// Sends a request, of which the answer is read later.
+    fn send(&self, path: &str) -> TcpStream {
+        self.send_as(path, &self.token)
+    }
+
+    fn send_as(&self, path: &str, token: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let headers = format!("Host: {}\r\nAuthorization: Bearer {token}\r\nConnection: close", self.address);
+        stream.write_all(format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes()).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut text = String::new();
+        self.send(path).read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+const SERVICE: &str = "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}}}";
+
+#[test]
+fn files_are_served_until_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("web.yaml");
+    std::fs::write(&file, SERVICE).unwrap();
+    let other = Page::start(&["-n", "other", "-f", file.to_str().unwrap()]);
+    assert!(
+        other.get("/api/services").contains("\"name\":\"web\""),
+        "the namespace of objects that name none"
+    );
+    std::fs::write(&file, SERVICE.replace("{name: web}", "{name: web, namespace: default}")).unwrap();
+    let other = Page::start(&["-n", "other", "-f", file.to_str().unwrap()]);
+    assert!(other.get("/api/services").contains("\"services\":[]"));
+    let mut page = Page::start(&["-f", file.to_str().unwrap()]);
+    assert!(page.get("/").contains("<title>"));
+    let mut refusal = String::new();
+    page.send_as("/api/services", &other.token).read_to_string(&mut refusal).unwrap();
+    assert!(refusal.starts_with("HTTP/1.1 401 "), "the token of another page: {refusal}");
+    assert!(page.get("/api/services").contains("\"name\":\"web\""));
+    assert!(page.get("/api/services/default/web").contains("\"verdict\":"));
+    let mut events = BufReader::new(page.send("/api/events?after=0-0")).lines();
+    assert!(events.any(|line| line.unwrap().starts_with("event: resync")));
+    // A stream without an end doesn't keep the program.
+    let cursor = page.get("/api/services");
+    let cursor = cursor.split("\"cursor\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let mut events = BufReader::new(page.send(&format!("/api/events?after={cursor}"))).lines();
+    assert!(events.any(|line| line.unwrap().starts_with("event: source")));
+    let pid = page.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(page.child.wait().unwrap().code(), Some(0));
+    assert_eq!(events.map_while(Result::ok).filter(|line| line.starts_with("event:")).count(), 0);
+}
+
+#[test]
+fn a_server_that_cannot_start_is_one_line() {
+    let run = |words: &[&str]| crate::program::explain(&[&["--serve"], words].concat(), SERVICE);
+    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = occupied.local_addr().unwrap();
+    let refused = run(&["-f", "-", &format!("--listen={taken}")]);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (1, 1), "{refused:?}");
+    assert!(
+        refused.stderr.starts_with(&format!("Error: --listen: cannot listen at {taken}: ")),
+        "{refused:?}"
+    );
+    let unreachable = run(&["--kubeconfig=/dev/null"]);
+    assert!(unreachable.code != 0 && unreachable.stderr.lines().count() == 1, "{unreachable:?}");
+    drop(occupied);
+}

@@ -1,0 +1,69 @@
+//! Runs of the program.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The outcome of a run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs `simulate` with these words and this text on stdin, in a folder.
+pub(crate) fn simulate(folder: &Path, words: &[&str], stdin: &str) -> Run {
+    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
+    run(program, folder, &[&["simulate"], words].concat(), stdin)
+}
+
+/// Runs `explain` in the same way, without a kubeconfig of the user.
+pub(crate) fn explain(words: &[&str], stdin: &str) -> Run {
+    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
+    run(program, Path::new("/"), &[&["explain"], words].concat(), stdin)
+}
+
+/// Runs a program.
+pub(crate) fn run(program: &Path, folder: &Path, words: &[&str], stdin: &str) -> Run {
+    let mut child = Command::new(program)
+        .args(words)
+        .current_dir(folder)
+        .env("HOME", "/nonexistent")
+        .env_remove("KUBECONFIG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starting the program");
+    // A program that refuses its flags reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("waiting for the program");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Run { code: status.code().expect("no signal"), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// The same for a manifest alone.
+pub(crate) fn of_manifest(text: &str, words: &[&str]) -> Run {
+    simulate(Path::new("/"), &[&["-f", "-"], words].concat(), text)
+}
+
+/// Tables without the random parts of names, by which they are sorted, and without ages.
+pub(crate) fn normalized(table: &str) -> Vec<String> {
+    let word = |word: &str| match word.rsplit_once('-') {
+        Some((name, suffix)) if word.starts_with("endpointslice") && suffix.len() == 5 => format!("{name}-*"),
+        _ => word.to_owned(),
+    };
+    let line = |line: &str| {
+        let mut words: Vec<String> = line.split_whitespace().map(word).collect();
+        words.pop();
+        words.join(" ")
+    };
+    let mut lines: Vec<String> = table.lines().map(line).collect();
+    for table in lines.split_mut(String::is_empty) {
+        if let [_, rows @ ..] = table {
+            rows.sort();
+        }
+    }
+    lines
+}

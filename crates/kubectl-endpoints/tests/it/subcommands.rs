@@ -1,0 +1,57 @@
+//! Subcommands about the command line itself.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::{Run, run};
+
+fn program(words: &[&str]) -> Run {
+    run(Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints")), Path::new("/"), words, "")
+}
+
+/// Checked by `mandoc`: `MANDOC`, which `hack/test` sets, or the one on `PATH`, if there is one.
+#[test]
+fn man_pages_pass_the_lint() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = program(&["man", folder.path().to_str().unwrap()]);
+    assert_eq!((run.code, &*run.stderr), (0, ""));
+    let mut pages: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().path()).collect();
+    pages.sort();
+    let names = pages.iter().map(|page| page.file_name().unwrap().to_str().unwrap());
+    assert!(names.clone().any(|name| name == "kubectl-endpoints-explain.1"), "{pages:?}");
+    let named = std::env::var_os("MANDOC");
+    let mandoc = named.clone().unwrap_or_else(|| "mandoc".into());
+    let checked = Command::new(&mandoc).args(["-T", "lint", "-W", "warning"]).args(&pages).output();
+    match checked {
+        Ok(checked) => {
+            let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+            assert!(checked.status.success(), "{text}{}", String::from_utf8_lossy(&checked.stderr));
+        }
+        Err(error) if named.is_none() => println!("no lint: mandoc: {error}"),
+        Err(error) => panic!("{}: {error}", mandoc.display()),
+    }
+}
+
+#[test]
+fn a_command_is_required_and_known() {
+    for (words, code) in
+        [(&["--help"][..], 0), (&["--version"], 0), (&[], 1), (&["nonsense"], 1), (&["--nonsense"], 1)]
+    {
+        let run = program(words);
+        assert_eq!(run.code, code, "{words:?}: {run:?}");
+        assert_eq!(run.stderr.lines().count(), usize::from(code == 1), "{words:?}: {run:?}");
+    }
+    let help = program(&["--help"]).stdout;
+    for text in ["kubectl endpoints COMMAND", "explain", "simulate", "completion", "Exit codes"] {
+        assert!(help.contains(text), "{text} in {help}");
+    }
+}
+
+#[test]
+fn completion_needs_a_shell_that_it_knows() {
+    assert!(program(&["completion", "bash"]).stdout.contains("kubectl-endpoints"));
+    let run = program(&["completion", "tcsh"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("must be bash, elvish, fish, powershell or zsh"), "{}", run.stderr);
+}

@@ -25,7 +25,7 @@ mod generated_docs {
             let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let defaults: Vec<_> = arg.get_default_values().iter().map(|it| it.to_string_lossy()).collect();
             if takes_value && !defaults.is_empty() {
-                help += &format!(" [default: {}]", defaults.join(","));
+                help = format!("{help} [default: {}]", defaults.join(","));
             }
             Some(row(&[&name, &values, &help]))
         };

@@ -39,6 +39,7 @@ pub(crate) struct Simulation {
 }
 
 /// The flags of the simulation.
+#[expect(clippy::doc_markdown, reason = "the texts of --help")]
 #[derive(Parser)]
 #[command(next_help_heading = HEADING)]
 struct Flags {

@@ -267,8 +267,7 @@ async fn a_handover_that_would_delete_is_refused() {
     };
     // Nothing of kube-controller-manager is in this cluster.
     for goal in ["handover", "rollback"] {
-        let output =
-            process::output(&binaries::kubectl_endpoints(), &[goal, &kubeconfig, "--yes"], LIMIT);
+        let output = process::output(&binaries::kubectl_endpoints(), &[goal, &kubeconfig, "--yes"], LIMIT);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{goal}: {text}");
         assert!(text.contains("no kube-controller-manager of this cluster can be seen"), "{goal}: {text}");

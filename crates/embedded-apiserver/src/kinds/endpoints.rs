@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::checks::{self, PROTOCOLS};
+use super::content;
 use super::field::{Errors, Path};
+use super::ip;
+use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::{content, ip, metadata};
-use crate::tree;
+use super::tree;
 
 /// The rules of Endpoints.
 pub(super) struct Endpoints;

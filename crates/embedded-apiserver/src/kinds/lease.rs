@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::content;
 use super::field::{Errors, Path};
+use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::{content, metadata};
-use crate::tree;
+use super::tree;
 
 /// The rules of Leases.
 pub(super) struct Lease;

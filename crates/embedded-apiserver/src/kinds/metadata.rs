@@ -8,8 +8,9 @@ use crate::status::Status;
 
 use super::content::{self, NameRule};
 use super::field::{Errors, Path};
-use super::strategy::{Kind, Scope};
-use crate::{go, tree};
+use super::go;
+use super::strategy::Scope;
+use super::tree;
 
 const META: Path<'static> = Path::root("metadata");
 /// Bytes of all keys and values of `metadata.annotations` together.
@@ -80,8 +81,8 @@ fn generated_name(environment: &dyn Environment, base: &str) -> String {
 }
 
 /// Makes the namespace of the object that of the path.
-pub(crate) fn fit_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
-    let wanted = if kind.namespaced { namespace } else { "" };
+pub(super) fn fit_namespace(scope: &Scope<'_>, object: &mut Value) -> Result<(), Status> {
+    let wanted = if scope.kind.namespaced { scope.namespace } else { "" };
     let meta = tree::field_mut(object, "metadata");
     let given = tree::text(meta, "namespace");
     if given == wanted {

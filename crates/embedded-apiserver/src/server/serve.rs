@@ -19,6 +19,7 @@ use tower::Service as _;
 use super::{ApiServer, Tls};
 use crate::http::Body;
 use crate::http::answer::error;
+use crate::http::query::Query;
 use crate::status::Status;
 
 /// Time that connections get to finish their requests after the end of watches.
@@ -97,7 +98,8 @@ fn refusal<B>(server: &ApiServer, request: &Request<B>) -> Option<Response<Body>
     if server.core.users.admit(uri.path(), headers) {
         return None;
     }
-    Some(error(&Status::new(401, "Unauthorized", "Unauthorized"), headers))
+    let query = Query::parse(uri.query().unwrap_or_default());
+    Some(error(&Status::new(401, "Unauthorized", "Unauthorized"), headers, &query))
 }
 
 /// Ends a body without an end, that of a watch, when the server stops.

@@ -15,7 +15,6 @@ use super::meta;
 use super::options::DeleteOptions;
 use crate::core::{Core, Entry, Happened, entries};
 use crate::store::{Resource, Span, Stored, key};
-use crate::tree::{field, field_mut, flag, list, remove, text};
 
 /// Reacts to what happened, and to what happens by that, until nothing is left.
 pub(crate) fn react(core: &Core) {
@@ -62,23 +61,29 @@ fn deleting(core: &Core, entry: &'static Entry, key: &str) {
         return;
     }
     let Some(object) = current(core, entry, key) else { return };
+    let finalizers = meta::finalizers(&object);
     if !meta::is_deleting(&object) {
         return;
     }
     let uid = meta::text(&object, "uid");
-    if meta::has_finalizer(&object, ORPHAN) {
+    if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
         for (resource, dependent) in core.owners.dependents(uid) {
             disown(core, resource, &dependent, |owner| text(owner, "uid") == uid);
         }
         drop_finalizer(core, entry, key, ORPHAN);
         return;
     }
-    if meta::has_finalizer(&object, FOREGROUND) {
-        for (resource, dependent) in core.owners.dependents(uid) {
-            collect(core, resource, &dependent);
+    if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
+        let dependents = core.owners.dependents(uid);
+        for (resource, dependent) in &dependents {
+            collect(core, *resource, dependent);
         }
-        let left = core.owners.dependents(uid);
-        if !left.iter().any(|(resource, dependent)| blocks(core, *resource, dependent, uid)) {
+        if !core
+            .owners
+            .dependents(uid)
+            .iter()
+            .any(|(resource, dependent)| blocks(core, *resource, dependent, uid))
+        {
             drop_finalizer(core, entry, key, FOREGROUND);
         }
     }
@@ -88,14 +93,18 @@ fn deleting(core: &Core, entry: &'static Entry, key: &str) {
 fn blocks(core: &Core, resource: Resource, key: &str, uid: &str) -> bool {
     let Some(entry) = Entry::stored(resource) else { return false };
     let Some(dependent) = current(core, entry, key) else { return false };
-    owners(&dependent).iter().any(|owner| text(owner, "uid") == uid && flag(owner, "blockOwnerDeletion"))
+    owners(&dependent)
+        .iter()
+        .any(|owner| text(owner, "uid") == uid && owner.get("blockOwnerDeletion") == Some(&Value::Bool(true)))
 }
 
 /// `attemptToDeleteItem` of the garbage collector.
 fn collect(core: &Core, resource: Resource, key: &str) {
     let Some(entry) = Entry::stored(resource) else { return };
     let Some(object) = current(core, entry, key) else { return };
-    if meta::is_deleting(&object) && !meta::has_finalizer(&object, FOREGROUND) {
+    if meta::is_deleting(&object)
+        && !meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND)
+    {
         return;
     }
     let namespace = meta::text(&object, "namespace");
@@ -116,11 +125,12 @@ fn collect(core: &Core, resource: Resource, key: &str) {
     }
     let waits = states.iter().any(|(_, state)| *state == State::Waiting);
     let uid = meta::text(&object, "uid").to_owned();
+    let finalizers = meta::finalizers(&object);
     let policy = if waits && !core.owners.dependents(&uid).is_empty() {
         "Foreground"
-    } else if meta::has_finalizer(&object, ORPHAN) {
+    } else if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
         "Orphan"
-    } else if meta::has_finalizer(&object, FOREGROUND) {
+    } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
         "Foreground"
     } else {
         "Background"
@@ -158,8 +168,8 @@ fn state(core: &Core, namespace: &str, owner: &Value) -> State {
     if meta::text(&object, "uid") != text(owner, "uid") {
         return State::Dangling;
     }
-    let waits = meta::is_deleting(&object) && meta::has_finalizer(&object, FOREGROUND);
-    if waits { State::Waiting } else { State::Solid }
+    let waits = meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND);
+    if meta::is_deleting(&object) && waits { State::Waiting } else { State::Solid }
 }
 
 /// Looks again at owners that wait for a dependent.
@@ -215,7 +225,9 @@ fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value
 fn terminate(core: &Core, namespace: &str) {
     let Some(entry) = Entry::named("v1", "Namespace") else { return };
     let Some(object) = current(core, entry, namespace) else { return };
-    if !meta::is_deleting(&object) || list(field(&object, "spec"), "finalizers").is_empty() {
+    let held =
+        object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
+    if !meta::is_deleting(&object) || !held {
         return;
     }
     let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
@@ -240,7 +252,9 @@ fn terminate(core: &Core, namespace: &str) {
     };
     _ = change(core, request, &mut Vec::new(), &mut |live, _| {
         let mut object = live.cloned().unwrap_or_default();
-        remove(field_mut(&mut object, "spec"), "finalizers");
+        if let Some(Value::Object(spec)) = object.get_mut("spec") {
+            spec.remove("finalizers");
+        }
         Ok(object)
     });
 }
@@ -262,5 +276,10 @@ fn current(core: &Core, entry: &Entry, key: &str) -> Option<Value> {
 }
 
 fn owners(object: &Value) -> &[Value] {
-    list(field(object, "metadata"), "ownerReferences")
+    let owners = object.get("metadata").and_then(|meta| meta.get("ownerReferences"));
+    owners.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -24,8 +24,13 @@ const LENGTH: usize = 60;
 const NAMES: usize = 4;
 
 pub(crate) const JSON: &str = "application/json";
+pub(crate) const YAML: &str = "application/yaml";
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+pub(crate) const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(crate) const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(crate) const PARTIAL_PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(crate) const SEQUENCE: &str = "sequence=⟦ns⟧";
 
 /// A verb: its options, how often it is chosen, and the function that makes the requests.
@@ -61,7 +66,7 @@ const SLOW: [&str; 3] = ["future version", "timeout", "bookmarks"];
 /// Every cell that a run has to reach.
 pub(crate) fn cells() -> impl Iterator<Item = Cell> {
     let of_resources = RESOURCES.iter().flat_map(|resource| {
-        let verbs = VERBS.iter().filter(|verb| resource.takes(verb.name));
+        let verbs = VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
         verbs.flat_map(|verb| {
             let cell = |option| Cell { resource: resource.cell_name(), verb: verb.name, option };
             verb.options.iter().map(move |option| cell(*option))
@@ -93,8 +98,9 @@ fn combination(number: usize) -> (&'static Resource, &'static Verb, &'static str
     let mut rest = number % options;
     for verb in VERBS {
         if let Some(option) = verb.options.get(rest) {
-            // A resource without the verb gets what comes first.
-            return if resource.takes(verb.name) {
+            // A resource without status gets what comes first.
+            let usable = verb.name != "status" || resource.status;
+            return if usable {
                 (resource, verb, option)
             } else {
                 (resource, &VERBS[0], VERBS[0].options[0])
@@ -169,7 +175,7 @@ impl Generator {
         if self.names(resource).is_empty() && self.rng.percent(70) {
             return &VERBS[0];
         }
-        let usable = || VERBS.iter().filter(|verb| resource.takes(verb.name));
+        let usable = || VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
         let mut chosen = self.rng.below(usable().map(|verb| verb.weight).sum());
         usable()
             .find(|verb| {

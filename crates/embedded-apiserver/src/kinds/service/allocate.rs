@@ -7,9 +7,8 @@ use serde_json::Value;
 use crate::kinds::allocation::{Claim, Reservation};
 use crate::kinds::field::{Bad, Errors, Path};
 use crate::kinds::strategy::Scope;
-use crate::kinds::{content, ip};
+use crate::kinds::{content, go, ip, tree};
 use crate::status::Status;
-use crate::{go, tree};
 
 use super::families;
 use super::spec::Spec;

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::field::Path;
-use crate::kinds::ip;
-use crate::tree;
+use crate::kinds::{ip, tree};
 
 use super::spec::Spec;
 

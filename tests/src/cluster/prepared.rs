@@ -30,15 +30,18 @@ impl Prepared {
     pub(super) async fn get() -> Self {
         let folder = binaries::profile().join("tests").join(format!("cluster-{:016x}", servers_hash()));
         fs::create_dir_all(&folder).expect("a folder in the target folder");
-        // Other processes wait here for the one that makes it.
-        let lock = File::create(folder.join("lock")).expect("a lock file");
-        let lock = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock));
-        let lock = lock.await.expect("a task").expect("locking the prepared cluster");
-        if !is_fresh(&folder.join(WHOLE)) {
-            make(&folder).await;
+        loop {
+            let lock = locked(&folder, File::lock_shared).await;
+            if is_fresh(&folder.join(WHOLE)) {
+                return Self { folder, _lock: lock };
+            }
+            drop(lock);
+            // Others wait here for the one that makes it.
+            let _making = locked(&folder, File::lock).await;
+            if !is_fresh(&folder.join(WHOLE)) {
+                make(&folder).await;
+            }
         }
-        lock.unlock().and_then(|()| lock.lock_shared()).expect("sharing the prepared cluster");
-        Self { folder, _lock: lock }
     }
 
     /// Writes the files into the folder of another cluster.
@@ -47,6 +50,13 @@ impl Prepared {
             copy_folder(&self.folder.join(part), &folder.join(part));
         }
     }
+}
+
+/// The locked file of the folder. Waits on another thread: whoever has the lock may be another cluster of the same task.
+async fn locked(folder: &Path, lock: fn(&File) -> std::io::Result<()>) -> File {
+    let file = File::create(folder.join("lock")).expect("a lock file");
+    let locked = tokio::task::spawn_blocking(move || lock(&file).map(|()| file));
+    locked.await.expect("a task").expect("locking the prepared cluster")
 }
 
 async fn make(folder: &Path) {

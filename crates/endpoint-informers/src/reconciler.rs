@@ -112,7 +112,7 @@ impl ServiceQueue {
     }
 }
 
-/// What a [`SliceReconciler`] knows of a Service.
+/// The Service that a [`SliceReconciler`] is asked about, its pods and their nodes.
 pub struct Context<'a> {
     snapshot: &'a Snapshot,
     cache: &'a Cache,

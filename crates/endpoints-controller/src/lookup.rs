@@ -1,4 +1,4 @@
-//! What the cache has of one key, all of the same moment.
+//! Lookup of one key in the cache: its Service, pods and Endpoints, all of the same moment.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::memory::{Changed, Difference, Memory, NeedsAll};
 use crate::plan::Plan;
 use crate::planning::plan_service;
 
-/// What the cache has of a Service that is served.
+/// The input of a plan: a Service that is served, with its pods and stored objects from one read of the cache.
 pub(crate) struct SyncInput {
     pub(crate) service: Arc<Service>,
     pub(crate) unready: Unready,

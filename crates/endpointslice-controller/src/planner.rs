@@ -15,7 +15,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use crate::memory::{Changed, Memory};
 use crate::planning::{ServicePlanOptions, plan_service};
 
-/// What the cache has of a Service that is served.
+/// The input of a plan: a Service that is served, with its pods and stored objects from one read of the cache.
 pub(crate) enum SyncInput {
     /// The pods that have changed since the last sync.
     Changes(Box<Changes>),

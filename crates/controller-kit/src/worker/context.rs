@@ -1,4 +1,4 @@
-//! What a sync tells the worker that runs it.
+//! The context of one sync: its declarations to the worker that runs it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

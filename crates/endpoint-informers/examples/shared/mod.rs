@@ -1,4 +1,4 @@
-//! What the `main` of each example does: it runs one replica, without leader election. `secondary-network-controller` shows a
+//! Runs an example: one replica, without leader election. `secondary-network-controller` shows a
 //! process with an election.
 
 use std::error::Error;

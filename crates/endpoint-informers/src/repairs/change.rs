@@ -14,7 +14,7 @@ pub struct ForeignChange<'a> {
     pub object: &'a Uid,
     /// The client.
     pub author: Author,
-    /// What it did to the object.
+    /// The effect on the object.
     pub effect: Effect,
 }
 

@@ -25,7 +25,7 @@ fn a_cache_is_behind_until_it_shows_what_was_written() {
     assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "forgotten");
 }
 
-/// What a sync does with the record of a deleted Service.
+/// Reads and removes the record of a deleted Service, as a sync does.
 fn take_orphan(tracker: &mut Tracker, key: &ObjectKey, uid: &Uid) -> Option<Orphan> {
     let orphan = tracker.orphan_of(key, uid).cloned();
     tracker.adopt(key);

@@ -14,7 +14,7 @@ const SET_BY_SERVER: [&str; 2] = ["creationTimestamp", "uid"];
 /// A change of one object.
 #[derive(Debug, PartialEq)]
 pub struct Change {
-    /// What is done with it.
+    /// The action on the object.
     pub action: Action,
     /// Its kind.
     pub kind: String,

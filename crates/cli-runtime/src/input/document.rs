@@ -26,7 +26,7 @@ pub struct Document {
 pub struct Unreadable {
     /// The number of the document.
     pub document: usize,
-    /// What is wrong with it.
+    /// The reason why it cannot be read.
     pub reason: String,
     /// From 1, if known.
     pub line: Option<usize>,

@@ -31,7 +31,7 @@ pub struct NoObject {
     pub origin: Origin,
     /// The field that is wrong; empty for the whole.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub reason: &'static str,
 }
 

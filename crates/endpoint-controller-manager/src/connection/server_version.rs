@@ -19,9 +19,9 @@ pub struct ServerVersion {
 /// A reason to distrust the combination of an API server and this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// What is wrong.
+    /// The message: which versions do not fit.
     pub message: String,
-    /// What to do about it.
+    /// The action that resolves it.
     pub remedy: String,
 }
 

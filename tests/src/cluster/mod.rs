@@ -65,13 +65,22 @@ impl Default for ClusterOptions {
     }
 }
 
-/// A running cluster. Dropping it ends its processes and deletes its folder; `TESTS_KEEP=1` in the environment
-/// keeps the folder.
+/// A running cluster. Dropping it ends its processes and deletes its directory, which has their logs. A test that fails
+/// keeps it, as `TESTS_KEEP=1` in the environment does for all.
 pub struct Cluster {
     // Fields drop in this order: servers before the folders they write to.
     servers: Servers,
     client: Client,
     folder: TempDir,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.folder.disable_cleanup(true);
+            eprintln!("the logs of the servers and programs are kept in {}", self.folder.path().display());
+        }
+    }
 }
 
 /// The servers of a cluster.

@@ -82,7 +82,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
 
 /// The thread that writes logs. A reader that does not keep up never blocks the process; lines are dropped and counted.
 ///
-/// Dropping this writes the remaining lines, as far as the reader takes them within [`LAST_LINES_TIMEOUT`].
+/// Dropping this writes the remaining lines, as far as the reader takes them within the time-out of the last lines.
 pub struct Logs {
     writer: NonBlocking,
     guard: Option<WorkerGuard>,

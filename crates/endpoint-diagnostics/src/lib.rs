@@ -9,8 +9,7 @@
 //! * [`snapshot`]: the objects of one moment, indexed, as far as the caller may read them;
 //! * [`explain()`] and [`explain_all`]: the report of one Service, and of all;
 //! * [`mod@audit`]: what is wrong with the objects of a whole cluster;
-//! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page;
-//! * [`text`]: texts for terminals.
+//! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page.
 //!
 //! Nothing here does IO or reads a clock: objects and the time are arguments.
 

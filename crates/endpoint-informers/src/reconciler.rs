@@ -1,8 +1,8 @@
 //! A controller of EndpointSlices by two questions: which Services, and which endpoints.
 //!
-//! [`SliceReconciler`] answers them; [`Reconciler`] makes a [`Controller`](crate::controller::Controller) of the answers: it
-//! follows the cache and its own slices, plans, writes, and repairs what other clients change. [`Manager`](crate::manager::Manager)
-//! runs it as a process.
+//! [`SliceReconciler`] answers them; [`Reconciler`] makes a [`Controller`] of the answers: it follows the cache and
+//! its own slices, plans, writes, and repairs what other clients change. [`Manager`](crate::manager::Manager) runs it as a
+//! process.
 
 use std::convert::Infallible;
 use std::future::pending;

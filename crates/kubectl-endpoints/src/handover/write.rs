@@ -18,7 +18,7 @@ use crate::exit::Failure;
 
 /// The reason of a hold, which the manifests of deploy/ give as well: server-side apply refuses a field that others have
 /// with another value.
-const REASON: &str = "swap-of-built-in-controllers";
+const REASON: &str = "migration-from-built-in-controllers";
 
 /// A line that says what a request does.
 pub(super) fn describe(write: Write, swap: &Swap) -> String {

@@ -85,7 +85,7 @@ impl Connections {
     fn replace(&self, distrusted: &Weak<Pool>) {
         let mut pool = self.pool.lock();
         if Arc::downgrade(&pool).ptr_eq(distrusted) {
-            info!("No answer from the API server, opening new connections");
+            info!("No response from the API server, opening new connections");
             *pool = Arc::new(self::pool(self.connector.clone(), self.keep_alive));
         }
     }

@@ -17,10 +17,10 @@ pub enum ApiError {
     #[error("cannot reach the API server")]
     Transport(#[source] Box<dyn Error + Send + Sync>),
     /// No answer came in time.
-    #[error("no answer from the API server within {} s", .0.as_secs())]
+    #[error("no response from the API server within {} s", .0.as_secs())]
     Timeout(Duration),
     /// The answer could not be decoded, or was too large.
-    #[error("malformed answer from the API server")]
+    #[error("malformed response from the API server")]
     Malformed(#[source] Box<dyn Error + Send + Sync>),
     /// This process does not hold the Lease, or lost it during the request; see
     /// [`ApiClient::with_leadership`](crate::ApiClient::with_leadership).

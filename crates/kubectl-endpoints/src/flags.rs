@@ -32,7 +32,7 @@ pub(crate) struct Target {
     pub(crate) all_namespaces: bool,
     /// File or folder with objects in YAML or JSON instead of a cluster, or - for stdin; may be repeated. Dumps are read too:
     /// kubectl get services,pods,nodes,endpoints,endpointslices,namespaces -A -o yaml
-    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIRECTORY|-")]
     pub(crate) files: Vec<String>,
     /// Read the folders in folders too
     #[arg(short = 'R', long)]

@@ -72,7 +72,7 @@ fn files_of(folder: &Path, recursive: bool) -> Result<Vec<PathBuf>, String> {
         }
     }
     if files.is_empty() {
-        let more = if recursive { "" } else { "; -R reads the folders in it too" };
+        let more = if recursive { "" } else { "; -R reads the directories in it too" };
         return Err(format!("{}: no files that end in .json, .yaml or .yml{more}", folder.display()));
     }
     files.sort();

@@ -48,29 +48,26 @@ impl ServerVersion {
         let Some(minor) = self.minor.map(Minor::new) else {
             return skew(
                 format!("The API server's version {text} is none of Kubernetes'"),
-                "Try this program on a test cluster of the same version".to_owned(),
+                "Try endpoint-controller-manager on a test cluster of the same version".to_owned(),
             );
         };
         let (oldest, newest) = (Minor::KNOWN.start(), Minor::KNOWN.end());
         let emulated = versions.emulated();
         if minor < *oldest {
             skew(
-                format!(
-                    "The API server is {text}, older than {oldest}, the oldest release that this program supports"
-                ),
+                format!("The API server is {text}, older than {oldest}, the oldest supported release"),
                 "Upgrade the API server first".to_owned(),
             )
         } else if minor > *newest {
             skew(
-                format!(
-                    "The API server is {text}, newer than {newest}, the newest release that this program supports"
-                ),
-                "Use a release of this program that supports it".to_owned(),
+                format!("The API server is {text}, newer than {newest}, the newest supported release"),
+                "Use a release of endpoint-controller-manager that supports it".to_owned(),
             )
         } else if emulated > minor {
             skew(
                 format!(
-                    "The API server is {text}, and this program behaves as {emulated}: components are never newer"
+                    "The API server is {text}, and endpoint-controller-manager behaves as {emulated}: components are \
+                     never newer"
                 ),
                 format!(
                     "Give {} to the program and its diagnostics; or upgrade the API server first",

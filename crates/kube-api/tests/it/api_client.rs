@@ -326,13 +326,13 @@ async fn a_write_may_take_as_long_as_the_api_server_and_a_read_30_s() {
             let start = Instant::now();
             let error = refusal(wire, answer()).await;
             assert!(matches!(error, ApiError::Timeout(_)), "{error:?}");
-            assert_eq!(error.to_string(), "no answer from the API server within 68 s");
+            assert_eq!(error.to_string(), "no response from the API server within 68 s");
             assert_eq!(start.elapsed().as_secs(), 68);
 
             let start = Instant::now();
             let script = Script::new([Step::new(Method::GET, "/version", answer())]);
             let error = client(wire, &script).get_raw("/version").await.unwrap_err();
-            assert_eq!(error.to_string(), "no answer from the API server within 30 s");
+            assert_eq!(error.to_string(), "no response from the API server within 30 s");
             assert_eq!(start.elapsed().as_secs(), 30);
         }
     }

@@ -206,7 +206,7 @@ impl Drive<'_> {
         let what = write::describe(request, self.swap);
         if !self.swap.yes && self.approved != Some(request) {
             if !ask::is_yes(&format!("  {what}?")).await? {
-                return Err(Failure::Input(format!("nothing was done after the answer to: {what}")));
+                return Err(Failure::Input(format!("nothing was done after the reply to: {what}")));
             }
             // The answer may have taken days: the next look decides whether the request is still the right one.
             self.approved = Some(request);

@@ -17,9 +17,9 @@ use crate::name::USAGE;
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "preflight";
 
-const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes over from kube-controller-manager, and after: versions, \
-                     rights, who writes, what a start would change. Writes nothing: it reads, and creates access reviews, \
-                     which are not stored";
+const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes over from kube-controller-manager, \
+     and after: versions, permissions, who writes, what a start would change. Writes nothing: it reads, and creates \
+     access reviews, which are not stored";
 const AFTER: &str = "All other flags of endpoint-controller-manager are accepted. Give those that it will run with: --controllers, \
                      --feature-gates and the limits decide what the first plans change.";
 const HEADING: &str = "Preflight flags";

@@ -20,7 +20,7 @@ pub(crate) struct Api(kube::Client);
 pub(crate) enum ApiError {
     #[error("{}", .0.message)]
     Refused(Box<Status>),
-    #[error("the API server of the simulation did not answer: {0}")]
+    #[error("the API server of the simulation did not respond: {0}")]
     Broken(String),
 }
 

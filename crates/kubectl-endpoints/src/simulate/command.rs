@@ -45,7 +45,7 @@ pub(crate) struct Simulation {
 struct Flags {
     /// File or folder with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
     /// of a whole cluster (kubectl get -A -o yaml) are read too
-    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIRECTORY|-")]
     inputs: Vec<String>,
     /// Read the folders in folders too
     #[arg(short = 'R', long)]
@@ -104,7 +104,7 @@ fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
         (false, true) => Mode::Serve { listen, kubeconfig: write_kubeconfig },
     };
     if inputs.is_empty() && !matches!(mode, Mode::Serve { .. }) {
-        return Err("-f names no file: give a file, a folder, or - for stdin".to_owned());
+        return Err("-f names no file: give a file, a directory, or - for stdin".to_owned());
     }
     if mode == Mode::Diff && output == Format::Wide {
         return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
@@ -127,7 +127,7 @@ fn shape(command: Command) -> Command {
         .name(NAME)
         .about(ABOUT)
         .override_usage(format!(
-            "{USAGE} {NAME} -f FILE|FOLDER|- [-f ...] [flags]\n       {USAGE} {NAME} --serve [-f ...] [flags]"
+            "{USAGE} {NAME} -f FILE|DIRECTORY|- [-f ...] [flags]\n       {USAGE} {NAME} --serve [-f ...] [flags]"
         ))
         .after_help(format!(
             "All other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",

@@ -44,7 +44,7 @@ impl Kubeconfig {
 fn new_folder() -> Result<PathBuf, String> {
     let folder = std::env::temp_dir().join(format!("simulate-{}", token::random()?));
     let made = DirBuilder::new().mode(0o700).create(&folder);
-    made.map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;
+    made.map_err(|error| format!("cannot create the directory {}: {error}", folder.display()))?;
     Ok(folder)
 }
 

@@ -75,7 +75,7 @@ impl<'a> Requests<'a> {
             .body(Body::empty())
             .map_err(|error| error.to_string())?;
         request.headers_mut().extend(more.clone());
-        let late = || format!("no answer within {} s", LIMIT.as_secs());
+        let late = || format!("no response within {} s", LIMIT.as_secs());
         let response = timeout(LIMIT, self.http.send(request)).await.map_err(|_| late())?;
         let (parts, body) = response.map_err(|error| error_chain(&error))?.into_parts();
         let mut message = String::new();

@@ -116,7 +116,7 @@ fn flags_decide_about_the_rights() {
         needs(&config(flags), USUAL).iter().map(|need| need.check.name).collect()
     };
     let one = checks(&["--controllers=endpointslice-controller", "--leader-elect=false"]);
-    assert_eq!(one, ["rights-endpointslice-controller", "rights-serving"].into());
+    assert_eq!(one, ["rbac-endpointslice-controller", "rbac-serving"].into());
 
     let lease = needed(&config(&["--leader-elect-resource-name=mine"]), LEASE_RIGHTS);
     assert!(lease.contains("coordination.k8s.io: update leases kube-system/mine"), "{lease:?}");

@@ -32,7 +32,7 @@ impl fmt::Display for Skew {
 }
 
 impl ServerVersion {
-    /// Reads the answer to `/version`.
+    /// Reads the response to `/version`.
     pub fn parse(answer: &Value) -> Self {
         let text = |field| answer.get(field).and_then(Value::as_str).unwrap_or_default();
         // Distributions append a plus sign.
@@ -94,10 +94,10 @@ pub fn flags(release: Minor) -> String {
 /// Reads the version of the API server; none if that is refused.
 ///
 /// # Errors
-/// The failure of a request without an answer.
+/// The failure of a request without a response.
 pub(crate) async fn read(client: &ApiClient) -> Result<Option<ServerVersion>, ApiError> {
     match client.get_raw("/version").await {
-        // An answer that is no JSON is no version of Kubernetes either.
+        // A response that is not JSON is not a version of Kubernetes either.
         Ok(answer) => Ok(Some(ServerVersion::parse(&serde_json::from_slice(&answer).unwrap_or_default()))),
         // Permissions may come later.
         Err(ApiError::Refused(_)) => Ok(None),

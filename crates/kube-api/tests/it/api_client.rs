@@ -381,7 +381,7 @@ async fn a_huge_answer_is_not_read_to_its_end() {
     let huge =
         |code| (0..65).fold(Answer::new(code, "", ""), |answer, _| answer.then(megabyte.clone())).hang();
     for code in [200, 500] {
-        // The end of the answer is never reached, nor is that of the script.
+        // The end of the response is never reached, nor is that of the script.
         let script = Script::new([Step::new(Method::PUT, SLICE, huge(code))]);
         let error = client(Wire::BOTH[0], &script).update(SLICE, &slice()).await.unwrap_err();
         assert!(matches!(error, ApiError::Malformed(_)), "the server was reached: {error:?}");

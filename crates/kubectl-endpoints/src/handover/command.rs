@@ -65,7 +65,7 @@ impl Goal {
 #[derive(Parser)]
 #[command(after_help = format!("{AFTER}.\n\n{}", exit::help()), next_help_heading = "Migration flags")]
 struct Flags {
-    /// Controllers that change hands, separated by commas; endpoint-controller-manager must run with the same --controllers
+    /// Controllers to migrate, separated by commas; endpoint-controller-manager must run with the same --controllers
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
     controllers: Vec<String>,
     /// Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod nor on a

@@ -1,4 +1,4 @@
-//! The requests of a swap.
+//! The requests of a migration.
 
 use endpoint_controller_manager::leader_election::HOLD;
 use endpoint_controller_manager::version;
@@ -31,7 +31,7 @@ pub(super) fn describe(write: Write, swap: &Swap) -> String {
     }
 }
 
-/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no answer: the next look
+/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no response: the next look
 /// decides anew.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub(super) async fn note(
     put(cluster, swap, state, None, record).await
 }
 
-/// The record at the beginning of a swap in this direction, or of its continuation.
+/// The record at the beginning of a migration in this direction, or of its continuation.
 pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
     let known = &facts.record;
     let same = if facts.is_begun(goal) && !known.released { known.clone() } else { Record::default() };

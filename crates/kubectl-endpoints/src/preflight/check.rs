@@ -10,11 +10,11 @@ use super::unknown::Unknown;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Status {
     Ok,
-    /// Worth a look before the swap; does not stop it.
+    /// Worth a look before the migration; does not stop it.
     Warning,
-    /// The caller may not read what decides it, or the API server did not answer.
+    /// The caller may not read what decides it, or the API server did not respond.
     NotChecked,
-    /// The swap would fail, or do harm.
+    /// The migration would fail, or do harm.
     Failed,
 }
 

@@ -1,4 +1,4 @@
-//! The command line of `preflight`: its own flags beside those of the program.
+//! The command line of `preflight`: its own flags as well as those of the program.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -106,7 +106,7 @@ struct Flags {
     /// Format of the result: text or json
     #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "text")]
     output: Format,
-    /// Service account that the program will run with, whose rights and priority are checked instead of the caller's;
+    /// Service account that the program will run with, whose permissions and priority are checked instead of the caller's;
     /// kube-system:endpoint-controller-manager in deploy/base
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = Subject::service_account)]
     service_account: Option<Subject>,

@@ -8,7 +8,7 @@ pub(super) struct Unknown {
 }
 
 impl Unknown {
-    /// The caller has not the right to do this, such as `list pods`.
+    /// The caller lacks permission to do this, such as `list pods`.
     pub(super) fn forbidden(action: &str) -> Self {
         let remedy = format!("Run this as a user who may {action}, or check it by hand");
         Self { message: format!("This needs permission to {action}"), remedy }

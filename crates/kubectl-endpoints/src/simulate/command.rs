@@ -1,4 +1,4 @@
-//! The command line of `simulate`: its own flags beside those of the real thing.
+//! The command line of `simulate`: its own flags as well as those of the real thing.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ const GATES: &str = "Feature gates to set, separated by commas, as Name=true|fal
 
 /// A checked command line.
 pub(crate) struct Simulation {
-    /// Files, folders, or `-`.
+    /// Files, directories, or `-`.
     pub(crate) inputs: Vec<String>,
     pub(crate) recursive: bool,
     /// The namespace of objects that name none, to which the output is limited; none for `default` and all namespaces.
@@ -43,11 +43,11 @@ pub(crate) struct Simulation {
 #[derive(Parser)]
 #[command(next_help_heading = HEADING)]
 struct Flags {
-    /// File or folder with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
+    /// File or directory with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
     /// of a whole cluster (kubectl get -A -o yaml) are read too
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIRECTORY|-")]
     inputs: Vec<String>,
-    /// Read the folders in folders too
+    /// Read subdirectories too
     #[arg(short = 'R', long)]
     recursive: bool,
     /// Namespace of objects that name none, and the only one that is printed; by default these are in the namespace default,
@@ -68,7 +68,7 @@ struct Flags {
     /// Loopback address and port for --serve; port 0 chooses a free one
     #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse, default_value_t = loopback::FREE_PORT)]
     listen: SocketAddr,
-    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new folder among
+    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new directory among
     /// the temporary files
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,

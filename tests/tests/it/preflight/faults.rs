@@ -163,6 +163,10 @@ async fn two_writers(site: &Site) {
     site.preflight(PREPARED).expect("built-in-controllers", "ok", "runs none");
     assert!(ours.stop().await.success());
     let report = site.preflight(PREPARED);
-    report.expect("built-in-controllers", "failed", "runs none, and endpoint-controller-manager does not lead");
+    report.expect(
+        "built-in-controllers",
+        "failed",
+        "runs none, and endpoint-controller-manager does not lead",
+    );
     report.expect("leftover-objects", "warning", "last writer of");
 }

@@ -1,4 +1,4 @@
-//! The command line of `shadow`: its own flags beside those of the real thing.
+//! The command line of `shadow`: its own flags as well as those of the real thing.
 
 use std::ffi::OsString;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks of rights: one for each role.
+//! Checks of permissions: one for each role.
 
 use std::collections::BTreeSet;
 

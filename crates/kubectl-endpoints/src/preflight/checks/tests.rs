@@ -53,7 +53,7 @@ fn level(level: &str) -> Priority {
     Priority { flow_schema: format!("schema-of-{level}"), level: level.to_owned() }
 }
 
-/// A cluster before the swap, in which all is well.
+/// A cluster before the migration, in which all is well.
 fn facts() -> Facts {
     let allowed = |need| Answer { need, allowed: Ok(true) };
     Facts {

@@ -1,4 +1,4 @@
-//! The table of rights is what `deploy/base` grants.
+//! The table of permissions is what `deploy/base` grants.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn strings(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The rights that a file of `deploy/base/rbac` grants, as [`Need::text`] has them, each with its API group.
+/// The permissions that a file of `deploy/base/rbac` grants, as [`Need::text`] has them, each with its API group.
 fn granted(file: &str) -> BTreeSet<String> {
     let [role] = documents(&format!("rbac/{file}.yaml")).try_into().unwrap();
     let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();

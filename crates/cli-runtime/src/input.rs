@@ -1,4 +1,4 @@
-//! The objects that subcommands are given: from files, folders and stdin, with their places for error messages.
+//! The objects that subcommands are given: from files, directories and stdin, with their places for error messages.
 //!
 //! ```text
 //! source (files, stdin) ─> document (YAML or JSON to a tree) ─> object (lists taken apart) ─> the subcommand

@@ -17,19 +17,19 @@ pub(crate) const NAME: &str = "man";
 /// One line for `--help` of the program.
 pub(crate) const SUMMARY: &str = "Write man pages";
 
-const ABOUT: &str = "Writes a man page of the program, and one of each subcommand, into a folder";
+const ABOUT: &str = "Writes a man page of the program, and one of each subcommand, into a directory";
 
 /// The date of the pages: that of the last change of flags and help.
 const DATE: &str = "2026-11-24";
 
 /// The command.
 pub(crate) fn command(names: &Names) -> Command {
-    let folder = Arg::new("folder")
-        .value_name("FOLDER")
+    let folder = Arg::new("directory")
+        .value_name("DIRECTORY")
         .required(true)
         .value_parser(ValueParser::path_buf())
-        .help("The folder, such as /usr/local/share/man/man1; it must exist");
-    Command::new(NAME).about(ABOUT).override_usage(format!("{} {NAME} FOLDER", names.usage)).arg(folder)
+        .help("The directory, such as /usr/local/share/man/man1; it must exist");
+    Command::new(NAME).about(ABOUT).override_usage(format!("{} {NAME} DIRECTORY", names.usage)).arg(folder)
 }
 
 /// Runs the subcommand with the words after its name. `root` is the program with its subcommands.
@@ -38,7 +38,7 @@ pub(crate) fn main(names: &Names, root: Command, words: &[OsString]) -> ExitCode
         Ok(matches) => matches,
         Err(usage) => return usage.report(),
     };
-    let Some(folder) = matches.get_one::<PathBuf>("folder") else { return ExitCode::FAILURE };
+    let Some(folder) = matches.get_one::<PathBuf>("directory") else { return ExitCode::FAILURE };
     match write(root, folder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -16,7 +16,7 @@ pub struct ServingOptions {
     pub tls_cert_file: Option<PathBuf>,
     /// `--tls-private-key-file`: its key in PEM.
     pub tls_private_key_file: Option<PathBuf>,
-    /// `--cert-dir`: folder for a self-signed pair if no files are given; none keeps it in memory.
+    /// `--cert-dir`: directory for a self-signed pair if no files are given; none keeps it in memory.
     pub cert_dir: Option<PathBuf>,
     /// File name of that pair, without `.crt` and `.key`.
     pub pair_name: String,

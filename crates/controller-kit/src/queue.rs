@@ -19,7 +19,7 @@
 //!    first out. An add with normal priority promotes a queued key of low priority.
 //! 5. A key that fails is retried for ever, at growing intervals with a cap that holds for all keys together
 //!    ([`RateLimit`]). Failures are counted by fingerprint within a key, and a stale cache is no failure ([`Cause`]).
-//! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that was requested
+//! 6. A retry is a wait of its own next to that of rule 3. A sync that succeeds cancels the retry that was requested
 //!    before the sync began (client-go lets it run), and never a delayed add.
 //!
 //! 7. The oldest change of a key that has not been written is known ([`WorkQueue::written`]): each add begins one unless

@@ -131,7 +131,7 @@ fn log(controller: &str, key: &ObjectKey, causes: &[Cause], err: &str) {
 }
 
 /// Moves initial keys that are out of sync from [`Priority::Low`](crate::queue::Priority::Low) to
-/// [`Priority::Normal`](crate::queue::Priority::Normal); to be run beside [`run_workers`]. A key that is out of sync at
+/// [`Priority::Normal`](crate::queue::Priority::Normal); to be run alongside [`run_workers`]. A key that is out of sync at
 /// the start then doesn't wait behind thousands that are in sync.
 ///
 /// `is_out_of_sync` says, without writing, whether a sync of the key would write. Keys that a worker has taken already

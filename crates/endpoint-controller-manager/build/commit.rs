@@ -10,11 +10,11 @@ pub(crate) struct Commit {
     pub(crate) hash: String,
     /// `clean` or `dirty`, as in Kubernetes' `git_tree_state`; `archive` if nothing tells them apart.
     pub(crate) tree_state: &'static str,
-    /// Files and folders that the answer depends on.
+    /// Files and directories that the answer depends on.
     pub(crate) read: Vec<PathBuf>,
 }
 
-/// Finds the commit of the package in this folder. Git is asked only if `checkout` says so.
+/// Finds the commit of the package in this directory. Git is asked only if `checkout` says so.
 pub(crate) fn of(package: &Path, checkout: bool) -> Commit {
     let own = ["build", "Cargo.toml"].map(|name| package.join(name)).to_vec();
     let mut found = of_crate(package)
@@ -25,7 +25,7 @@ pub(crate) fn of(package: &Path, checkout: bool) -> Commit {
     found
 }
 
-/// `cargo package` writes the commit beside the manifest.
+/// `cargo package` writes the commit next to the manifest.
 fn of_crate(package: &Path) -> Option<Commit> {
     let file = package.join(".cargo_vcs_info.json");
     let text = std::fs::read_to_string(&file).ok()?;

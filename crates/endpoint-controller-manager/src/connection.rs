@@ -68,7 +68,7 @@ async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, Connectio
 }
 
 /// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
-/// home folder, else that of the cluster this process runs in.
+/// home directory, else that of the cluster this process runs in.
 ///
 /// # Errors
 /// A line about the kubeconfig.
@@ -157,7 +157,7 @@ pub(crate) async fn load_delegated(
     }
 }
 
-/// Requests `/version` until there is an answer, and returns it. A refusal is an answer too.
+/// Requests `/version` until there is a response, and returns it. A refusal is a response too.
 pub(crate) async fn wait_for_api_server(
     client: &ApiClient,
     config: &kube::Config,

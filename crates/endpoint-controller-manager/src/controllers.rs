@@ -72,7 +72,7 @@ pub fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     }
     let selected = enabled(entries);
     if selected.is_empty() {
-        Err("--controllers: none of the controllers of this program is selected".to_owned())
+        Err("--controllers: none of the three controllers is selected".to_owned())
     } else {
         Ok(selected)
     }
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(select("*,bootstrapsigner,-nodeipam"), Ok(Controller::ALL.to_vec()));
         assert_eq!(
             select("deployment"),
-            Err("--controllers: none of the controllers of this program is selected".to_owned())
+            Err("--controllers: none of the three controllers is selected".to_owned())
         );
         let entries = ["*", "-nodeipam", "endpoint", "token-cleaner-controller"].map(str::to_owned);
         assert_eq!(others(&entries), ["-nodeipam", "token-cleaner-controller"]);

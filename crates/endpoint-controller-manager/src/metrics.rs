@@ -1,4 +1,4 @@
-//! The metrics of the process itself. Those of controllers, queues and requests are beside what they measure.
+//! The metrics of the process itself. Those of controllers, queues and requests are next to what they measure.
 
 pub(crate) mod build;
 pub(crate) mod disabled;

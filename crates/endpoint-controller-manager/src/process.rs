@@ -22,7 +22,7 @@ use crate::signals::{Approvals, StopSignals};
 pub use crate::api_clients::Connect;
 pub use endpoint_informers::lifecycle::Memory;
 
-/// A checked configuration. Clones are cheap beside parsing.
+/// A checked configuration. Clones are cheap compared with parsing.
 #[derive(Clone, Debug)]
 pub struct Configuration(Config);
 

@@ -1,4 +1,4 @@
-//! Three runtimes, so that no long computation delays a renewal of the Lease or the answer to a probe.
+//! Three runtimes, so that no long computation delays a renewal of the Lease or the response to a probe.
 //!
 //! | runtime | threads | what runs there |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! `shadow`: the controllers beside those of kube-controller-manager, which only compare.
+//! `shadow`: the controllers, which only compare, alongside those of kube-controller-manager.
 //!
 //! ```text
 //! informers ─> cache ─> handlers ─> queues ─> policy ─> pending writes ─> Differences ─> log, metrics, report

@@ -130,7 +130,7 @@ async function read(path, signal) {
   try {
     const answer = await requested(path, signal);
     if (answer.ok || answer.status === 404) return await answer.text();
-    return JSON.stringify({ error: `The program answered with status ${answer.status}.` });
+    return JSON.stringify({ error: `The server responded with status ${answer.status}.` });
   } catch {
     return null;
   }

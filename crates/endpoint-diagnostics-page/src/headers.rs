@@ -1,4 +1,4 @@
-//! Headers of every answer.
+//! Headers of every response.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,

@@ -75,7 +75,7 @@ pub async fn serve<S: Source>(
     }
     drop(listener);
     stop.send_replace(true);
-    // Clients that don't read their answers are cut off when the tasks are dropped.
+    // Clients that don't read their responses are cut off when the tasks are dropped.
     _ = tokio::time::timeout(PATIENCE, async { while connections.join_next().await.is_some() {} }).await;
 }
 

@@ -123,7 +123,7 @@ pub trait Controller: Handler + 'static {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// The writes that a sync of this key would make, in no particular order; `None` if that is not known, because the cache
-    /// is stale or an object in it can't be decoded, or because the controller does not implement this. Called beside the
+    /// is stale or an object in it can't be decoded, or because the controller does not implement this. Called alongside the
     /// workers; must change nothing. At start-up, keys with writes are synced first.
     ///
     /// Cost: that of planning all of the Service, and a copy of each object that would be written.
@@ -140,7 +140,7 @@ pub trait Controller: Handler + 'static {
     /// it only.
     fn skipped(&self, _key: &ObjectKey) {}
 
-    /// Everything that this controller remembers between syncs beside its queue, in no particular order: its memory
+    /// Everything that this controller remembers between syncs besides its queue, in no particular order: its memory
     /// grows with this. For tests, which check that nothing is remembered of what is gone.
     ///
     /// Cost: a copy of each key.
@@ -148,7 +148,7 @@ pub trait Controller: Handler + 'static {
         Vec::new()
     }
 
-    /// Runs beside the workers until they end.
+    /// Runs alongside the workers until they end.
     fn background(&self) -> impl Future<Output = Infallible> + Send {
         pending()
     }

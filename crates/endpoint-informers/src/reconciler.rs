@@ -78,7 +78,7 @@ pub trait SliceReconciler: Send + Sync + 'static {
         state.services_affected_by_node(change)
     }
 
-    /// Follows what endpoints depend on beside Services, pods and nodes, such as objects of a custom kind, and queues the Services
+    /// Follows what endpoints depend on besides Services, pods and nodes, such as objects of a custom kind, and queues the Services
     /// that a change affects. Runs while the controller does.
     fn follow(&self, _services: &ServiceQueue) -> impl Future<Output = Infallible> + Send {
         pending()

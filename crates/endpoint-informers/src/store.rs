@@ -15,7 +15,7 @@ use crate::resource::{Change, Index as _, Resource};
 
 /// The objects of one kind.
 ///
-/// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about twenty
+/// Cost: one hash and one comparison of names for each access, plus the index. Memory besides the objects: about twenty
 /// bytes each, because names are read from the objects themselves.
 pub struct Store<T: Resource> {
     objects: Table<Entry<T>>,
@@ -32,7 +32,7 @@ pub struct Store<T: Resource> {
     restored: bool,
 }
 
-/// An object, and what fits beside the pointer.
+/// An object, and what fits alongside the pointer.
 struct Entry<T> {
     object: Arc<T>,
     hash: u32,

@@ -14,7 +14,7 @@
 //! Errors are on one side only: a slice that is not found to be settled is decoded and planned as before. These rules keep
 //! the plan equal:
 //!
-//! * What the comparison depends on beside pod and slice is the Service and the zones of nodes. A memory is of one version
+//! * What the comparison depends on besides pod and slice is the Service and the zones of nodes. A memory is of one version
 //!   of both, and is dropped if either changes.
 //! * An endpoint in two slices belongs to the first by name. Every slice that is read claims the pods that it names, and
 //!   slices that claim the same pod are not settled.

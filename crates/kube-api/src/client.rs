@@ -25,7 +25,7 @@ use crate::rate_limit::RateLimiter;
 use crate::token_cache::TokenCache;
 use crate::version_guard::VersionGuard;
 
-/// The longest a list in one answer may take. The API server gives up after 60 s unless `--request-timeout` says
+/// The longest a list in one response may take. The API server gives up after 60 s unless `--request-timeout` says
 /// otherwise.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
@@ -94,14 +94,14 @@ impl ApiClient {
         self
     }
 
-    /// The same client with a guard that it shares with other clients of the same API server: if an answer shows that
+    /// The same client with a guard that it shares with other clients of the same API server: if a response shows that
     /// the storage was restored from a backup, the list-watches of all these clients relist.
     #[must_use]
     pub fn with_version_guard(self, version_guard: VersionGuard) -> Self {
         Self { version_guard, ..self }
     }
 
-    /// The guard to check the resourceVersions of answers with.
+    /// The guard to check the resourceVersions of responses with.
     pub fn version_guard(&self) -> &VersionGuard {
         &self.version_guard
     }
@@ -143,7 +143,7 @@ impl ApiClient {
     }
 
     /// The same as [`Self::create`] for callers that need no more of the stored object than its metadata. In protobuf the
-    /// rest of the answer is not decoded, and owners, finalizers and times are left out.
+    /// rest of the response is not decoded, and owners, finalizers and times are left out.
     pub async fn create_for_metadata<T: Object>(
         &self,
         path: &str,
@@ -191,7 +191,7 @@ impl ApiClient {
         self.write_raw(Method::DELETE, path, body).await.map(drop)
     }
 
-    /// Reads `path` without decoding the answer; for `/version` and `/readyz`.
+    /// Reads `path` without decoding the response; for `/version` and `/readyz`.
     pub async fn get_raw(&self, path: &str) -> Result<Bytes, ApiError> {
         self.sender.request(Method::GET, path, Vec::new()).await.map(|(_, body)| body)
     }

@@ -47,7 +47,7 @@ pub struct ConnectError {
 ///
 /// Files with a token, a client certificate or certificate authorities may be replaced: requests from 10 s later on use
 /// the new contents. New certificates need new connections; the old ones close after the requests in progress. The same
-/// happens after a request that was cancelled without an answer.
+/// happens after a request that was cancelled without a response.
 ///
 /// # Errors
 ///

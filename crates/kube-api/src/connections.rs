@@ -25,7 +25,7 @@ use crate::connector::Connector;
 pub struct KeepAlive {
     /// The time without a frame from the server after which a ping is sent.
     pub interval: Duration,
-    /// The time limit of the answer to a ping.
+    /// The time limit of the response to a ping.
     pub timeout: Duration,
 }
 
@@ -38,18 +38,18 @@ impl Default for KeepAlive {
 /// The time after which an idle connection is closed. API servers close it after 90 s: a request sent at that moment
 /// would be lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The flow-control window of one answer: with 10 ms to the server, 100 MB/s.
+/// The flow-control window of one response: with 10 ms to the server, 100 MB/s.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The flow-control window of a connection. It holds sixteen unread watches, and there are fewer. Memory is used only
 /// for received bytes that are not read yet.
 const CONNECTION_WINDOW: u32 = 16 << 20;
-/// A request cancelled after this time without the header of an answer makes its connection doubtful. Less than the
+/// A request cancelled after this time without the header of a response makes its connection doubtful. Less than the
 /// shortest time limit of a request of an election (1 s, counted from slightly earlier).
 const DOUBTFUL_AFTER: Duration = Duration::from_millis(900);
 
 type Pool = legacy::Client<Connector, Body>;
 
-/// The connections of a client. All are replaced after a request on one of them was cancelled without an answer,
+/// The connections of a client. All are replaced after a request on one of them was cancelled without a response,
 /// because others may lead to the same dead server. The old ones close after the requests in progress.
 pub(crate) struct Connections {
     connector: Connector,
@@ -64,7 +64,7 @@ impl Connections {
         Arc::new(Self { connector, keep_alive, pool })
     }
 
-    /// Sends a request and waits for the header of its answer. The caller bounds the wait by dropping the future.
+    /// Sends a request and waits for the header of its response. The caller bounds the wait by dropping the future.
     pub(crate) async fn send(
         self: Arc<Self>,
         request: Request<Body>,
@@ -85,7 +85,7 @@ impl Connections {
     fn replace(&self, distrusted: &Weak<Pool>) {
         let mut pool = self.pool.lock();
         if Arc::downgrade(&pool).ptr_eq(distrusted) {
-            info!("No answer from the API server, opening new connections");
+            info!("No response from the API server, opening new connections");
             *pool = Arc::new(self::pool(self.connector.clone(), self.keep_alive));
         }
     }
@@ -104,7 +104,7 @@ fn pool(connector: Connector, keep_alive: KeepAlive) -> Pool {
         .build(connector)
 }
 
-/// The connections of an answer; an extension of responses.
+/// The connections of a response; an extension of responses.
 #[derive(Clone)]
 pub struct Origin {
     connections: Arc<Connections>,
@@ -113,16 +113,16 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Reports that the rest of the answer does not come: the next requests use new connections.
+    /// Reports that the rest of the response does not come: the next requests use new connections.
     pub fn distrust(&self) {
         self.connections.replace(&self.pool);
     }
 }
 
-/// The wait for the header of an answer.
+/// The wait for the header of a response.
 struct HeaderWait {
     since: Instant,
-    /// None after an answer, or after an error, which the connection itself has noticed.
+    /// None after a response, or after an error, which the connection itself has noticed.
     origin: Option<Origin>,
 }
 

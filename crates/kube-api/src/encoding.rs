@@ -54,7 +54,7 @@ impl Encoding {
         })
     }
 
-    /// The value of `Accept`. Includes JSON always, because proxies and aggregated servers may answer in nothing else.
+    /// The value of `Accept`. Includes JSON always, because proxies and aggregated servers may respond in nothing else.
     pub(crate) fn accept(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Protobuf => "application/vnd.kubernetes.protobuf,application/json",
@@ -62,7 +62,7 @@ impl Encoding {
         })
     }
 
-    /// The encoding of an answer, by its `Content-Type`.
+    /// The encoding of a response, by its `Content-Type`.
     pub fn of_answer(headers: &http::HeaderMap) -> Self {
         let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if content_type.is_some_and(|value| value.starts_with(PROTOBUF)) {

@@ -16,11 +16,11 @@ pub enum ApiError {
     /// The API server could not be reached, or the connection broke.
     #[error("cannot reach the API server")]
     Transport(#[source] Box<dyn Error + Send + Sync>),
-    /// No answer came in time.
-    #[error("no answer from the API server within {} s", .0.as_secs())]
+    /// No response came in time.
+    #[error("no response from the API server within {} s", .0.as_secs())]
     Timeout(Duration),
-    /// The answer could not be decoded, or was too large.
-    #[error("malformed answer from the API server")]
+    /// The response could not be decoded, or was too large.
+    #[error("malformed response from the API server")]
     Malformed(#[source] Box<dyn Error + Send + Sync>),
     /// This process does not hold the Lease, or lost it during the request; see
     /// [`ApiClient::with_leadership`](crate::ApiClient::with_leadership).
@@ -32,7 +32,7 @@ pub enum ApiError {
 }
 
 impl ApiError {
-    /// Wraps an error in decoding the answer.
+    /// Wraps an error in decoding the response.
     pub fn malformed(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Malformed(Box::new(error))
     }
@@ -81,7 +81,7 @@ impl ApiError {
         self.status()?.retry_after
     }
 
-    /// True if no answer came, or one that says that the server is overloaded or failing (429, 5xx). The same request
+    /// True if no response came, or one that says that the server is overloaded or failing (429, 5xx). The same request
     /// may succeed at any moment.
     pub fn is_unavailable(&self) -> bool {
         !matches!(self, Self::ReadOnly)
@@ -109,12 +109,12 @@ impl ApiError {
             .is_some_and(|status| status.code == 410 || matches!(&*status.reason, "Expired" | "Gone"))
     }
 
-    /// True if the request is invalid, as old servers answer to unknown parameters.
+    /// True if the request is invalid, as old servers respond to unknown parameters.
     pub fn is_invalid(&self) -> bool {
         self.has_code(400) || self.has_code(422)
     }
 
-    /// True if the request was refused for lack of rights, or by a quota.
+    /// True if the request was refused for lack of permissions, or by a quota.
     pub fn is_forbidden(&self) -> bool {
         self.has_code(403)
     }

@@ -184,7 +184,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &reloading.current().await));
     }
 
-    /// A disk that does not answer.
+    /// A disk that does not respond.
     #[tokio::test(start_paused = true)]
     async fn a_slow_reload_delays_requests_by_a_second_and_runs_once() {
         let folder = tempfile::tempdir().unwrap();

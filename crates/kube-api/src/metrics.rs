@@ -47,7 +47,7 @@ struct Retry {
     verb: &'static str,
 }
 
-/// The status of an answer; none if there was no answer.
+/// The status of a response; none if there was no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Code(Option<StatusCode>);
 
@@ -174,7 +174,7 @@ impl Running<'_> {
         self.server.metrics.request_size.get_or_create(&self.server.labels(self.verb)).observe(float(bytes));
     }
 
-    /// Records the size of the answer's body, success or not.
+    /// Records the size of the response's body, success or not.
     pub(crate) fn received(&self, bytes: usize) {
         self.server.metrics.response_size.get_or_create(&self.server.labels(self.verb)).observe(float(bytes));
     }

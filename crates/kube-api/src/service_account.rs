@@ -29,7 +29,7 @@ pub struct ServiceAccount {
 }
 
 impl ApiClient {
-    /// The same client with the rights of a service account. Its connection must be anonymous, as of
+    /// The same client with the permissions of a service account. Its connection must be anonymous, as of
     /// [`connect_anonymously`](crate::connect_anonymously); otherwise requests carry two credentials.
     ///
     /// A request waits up to 10 s for a token. If none comes, the old token is used on, and the next try is 10 s later;
@@ -104,7 +104,7 @@ fn optional<T>(field: impl Into<Option<T>>) -> Option<T> {
     field.into()
 }
 
-/// An answer without a token or its expiration.
+/// A response without a token or its expiration.
 #[derive(Debug, thiserror::Error)]
 #[error("TokenRequest response lacks a token or its expiration")]
 struct Incomplete;

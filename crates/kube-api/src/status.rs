@@ -1,4 +1,4 @@
-//! `meta.v1.Status`: the answer of an API server that refuses a request.
+//! `meta.v1.Status`: the response of an API server that refuses a request.
 
 use std::time::Duration;
 

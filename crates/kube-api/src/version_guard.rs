@@ -2,16 +2,16 @@
 //!
 //! A restored etcd counts its revisions on from those of the backup. A watch that is resumed from a later
 //! resourceVersion is accepted, stays silent until the revisions have caught up, and then continues without an error,
-//! while the cache keeps the changes that the restore has undone. No watch can show that, but other answers do: their
-//! resourceVersion is lower than possible without a restore. After one such answer, every list-watch relists. A
+//! while the cache keeps the changes that the restore has undone. No watch can show that, but other responses do: their
+//! resourceVersion is lower than possible without a restore. After one such response, every list-watch relists. A
 //! list-watch asks for one whenever it resumes a watch, because a restore ends all watches.
 //!
-//! # Which answers count
+//! # Which responses count
 //!
 //! A resourceVersion is the etcd revision of a change (comparable by KEP-5504). The rules hold for any number of API
 //! servers, however far their watch caches lag, because they compare only answers that etcd has confirmed:
 //!
-//! | answer | must be | why |
+//! | response | must be | why |
 //! |---|---|---|
 //! | a consistent read or a write of one object | not below any version of *that object* that was known before the request was sent | each change of an object, deletion and creation included, gets a higher revision |
 //! | a write that changed something | above every version of *that resource* that was known before it was sent | a change that is committed later has a higher revision |
@@ -62,7 +62,7 @@ impl VersionGuard {
         self.0.restores.subscribe()
     }
 
-    /// The baseline to check the answer of a request with; to be called before the request is sent.
+    /// The baseline to check the response of a request with; to be called before the request is sent.
     pub fn baseline(&self, subject: &str) -> Baseline {
         let highest = self.0.highest.lock();
         let known = highest.get(subject).copied().unwrap_or_default();

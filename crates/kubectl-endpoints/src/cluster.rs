@@ -117,9 +117,9 @@ impl Cluster {
         let (kind, server, reason) = (resource.kind.resource(), &self.server, error_chain(error));
         let advice = match error {
             ApiError::Refused(status) if status.code == 403 && self.namespace.is_none() => {
-                "; with -n NAMESPACE, rights in that namespace are enough"
+                "; with -n NAMESPACE, permissions in that namespace are enough"
             }
-            ApiError::Refused(status) if status.code == 403 => "; this needs the right to list it",
+            ApiError::Refused(status) if status.code == 403 => "; this needs permission to list it",
             ApiError::Refused(status) if status.code == 401 => {
                 "; the credentials of the kubeconfig are not valid"
             }

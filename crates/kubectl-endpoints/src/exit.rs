@@ -87,12 +87,12 @@ pub(crate) const TABLE: [(u8, &str); 6] = [
     (0, "all is in order, late by seconds, or done"),
     (
         INPUT,
-        "wrong command line or input, no such object, a question without an answer, or a sync that keeps failing",
+        "wrong command line or input, no such object, an unanswered question, or a sync that keeps failing",
     ),
     (3, "something is wrong, would change, failed a check, or was refused"),
     (ACCESS, "the cluster cannot be read or written"),
     (TIMEOUT, "a wait or a step took too long"),
-    (6, "nothing is wrong, and something is undecided for lack of rights"),
+    (6, "nothing is wrong, and something is undecided for lack of permissions"),
 ];
 
 /// The table as a line for `--help`.

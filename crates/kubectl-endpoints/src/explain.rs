@@ -26,7 +26,7 @@ impl Command for Explanation {
         command::parse(words)
     }
 
-    /// Requests for the page are answered beside changes.
+    /// Requests for the page are answered alongside changes.
     fn threads(&self) -> usize {
         if self.page.is_some() { 2 } else { 1 }
     }

@@ -24,17 +24,17 @@ pub(crate) struct ClusterFlags {
 pub(crate) struct Target {
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// Namespace to read, for which rights in it are enough; by default that of the context, and with -f all
+    /// Namespace to read, for which permissions in it are enough; by default that of the context, and with -f all
     #[arg(short, long)]
     pub(crate) namespace: Option<String>,
     /// Read all namespaces
     #[arg(short = 'A', long)]
     pub(crate) all_namespaces: bool,
-    /// File or folder with objects in YAML or JSON instead of a cluster, or - for stdin; may be repeated. Dumps are read too:
+    /// File or directory with objects in YAML or JSON instead of a cluster, or - for stdin; may be repeated. Dumps are read too:
     /// kubectl get services,pods,nodes,endpoints,endpointslices,namespaces -A -o yaml
-    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIRECTORY|-")]
     pub(crate) files: Vec<String>,
-    /// Read the folders in folders too
+    /// Read subdirectories too
     #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
 }

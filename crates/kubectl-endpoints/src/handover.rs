@@ -1,4 +1,4 @@
-//! `handover` and `rollback`: the swap with kube-controller-manager, step by step.
+//! `handover` and `rollback`: the migration with kube-controller-manager, step by step.
 //!
 //! ```text
 //! API server ─ observe ─> Facts ─ steps ─> Action ─ drive ─> a request, an instruction, or a wait; then again

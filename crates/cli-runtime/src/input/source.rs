@@ -1,4 +1,4 @@
-//! The texts of the input: files, folders, stdin.
+//! The texts of the input: files, directories, stdin.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The file name that stands for stdin.
 const STDIN: &str = "-";
-/// The files of a folder that are read, as kubectl does (`resource.FileExtensions`).
+/// The files of a directory that are read, as kubectl does (`resource.FileExtensions`).
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
 /// One text of the input.
@@ -18,7 +18,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// Reads what `-f` names, in that order. Files of a folder are sorted by path.
+/// Reads what `-f` names, in that order. Files of a directory are sorted by path.
 ///
 /// # Errors
 /// One line that begins with the file.
@@ -54,14 +54,14 @@ fn source(name: String, bytes: Vec<u8>) -> Result<Source, String> {
     }
 }
 
-/// The manifests of a folder.
+/// The manifests of a directory.
 fn files_of(folder: &Path, recursive: bool) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))? {
             let path = entry.map_err(|error| unreadable(&folder, &error))?.path();
-            // A link to a folder is not followed, so that a circle of links has an end.
+            // A link to a directory is not followed, so that a circle of links has an end.
             if path.is_dir() {
                 if recursive && !path.is_symlink() {
                     folders.push(path);
@@ -72,7 +72,7 @@ fn files_of(folder: &Path, recursive: bool) -> Result<Vec<PathBuf>, String> {
         }
     }
     if files.is_empty() {
-        let more = if recursive { "" } else { "; -R reads the folders in it too" };
+        let more = if recursive { "" } else { "; -R reads its subdirectories too" };
         return Err(format!("{}: no files that end in .json, .yaml or .yml{more}", folder.display()));
     }
     files.sort();

@@ -32,7 +32,7 @@ pub struct ApiReviews {
 impl ApiReviews {
     /// Sends reviews through this client.
     ///
-    /// It needs the right to `create` `tokenreviews` and `subjectaccessreviews`, and the role
+    /// It needs permission to `create` `tokenreviews` and `subjectaccessreviews`, and the role
     /// `extension-apiserver-authentication-reader` in kube-system. Upstream limits it to 200 requests a second with a
     /// burst of 400.
     pub fn new(client: ApiClient) -> Self {

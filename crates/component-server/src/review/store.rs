@@ -9,7 +9,7 @@ use super::cached::{CacheKey, CacheValue};
 
 /// Bytes in each of the two generations of positive results, and of negative ones.
 pub(super) const GENERATION_BYTES: usize = 1 << 20;
-/// Bytes of an entry beside its key and value, roughly.
+/// Bytes of an entry besides its key and value, roughly.
 const ENTRY_OVERHEAD: usize = 128;
 
 /// Results by key. Positive results are kept apart, so that negative ones, of which any client can cause any number, do

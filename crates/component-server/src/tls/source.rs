@@ -59,7 +59,7 @@ impl CertificateSource {
     }
 }
 
-/// Uses the pair in the folder, or writes a new one there.
+/// Uses the pair in the directory, or writes a new one there.
 async fn self_signed_in(folder: &Path, options: &ServingOptions) -> Result<DefaultSource, TlsError> {
     let certificate = folder.join(format!("{}.crt", options.pair_name));
     let key = folder.join(format!("{}.key", options.pair_name));
@@ -83,7 +83,7 @@ async fn exists(path: &Path) -> Result<bool, TlsError> {
     fs::try_exists(path).await.map_err(|source| TlsError::Read { path: path.into(), source })
 }
 
-/// Writes the content for `path` to a file beside it, which has these permissions from the start. Returns its path.
+/// Writes the content for `path` to a file next to it, which has these permissions from the start. Returns its path.
 async fn write(path: &Path, content: &str, mode: u32) -> Result<PathBuf, TlsError> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");

@@ -279,7 +279,7 @@ async fn is_complete(stream: &mut (impl AsyncReadExt + Unpin), id: [u8; 4]) -> b
     tokio::time::timeout(LIMIT, read).await.expect("a response or a closed connection").is_ok()
 }
 
-/// Strangers may send that much on each connection without an answer.
+/// Strangers may send that much on each connection without a response.
 #[tokio::test]
 async fn a_connection_offers_the_smallest_window() {
     let server = Setup::default().start().await;

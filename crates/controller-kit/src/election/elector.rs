@@ -189,7 +189,7 @@ impl Elector {
             let alone_since = self.vacant_since.unwrap_or(renewed);
             self.state.send_replace(State::Leading { until, alone_since });
             let renewal = tokio::select! {
-                // First, so that a process that was stopped for too long neither uses an old answer nor renews.
+                // First, so that a process that was stopped for too long neither uses an old response nor renews.
                 biased;
                 () = sleep_until(until) => {
                     let deadline = self.config.renew_deadline();

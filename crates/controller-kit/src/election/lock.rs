@@ -104,7 +104,7 @@ impl LeaseLock {
         self.within(limit, self.client.create(&self.collection(), &lease)).await
     }
 
-    /// Bounds a request, retries included, and checks the answer with the version guard.
+    /// Bounds a request, retries included, and checks the response with the version guard.
     async fn within(
         &self,
         limit: Duration,

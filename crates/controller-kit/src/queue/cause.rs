@@ -12,7 +12,7 @@ pub enum Cause {
     /// failure.
     StaleCache,
     /// A write met an object that is newer than the cached one. Not a failure either, but an event need not follow
-    /// (quotas answer so too): the delay grows from [`RateLimit::base_delay`](super::RateLimit::base_delay) to
+    /// (quotas respond so too): the delay grows from [`RateLimit::base_delay`](super::RateLimit::base_delay) to
     /// [`MAX_CONFLICT_DELAY`], on a count of its own.
     Conflict,
     /// Any other failure.
@@ -29,11 +29,11 @@ pub enum Cause {
 /// The kind of a [`Cause::Failure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureReason {
-    /// The API server refused a request for lack of rights or quota (403).
+    /// The API server refused a request for lack of permissions or quota (403).
     Forbidden,
     /// The API server refused a request for another reason.
     Refused,
-    /// A request got no answer, or one that says the server is overloaded or failing. This says nothing about the key,
+    /// A request got no response, or one that says the server is overloaded or failing. This says nothing about the key,
     /// so it is retried every [`RateLimit::max_unavailable_delay`](super::RateLimit::max_unavailable_delay) at least.
     Unavailable,
     /// Another failure.

@@ -131,8 +131,8 @@ impl Collector for FailingKeys {
         }
         let mut encoder = encoder.encode_descriptor(
             "failing_syncs",
-            "[ALPHA] Number of keys whose sync has failed and not succeeded since, by the reason of the last failure. Stale \
-             caches and conflicts are no failures.",
+            "[ALPHA] Number of keys whose sync has failed and not succeeded since, by the reason of the last \
+             failure. Stale caches and conflicts are not failures.",
             None,
             MetricType::Gauge,
         )?;

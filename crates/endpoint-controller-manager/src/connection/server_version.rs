@@ -32,7 +32,7 @@ impl fmt::Display for Skew {
 }
 
 impl ServerVersion {
-    /// Reads the answer to `/version`.
+    /// Reads the response to `/version`.
     pub fn parse(answer: &Value) -> Self {
         let text = |field| answer.get(field).and_then(Value::as_str).unwrap_or_default();
         // Distributions append a plus sign.
@@ -48,29 +48,26 @@ impl ServerVersion {
         let Some(minor) = self.minor.map(Minor::new) else {
             return skew(
                 format!("The API server's version {text} is none of Kubernetes'"),
-                "Try this program on a test cluster of the same version".to_owned(),
+                "Try endpoint-controller-manager on a test cluster of the same version".to_owned(),
             );
         };
         let (oldest, newest) = (Minor::KNOWN.start(), Minor::KNOWN.end());
         let emulated = versions.emulated();
         if minor < *oldest {
             skew(
-                format!(
-                    "The API server is {text}, older than {oldest}, the oldest release that this program supports"
-                ),
+                format!("The API server is {text}, older than {oldest}, the oldest supported release"),
                 "Upgrade the API server first".to_owned(),
             )
         } else if minor > *newest {
             skew(
-                format!(
-                    "The API server is {text}, newer than {newest}, the newest release that this program supports"
-                ),
-                "Use a release of this program that supports it".to_owned(),
+                format!("The API server is {text}, newer than {newest}, the newest supported release"),
+                "Use a release of endpoint-controller-manager that supports it".to_owned(),
             )
         } else if emulated > minor {
             skew(
                 format!(
-                    "The API server is {text}, and this program behaves as {emulated}: components are never newer"
+                    "The API server is {text}, and endpoint-controller-manager behaves as {emulated}: components are \
+                     never newer"
                 ),
                 format!(
                     "Give {} to the program and its diagnostics; or upgrade the API server first",
@@ -97,10 +94,10 @@ pub fn flags(release: Minor) -> String {
 /// Reads the version of the API server; none if that is refused.
 ///
 /// # Errors
-/// The failure of a request without an answer.
+/// The failure of a request without a response.
 pub(crate) async fn read(client: &ApiClient) -> Result<Option<ServerVersion>, ApiError> {
     match client.get_raw("/version").await {
-        // An answer that is no JSON is no version of Kubernetes either.
+        // A response that is not JSON is not a version of Kubernetes either.
         Ok(answer) => Ok(Some(ServerVersion::parse(&serde_json::from_slice(&answer).unwrap_or_default()))),
         // Permissions may come later.
         Err(ApiError::Refused(_)) => Ok(None),

@@ -16,8 +16,8 @@ pub(crate) fn register(registry: &mut Registry, versions: Versions) {
     build.get_or_create(&build_labels()).set(1);
     registry.register(
         "kubernetes_build_info",
-        "[BETA] A metric with a constant '1' value labeled by the Kubernetes version that this program behaves like, \
-         compiler and platform",
+        "[BETA] A metric with a constant '1' value labeled by the Kubernetes version that it behaves like, compiler \
+         and platform",
         build,
     );
     let compatibility = Family::<[(&str, String); 4], Gauge>::default();

@@ -21,14 +21,3 @@ fn assert_current(name: &str, generated: &str) {
     }
     assert_eq!(written.len(), generated.len(), "docs/{name} is out of date; refresh it: {REFRESH}");
 }
-
-/// A row of a table.
-fn row(cells: &[&str]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
-/// Names as code, with commas.
-fn code<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}

@@ -11,7 +11,7 @@ use of_sources::of;
 
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// A folder of ours without a commit: `root`, and the package in it.
+/// A directory of ours without a commit: `root`, and the package in it.
 fn sources() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let package = root.path().join("crates/program");

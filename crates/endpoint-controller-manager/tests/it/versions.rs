@@ -52,7 +52,11 @@ async fn events(minor: u16, flags: &[&str]) -> Vec<String> {
 async fn versions_outside_of_the_matrix_are_reported() {
     let expected = [
         (32, "The API server is v1.32.2-x.1, older than 1.33,"),
-        (35, "The API server is v1.35.2-x.1, and this program behaves as 1.36: components are never newer"),
+        (
+            35,
+            "The API server is v1.35.2-x.1, and endpoint-controller-manager behaves as 1.36: components are never \
+             newer",
+        ),
         (37, "The API server is v1.37.2-x.1, newer than 1.36,"),
     ];
     for (minor, start) in expected {

@@ -52,7 +52,7 @@ fn oversized_slice(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<
             format!(
                 "It has {count} endpoints, more than {max}, {which}; each change of one sends all to every node"
             ),
-            "Delete the slice at a quiet time: its controller creates smaller ones at once",
+            "Delete the slice when few pods change: its controller creates smaller ones at once",
         );
         findings.push(finding.at("endpoints").of(group.name));
     }
@@ -82,7 +82,7 @@ fn half_empty_slices(context: &Context<'_>, group: &Group<'_>, findings: &mut Ve
                 Severity::Info,
                 group.subject(),
                 format!("It has {slices} slices of {family} for {count} endpoints, which fit into {needed}"),
-                "Leave them; or delete the emptiest at a quiet time, one after the other",
+                "Leave them; or delete the emptiest when few pods change, one after the other",
             ));
         }
     }

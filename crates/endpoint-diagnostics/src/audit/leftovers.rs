@@ -46,7 +46,8 @@ fn endpoints_without_service(_: &Context<'_>, group: &Group<'_>, findings: &mut 
         Severity::Warning,
         ObjectRef::endpoints(object),
         format!(
-            "No Service has this name: kube-controller-manager and this program delete the object when they start{state}"
+            "No Service has this name: kube-controller-manager and endpoint-controller-manager delete the object \
+             when they start{state}"
         ),
         format!(
             "Create a Service of this name without a selector to keep the object; else delete it. The annotation {LEADER} \

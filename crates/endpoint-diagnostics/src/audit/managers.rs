@@ -65,8 +65,8 @@ fn two_managers(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>)
             group.subject(),
             format!("{names} publish slices of it, with addresses or pods in common: clients use all slices, and count these twice"),
             format!(
-                "Let one controller publish it: remove the selector, or leave the Service to the other one by the label \
-                 {ENDPOINT_CONTROLLER_NAME} (this program only, behind a feature gate)"
+                "Let one controller publish it: remove the selector, or leave the Service to the other one by the \
+                 label {ENDPOINT_CONTROLLER_NAME} (endpoint-controller-manager only, behind a feature gate)"
             ),
         )
     } else {
@@ -94,7 +94,7 @@ fn delegated_service(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Find
                 "The label leaves it to {controller}, and {ENDPOINTSLICE_CONTROLLER} has {ours} slices of it: clients \
                  use these too"
             ),
-            "Run this program with the feature gate EndpointControllerNameWellKnownLabel instead of \
+            "Run endpoint-controller-manager with the feature gate EndpointControllerNameWellKnownLabel instead of \
              kube-controller-manager's controllers, which ignore the label; or remove the selector of the Service",
         ));
     } else if group.slices.is_empty() && !group.is_ending {

@@ -141,8 +141,8 @@ fn owner_finding(slice: &EndpointSlice, kind: &'static str, owner: &ObjectMeta) 
     let add = Action::AddOwner { kind, name: name.clone(), uid };
     let missing = new(
         format!("It has no owner reference to the {kind} {name}, and stays when that is deleted"),
-        "Add the owner reference; this program repairs it while it runs, kube-controller-manager with the next change \
-         of the Service, by another slice",
+        "Add the owner reference; endpoint-controller-manager repairs it while it runs, kube-controller-manager with \
+         the next change of the Service, by another slice",
     );
     Some(missing.repaired_by(Repair::of_slice(slice, add)))
 }

@@ -11,7 +11,7 @@ pub struct Rule {
     pub id: &'static str,
     /// The severities that its findings may have, the lightest first.
     pub severities: &'static [Severity],
-    /// The kinds of objects that must be readable, beside the object of the finding itself.
+    /// The kinds of objects that must be readable, besides the object of the finding itself.
     pub needs: &'static [Kind],
     /// Adds the findings of one Service.
     pub(super) check: fn(&Context<'_>, &Group<'_>, &mut Vec<Finding>),

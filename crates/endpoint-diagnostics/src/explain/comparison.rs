@@ -97,7 +97,7 @@ fn as_service((verdict, reason): (Verdict, Reason), code: Code) -> (Verdict, Rea
 fn slices_differ(subject: &Subject<'_>, planned: &Planned<'_>, others: bool) -> Option<String> {
     let plans: [&SlicePlan; 2] = [&planned.slice_plan, &planned.mirror.plan];
     let mut found: Vec<String> =
-        others.then(|| "addresses that are no pods".to_owned()).into_iter().collect();
+        others.then(|| "addresses that do not belong to pods".to_owned()).into_iter().collect();
     for plan in plans {
         for slice in &plan.delete_if_unchanged {
             found.push(format!("slice {} should not exist", name(slice)));
@@ -164,7 +164,7 @@ fn endpoints_differ(stored: Option<&Endpoints>, wanted: &Endpoints, others: bool
     let differs = [
         ("labels", labels(stored) != labels(wanted)),
         ("the annotation about capacity", annotation(stored) != annotation(wanted)),
-        ("addresses that are no pods", others),
+        ("addresses that do not belong to pods", others),
     ];
     let fields: Vec<&str> =
         differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect();

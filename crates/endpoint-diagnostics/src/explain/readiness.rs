@@ -74,7 +74,7 @@ fn container_reason(status: &ContainerStatus) -> Reason {
     }
     codes::PROBE_FAILS.with_remedy(
         format!("container {name} runs, and its readiness probe does not succeed"),
-        "the events of the pod have the answers to the probe",
+        "the events of the pod have the responses to the probe",
     )
 }
 

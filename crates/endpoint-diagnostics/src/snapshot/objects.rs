@@ -62,7 +62,7 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Services, Self::Pods, Self::Nodes, Self::EndpointSlices, Self::Endpoints, Self::Namespaces];
 
-    /// The name of the resource, as in rights and URLs.
+    /// The name of the resource, as in permissions and URLs.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::Services => "services",

@@ -1,4 +1,4 @@
-//! docs/explain.md has a row for each reason.
+//! docs/explain.md lists each reason.
 
 use endpoint_diagnostics::explain::{CODES, Code};
 use endpoint_diagnostics::report::Scope;
@@ -7,27 +7,27 @@ const BEGIN: &str = "<!-- reasons: generated -->\n";
 const END: &str = "<!-- end of reasons -->\n";
 const REFRESH: &str = "UPDATE_DOCS=1 cargo test -p endpoint-diagnostics documents";
 
-fn row(code: &Code) -> String {
+fn item(code: &Code) -> String {
     let scope = match code.scope {
-        Scope::Slices => "slices",
-        Scope::Endpoints => "Endpoints",
-        Scope::Both => "both",
+        Scope::Slices => " (slices)",
+        Scope::Endpoints => " (Endpoints)",
+        Scope::Both => "",
     };
-    format!("| `{}` | {scope} | {} |\n", code.name, code.meaning)
+    format!("* `{}`{scope}: {}\n", code.name, code.meaning.trim_end_matches('.'))
 }
 
-fn table(title: &str, of_service: bool) -> String {
-    let rows: String = CODES.iter().filter(|code| code.of_service == of_service).map(row).collect();
-    format!("\n### {title}\n\n| Code | About | Meaning |\n|---|---|---|\n{rows}")
+fn list(title: &str, of_service: bool) -> String {
+    let items: String = CODES.iter().filter(|code| code.of_service == of_service).map(item).collect();
+    format!("\n{title}:\n\n{items}")
 }
 
 #[test]
-fn the_table_of_reasons_is_current() {
+fn the_list_of_reasons_is_current() {
     let path = format!("{}/../../docs/explain.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (_, tail) = rest.split_once(END).unwrap();
-    let generated = table("Of a Service", true) + &table("Of a pod", false) + "\n";
+    let generated = list("About a Service", true) + &list("About a pod", false) + "\n";
     let current = format!("{head}{BEGIN}{generated}{END}{tail}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &current).unwrap();

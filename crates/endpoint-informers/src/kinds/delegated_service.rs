@@ -26,7 +26,7 @@ pub struct DelegatedService {
     pub has_selector: bool,
 }
 
-/// Watched beside [`Service`], with another label selector. Whole objects are requested, although only two fields are
+/// Watched alongside [`Service`], with another label selector. Whole objects are requested, although only two fields are
 /// read: the API server encodes an event once for all clients that watch whole Services, and once more for each client
 /// that doesn't.
 impl Resource for DelegatedService {

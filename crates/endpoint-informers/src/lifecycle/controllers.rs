@@ -181,7 +181,7 @@ mod tests {
         RunningControllers { controllers, queues: Vec::new(), events: JoinSet::new(), last_event }
     }
 
-    /// With an API server that doesn't answer, the Lease must be released before the process is killed.
+    /// With an API server that doesn't respond, the Lease must be released before the process is killed.
     #[tokio::test(start_paused = true)]
     async fn writes_and_events_share_one_limit() {
         for (write, all) in [(1, 10), (9, 11), (60, 12)] {

@@ -1,7 +1,7 @@
-//! Hashes that tables keep beside their values.
+//! Hashes that tables keep alongside their values.
 //!
 //! A table that grows needs the hash of each value again. Reading names for that takes two cache misses per object, all
-//! in one hold of the cache's lock. 32 bits kept beside the pointer, where alignment leaves room for them, make growth
+//! in one hold of the cache's lock. 32 bits kept alongside the pointer, where alignment leaves room for them, make growth
 //! a copy.
 
 use std::hash::{BuildHasher, Hash};

@@ -1,4 +1,4 @@
-//! Pods selected by [`POSSIBLE_ENDPOINTS`] beside all pods, both listed and watched from the embedded API server.
+//! Pods selected by [`POSSIBLE_ENDPOINTS`] alongside all pods, both listed and watched from the embedded API server.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ fn take_orphan(tracker: &mut Tracker, key: &ObjectKey, uid: &Uid) -> Option<Orph
     orphan
 }
 
-/// Endpoints are deleted with their Service, a deposed leader creates them again, and only then the answer to our
+/// Endpoints are deleted with their Service, a deposed leader creates them again, and only then the response to our
 /// deletion of the first arrives: a conflict.
 #[test]
 fn a_failed_deletion_replaces_no_newer_record() {

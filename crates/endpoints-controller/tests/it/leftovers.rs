@@ -185,7 +185,7 @@ async fn endpoints_that_another_replica_creates_for_a_deleted_service_are_delete
     }
 }
 
-/// The answer to a write is lost, its event shows it all the same, and a restored backup undoes it.
+/// The response to a write is lost, its event shows it all the same, and a restored backup undoes it.
 #[tokio::test(start_paused = true)]
 async fn a_write_without_an_answer_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `metrics` `TestNumEndpointsAndSlices`, `TestPlaceHolderSlice` | [`gauges_are_sums_over_services_ports_and_families`] |
 //! | `metrics` `TestCache_ServicesByTrafficDistribution` | [`services_are_counted_by_the_traffic_distribution_that_has_an_effect`] |
-//! | `TestReconcileEndpointSlicesMetrics` and those beside it | [`each_family_of_a_sync_is_observed`] |
+//! | `TestReconcileEndpointSlicesMetrics` and those alongside it | [`each_family_of_a_sync_is_observed`] |
 
 use std::collections::BTreeMap;
 

@@ -136,7 +136,7 @@ fn ratio(one: usize, other: usize) -> f64 {
     one as f64 / other as f64
 }
 
-/// The ratios of events and bytes. Prints a row for the table in `docs/decisions/coalescing.md`.
+/// The ratios of events and bytes. Prints figures of `docs/decisions/coalescing.md`.
 async fn compare(update: Update) -> [f64; 2] {
     let off = received(false, update).await;
     let on = received(true, update).await;
@@ -162,7 +162,7 @@ async fn a_rolling_update_of_1000_endpoints_costs_each_watcher_less_than_half() 
     assert!(ratios.iter().all(|ratio| *ratio <= 0.45), "{ratios:?}");
 }
 
-/// The table in `docs/decisions/coalescing.md`:
+/// The figures of `docs/decisions/coalescing.md`:
 /// `cargo test -p endpointslice-controller --test it rates -- --ignored --nocapture`.
 #[tokio::test(start_paused = true)]
 #[ignore = "takes minutes"]

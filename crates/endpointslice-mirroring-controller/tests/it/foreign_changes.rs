@@ -276,7 +276,7 @@ async fn foreign_writes_of_mirrored_slices_are_counted() {
     assert_eq!(harness.foreign_writes(), 1, "a change, and no deletion");
 }
 
-/// Updates are sent without a version, so that the answer to one without a change has the version of the stored slice.
+/// Updates are sent without a version, so that the response to one without a change has the version of the stored slice.
 #[tokio::test(start_paused = true)]
 async fn an_update_that_a_webhook_takes_back_is_no_sign_of_a_restored_backup() {
     let api = |name: &str, api: &TestApi| {

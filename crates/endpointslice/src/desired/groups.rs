@@ -91,7 +91,7 @@ impl Desired {
     /// Publishes endpoints as before the conditions `serving` and `terminating` existed ([`Conditions::ReadyOnly`]).
     ///
     /// Terminating endpoints are left out, unless they are ready because their Service publishes not-ready addresses.
-    /// Conditions beside `ready` are dropped, and ignored in the comparison with slices.
+    /// Conditions other than `ready` are dropped, and ignored in the comparison with slices.
     #[must_use]
     pub fn ready_only(mut self) -> Self {
         self.conditions = Conditions::ReadyOnly;

@@ -41,7 +41,7 @@ impl<S> Default for Packed<'_, S> {
     }
 }
 
-/// Packs `desired` into slices of at most `max` endpoints, beside the `settled` slices of the group.
+/// Packs `desired` into slices of at most `max` endpoints, alongside the `settled` slices of the group.
 ///
 /// Fails if a settled slice takes the remainder.
 pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(

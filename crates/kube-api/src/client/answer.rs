@@ -1,4 +1,4 @@
-//! Reading the body of an answer.
+//! Reading the body of a response.
 
 use std::error::Error;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::status::Status;
 
 /// The longest answer other than a list: well above what etcd can store.
 const MAX_ANSWER: usize = 64 << 20;
-/// The longest list in one answer: two million Pods.
+/// The longest list in one response: two million Pods.
 const MAX_LIST: usize = 4 << 30;
 
 /// Reads a body of up to 64 MiB.
@@ -46,7 +46,7 @@ fn broken_body(error: Box<dyn Error + Send + Sync>) -> ApiError {
     if error.is::<LengthLimitError>() { ApiError::Malformed(error) } else { ApiError::Transport(error) }
 }
 
-/// Converts an answer without success. A body that isn't a Status becomes the message.
+/// Converts a response without success. A body that isn't a Status becomes the message.
 pub(super) fn refusal(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {
     let parsed = match Encoding::of_answer(headers) {
         Encoding::Protobuf => status_from_protobuf(body),

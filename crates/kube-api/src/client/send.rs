@@ -19,9 +19,9 @@ use crate::metrics::{ClientMetrics, ServerMetrics};
 use crate::rate_limit::RateLimiter;
 use crate::token_cache::TokenCache;
 
-/// The longest a try of a read may take, its answer included.
+/// The longest a try of a read may take, its response included.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest a try of a write may take, its answer included: more than the 60 s after which the API server gives up.
+/// The longest a try of a write may take, its response included: more than the 60 s after which the API server gives up.
 /// A webhook that is dead and may be ignored costs up to 30 s of them, and only then the write is done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(68);
 /// The most times a request that has not reached the server is sent again.
@@ -65,7 +65,7 @@ impl Sender {
         }
     }
 
-    /// Sends a request and reads the answer; again if the server asks for it, or if it was not reached at all. A write
+    /// Sends a request and reads the response; again if the server asks for it, or if it was not reached at all. A write
     /// of unknown outcome is not sent again.
     pub(super) async fn request(
         &self,

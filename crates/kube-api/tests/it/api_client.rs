@@ -326,13 +326,13 @@ async fn a_write_may_take_as_long_as_the_api_server_and_a_read_30_s() {
             let start = Instant::now();
             let error = refusal(wire, answer()).await;
             assert!(matches!(error, ApiError::Timeout(_)), "{error:?}");
-            assert_eq!(error.to_string(), "no answer from the API server within 68 s");
+            assert_eq!(error.to_string(), "no response from the API server within 68 s");
             assert_eq!(start.elapsed().as_secs(), 68);
 
             let start = Instant::now();
             let script = Script::new([Step::new(Method::GET, "/version", answer())]);
             let error = client(wire, &script).get_raw("/version").await.unwrap_err();
-            assert_eq!(error.to_string(), "no answer from the API server within 30 s");
+            assert_eq!(error.to_string(), "no response from the API server within 30 s");
             assert_eq!(start.elapsed().as_secs(), 30);
         }
     }
@@ -381,7 +381,7 @@ async fn a_huge_answer_is_not_read_to_its_end() {
     let huge =
         |code| (0..65).fold(Answer::new(code, "", ""), |answer, _| answer.then(megabyte.clone())).hang();
     for code in [200, 500] {
-        // The end of the answer is never reached, nor is that of the script.
+        // The end of the response is never reached, nor is that of the script.
         let script = Script::new([Step::new(Method::PUT, SLICE, huge(code))]);
         let error = client(Wire::BOTH[0], &script).update(SLICE, &slice()).await.unwrap_err();
         assert!(matches!(error, ApiError::Malformed(_)), "the server was reached: {error:?}");

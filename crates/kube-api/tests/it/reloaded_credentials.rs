@@ -24,7 +24,7 @@ async fn get(client: &Client) -> Bytes {
     response.into_body().collect().await.unwrap().to_bytes()
 }
 
-/// A server that accepts the clients of one authority, and a folder for their credentials.
+/// A server that accepts the clients of one authority, and a directory for their credentials.
 struct Fixture {
     server: Server,
     clients: Authority,

@@ -25,7 +25,7 @@ const ABOUT: &str = "Finds what is wrong with the Endpoints and EndpointSlices o
 #[command(
     name = NAME,
     about = ABOUT,
-    override_usage = format!("{USAGE} {NAME} [-n NAMESPACE] [-f FILE|FOLDER|-] [--fix] [flags]"),
+    override_usage = format!("{USAGE} {NAME} [-n NAMESPACE] [-f FILE|DIRECTORY|-] [--fix] [flags]"),
     after_help = exit::help(),
     next_help_heading = "Audit flags",
 )]
@@ -127,7 +127,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Audit, Usage> {
 pub(crate) fn command() -> Command {
     Audit::command()
         .mut_arg("namespace", |arg| {
-            arg.help("Namespace to read, for which rights in it are enough; by default all")
+            arg.help("Namespace to read, for which permissions in it are enough; by default all")
         })
         .mut_arg("all_namespaces", |arg| arg.help("Read all namespaces, which is the default"))
 }

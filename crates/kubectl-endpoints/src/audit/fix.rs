@@ -70,13 +70,13 @@ fn asked(count: usize) -> Result<bool, Failure> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(Failure::Input(
-            "--fix asks before it writes, and stdin is no terminal: give --yes".to_owned(),
+            "--fix asks before it writes, and stdin is not a terminal: give --yes".to_owned(),
         ));
     }
     let _ = write!(std::io::stderr(), "Make these {count} writes? [y/N] ");
     let mut answer = String::new();
     let read = stdin.lock().read_line(&mut answer);
-    read.map_err(|error| Failure::Input(format!("cannot read the answer: {error}")))?;
+    read.map_err(|error| Failure::Input(format!("cannot read the reply: {error}")))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 

@@ -59,7 +59,7 @@ impl Explanation {
 #[command(
     name = NAME,
     about = ABOUT,
-    override_usage = format!("{USAGE} {NAME} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|FOLDER|-] [flags]"),
+    override_usage = format!("{USAGE} {NAME} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|DIRECTORY|-] [flags]"),
     after_help = exit::help(),
     next_help_heading = "Explanation flags",
 )]

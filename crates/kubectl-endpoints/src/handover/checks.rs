@@ -32,7 +32,7 @@ pub(super) async fn refusal(
     let account =
         account.and_then(|name| Subject::service_account(&format!("{}:{name}", swap.deployment[0])).ok());
     let subject = account.unwrap_or(Subject::Caller);
-    // Without its arguments, the controllers of the swap are known.
+    // Without its arguments, the controllers of the migration are known.
     let words = template.and_then(|spec| own_flags::arguments(spec).ok()).unwrap_or_default();
     let checks = preflight::run(cluster, &config(swap, &words)?, &subject, CONFIRM_AFTER).await?;
     let is_reason = |check: &&Check| {

@@ -51,8 +51,9 @@ impl Goal {
     fn about(self) -> &'static str {
         match self {
             Self::Handover => {
-                "Moves controllers from kube-controller-manager to endpoint-controller-manager, step by step: no two write at \
-                 once, and nothing is written by the swap. What the API cannot do is named for the operator, and then waited for"
+                "Moves controllers from kube-controller-manager to endpoint-controller-manager, step by step: no two \
+                 write at once, and the migration writes no Endpoints or EndpointSlices. What the API cannot do is \
+                 named for the operator, and then waited for"
             }
             Self::Rollback => {
                 "Moves controllers back to kube-controller-manager, step by step, from any state of a handover"
@@ -62,9 +63,9 @@ impl Goal {
 }
 
 #[derive(Parser)]
-#[command(after_help = format!("{AFTER}.\n\n{}", exit::help()), next_help_heading = "Swap flags")]
+#[command(after_help = format!("{AFTER}.\n\n{}", exit::help()), next_help_heading = "Migration flags")]
 struct Flags {
-    /// Controllers that change hands, separated by commas; endpoint-controller-manager must run with the same --controllers
+    /// Controllers to migrate, separated by commas; endpoint-controller-manager must run with the same --controllers
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
     controllers: Vec<String>,
     /// Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod nor on a
@@ -160,7 +161,7 @@ fn qualified(text: &str) -> Result<Qualified, String> {
 pub(super) fn name(text: &str) -> Result<String, String> {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_part) {
-        return Err(format!("{text:?} is no name of a Kubernetes object"));
+        return Err(format!("{text:?} is not a name of a Kubernetes object"));
     }
     Ok(text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The loop of a swap: look, decide, act.
+//! The loop of a migration: look, decide, act.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ const SOON: Duration = Duration::from_secs(45);
 /// The age at which a record that is only newer is written again.
 const RECORD_PERIOD: Duration = Duration::from_secs(10);
 
-/// The end of a swap.
+/// The end of a migration.
 pub(super) enum Ended {
     Done,
     Refused(String),
 }
 
-/// Drives a swap to its end.
+/// Drives a migration to its end.
 ///
 /// # Errors
 /// A line about a request that failed, a question without an answer, or a step that took too long.
@@ -65,7 +65,7 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
     .await
 }
 
-/// Looks for reasons not to begin, unless the swap has begun.
+/// Looks for reasons not to begin, unless the migration has begun.
 async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
     if state.facts.record.goal.is_none() && !state.facts.is_in_sight() {
         return Ok(Some(instructions::is_out_of_sight(&state.facts)));
@@ -206,7 +206,7 @@ impl Drive<'_> {
         let what = write::describe(request, self.swap);
         if !self.swap.yes && self.approved != Some(request) {
             if !ask::is_yes(&format!("  {what}?")).await? {
-                return Err(Failure::Input(format!("nothing was done after the answer to: {what}")));
+                return Err(Failure::Input(format!("nothing was done after the reply to: {what}")));
             }
             // The answer may have taken days: the next look decides whether the request is still the right one.
             self.approved = Some(request);

@@ -1,4 +1,4 @@
-//! The state of a cluster that decides about the steps of a swap. Pure: no client and no clock.
+//! The state of a cluster that decides about the steps of a migration. Pure: no client and no clock.
 
 use endpoint_controller_manager::controllers::Controller;
 use jiff::{SignedDuration, Timestamp};
@@ -17,7 +17,7 @@ pub(super) const LEADER: &str = "leader";
 /// The step that is noted once it has passed.
 pub(super) const CANARY: &str = "canary";
 
-/// The direction of a swap.
+/// The direction of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Goal {
@@ -178,7 +178,7 @@ impl Facts {
         self.controllers.iter().all(|controller| replica.entries.run(*controller))
     }
 
-    /// True if a swap in this direction was begun, and is not an earlier one that ended: of that, nothing counts.
+    /// True if a migration in this direction was begun, and is not an earlier one that ended: of that, nothing counts.
     pub(super) fn is_begun(&self, goal: Goal) -> bool {
         self.record.goal == Some(goal) && !self.has_led_since()
     }

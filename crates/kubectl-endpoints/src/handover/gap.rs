@@ -18,7 +18,7 @@ pub(super) fn gap(goal: Goal, facts: &Facts) -> Option<(Timestamp, Timestamp)> {
     Some((from, to.max(from)))
 }
 
-/// The last line of a swap.
+/// The last line of a migration.
 pub(super) fn line(goal: Goal, facts: &Facts) -> String {
     let Some((from, to)) = gap(goal, facts) else {
         return "Longest time without a writer: not known, because no Lease shows the end of the last one"

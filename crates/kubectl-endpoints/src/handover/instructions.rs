@@ -30,9 +30,10 @@ pub(super) fn is_out_of_sight(facts: &Facts) -> String {
     let holder = facts.built_in.as_ref().map_or("no process holds its Lease", |lease| lease.holder.as_str());
     format!(
         "no kube-controller-manager of this cluster can be seen: no pod in kube-system has the label \
-         component=kube-controller-manager, and its Lease is that of no node ({holder}). EKS, GKE and AKS let nobody change its \
-         --controllers, so that there is no handover (docs/adopting.md#managed-clusters). Where its flags are yours, run \
-         endpoint-controller-manager beside it, and name that form: --ours=processes"
+         component=kube-controller-manager, and the holder of its Lease is not a node ({holder}). On EKS, GKE and \
+         AKS nobody can change its --controllers, so a handover is not possible (docs/adopting.md#managed-clusters). \
+         Where its flags are yours, run endpoint-controller-manager as a process as well, and say so: \
+         --ours=processes"
     )
 }
 

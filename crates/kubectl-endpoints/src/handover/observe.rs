@@ -47,7 +47,7 @@ pub(super) struct State {
     pub(super) template: Option<PodSpec>,
 }
 
-/// Objects in one answer.
+/// Objects in one response.
 #[derive(Deserialize)]
 pub(super) struct List<T> {
     #[serde(default = "Vec::new")]

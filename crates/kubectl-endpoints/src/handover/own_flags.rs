@@ -7,7 +7,7 @@ use endpoint_controller_manager::options;
 use endpoint_controller_manager::version;
 use k8s_openapi::api::core::v1::PodSpec;
 
-/// The flags of a process, compared with those that a swap needs.
+/// The flags of a process, compared with those that a migration needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OwnFlags {
     /// It runs the controllers that change hands, once it holds the Lease.

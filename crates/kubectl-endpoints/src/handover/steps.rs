@@ -1,4 +1,4 @@
-//! The steps of a swap, as data: what each does, and the facts by which it is done. Pure.
+//! The steps of a migration, as data: what each does, and the facts by which it is done. Pure.
 //!
 //! The facts are read anew before each decision, so that a command that was killed continues where it was. No step has a
 //! memory but the record on the Lease.
@@ -26,7 +26,7 @@ const SOON: Option<Duration> = Some(Duration::from_secs(120));
 /// The next action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// The swap cannot go on.
+    /// The migration cannot go on.
     Refuse(String),
     /// A request.
     Write(Write),

@@ -112,7 +112,7 @@ proptest! {
         prop_assert!(model.ours_writes() && !model.built_in_writes());
     }
 
-    /// The record of a swap that ended is still on the Lease when it was undone without the command.
+    /// The record of a migration that ended is still on the Lease when it was undone without the command.
     #[test]
     fn a_swap_that_was_undone_by_hand_begins_anew(nodes in 1..4_u8, is_seen in any::<bool>()) {
         let mut model = Model::new(nodes, false, is_seen);
@@ -190,7 +190,7 @@ fn action_with(args: &[&str], change: impl FnOnce(&mut Facts)) -> Action {
     (step.action)(&facts, &Model::settings())
 }
 
-/// Whatever would let ours write beside kube-controller-manager ends a handover, in each spelling, and what its pods do not
+/// Whatever would let ours write alongside kube-controller-manager ends a handover, in each spelling, and what its pods do not
 /// show is asked.
 #[test]
 fn flags_of_ours_that_do_not_fit_end_a_handover() {

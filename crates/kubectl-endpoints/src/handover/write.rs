@@ -1,4 +1,4 @@
-//! The requests of a swap.
+//! The requests of a migration.
 
 use endpoint_controller_manager::leader_election::HOLD;
 use endpoint_controller_manager::version;
@@ -18,7 +18,7 @@ use crate::exit::Failure;
 
 /// The reason of a hold, which the manifests of deploy/ give as well: server-side apply refuses a field that others have
 /// with another value.
-const REASON: &str = "swap-of-built-in-controllers";
+const REASON: &str = "migration-from-built-in-controllers";
 
 /// A line that says what a request does.
 pub(super) fn describe(write: Write, swap: &Swap) -> String {
@@ -31,7 +31,7 @@ pub(super) fn describe(write: Write, swap: &Swap) -> String {
     }
 }
 
-/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no answer: the next look
+/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no response: the next look
 /// decides anew.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub(super) async fn note(
     put(cluster, swap, state, None, record).await
 }
 
-/// The record at the beginning of a swap in this direction, or of its continuation.
+/// The record at the beginning of a migration in this direction, or of its continuation.
 pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
     let known = &facts.record;
     let same = if facts.is_begun(goal) && !known.released { known.clone() } else { Record::default() };

@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 use super::kinds::Resource;
 
-/// Objects in one answer, as many as client-go requests.
+/// Objects in one response, as many as client-go requests.
 const PAGE: u32 = 500;
-/// The longest wait for the beginning of an answer.
+/// The longest wait for the beginning of a response.
 const HEADER: Duration = Duration::from_secs(30);
 
 /// All objects of a resource at one moment.

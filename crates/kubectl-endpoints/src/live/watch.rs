@@ -18,7 +18,7 @@ use super::message::Message;
 
 /// The time after which the server ends a watch.
 const LIFETIME: u32 = 300;
-/// The longest wait for the beginning of an answer.
+/// The longest wait for the beginning of a response.
 const HEADER: Duration = Duration::from_secs(30);
 /// The age from which a watch counts as one that works.
 const WORKS_AFTER: Duration = Duration::from_secs(1);

@@ -10,11 +10,11 @@ use super::unknown::Unknown;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Status {
     Ok,
-    /// Worth a look before the swap; does not stop it.
+    /// Worth a look before the migration; does not stop it.
     Warning,
-    /// The caller may not read what decides it, or the API server did not answer.
+    /// The caller may not read what decides it, or the API server did not respond.
     NotChecked,
-    /// The swap would fail, or do harm.
+    /// The migration would fail, or do harm.
     Failed,
 }
 
@@ -35,7 +35,7 @@ impl Status {
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Group {
     ApiServer,
-    Rights,
+    Rbac,
     Writers,
     Takeover,
     Leftovers,
@@ -56,12 +56,12 @@ pub(crate) const VERSION: Id = id(Group::ApiServer, "api-server-version");
 pub(crate) const STREAMING: Id = id(Group::ApiServer, "streaming-lists");
 pub(crate) const PRIORITY: Id = id(Group::ApiServer, "priority-of-requests");
 pub(crate) const PRIORITY_OF_LEASE: Id = id(Group::ApiServer, "priority-of-lease");
-pub(crate) const ENDPOINTS_RIGHTS: Id = id(Group::Rights, "rights-endpoints-controller");
-pub(crate) const SLICE_RIGHTS: Id = id(Group::Rights, "rights-endpointslice-controller");
-pub(crate) const MIRRORING_RIGHTS: Id = id(Group::Rights, "rights-endpointslice-mirroring-controller");
-pub(crate) const LEASE_RIGHTS: Id = id(Group::Rights, "rights-leader-election");
-pub(crate) const SERVING_RIGHTS: Id = id(Group::Rights, "rights-serving");
-pub(crate) const ACCOUNT_RIGHTS: Id = id(Group::Rights, "rights-service-accounts");
+pub(crate) const ENDPOINTS_RIGHTS: Id = id(Group::Rbac, "rbac-endpoints-controller");
+pub(crate) const SLICE_RIGHTS: Id = id(Group::Rbac, "rbac-endpointslice-controller");
+pub(crate) const MIRRORING_RIGHTS: Id = id(Group::Rbac, "rbac-endpointslice-mirroring-controller");
+pub(crate) const LEASE_RIGHTS: Id = id(Group::Rbac, "rbac-leader-election");
+pub(crate) const SERVING_RIGHTS: Id = id(Group::Rbac, "rbac-serving");
+pub(crate) const ACCOUNT_RIGHTS: Id = id(Group::Rbac, "rbac-service-accounts");
 pub(crate) const WRITERS: Id = id(Group::Writers, "last-writers");
 pub(crate) const UPSTREAM_LEASE: Id = id(Group::Writers, "lease-kube-controller-manager");
 pub(crate) const OWN_LEASE: Id = id(Group::Writers, "lease-endpoint-controller-manager");

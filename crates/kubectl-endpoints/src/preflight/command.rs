@@ -1,4 +1,4 @@
-//! The command line of `preflight`: its own flags beside those of the program.
+//! The command line of `preflight`: its own flags as well as those of the program.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::name::USAGE;
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "preflight";
 
-const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes over from kube-controller-manager, and after: versions, \
-                     rights, who writes, what a start would change. Writes nothing: it reads, and creates access reviews, \
-                     which are not stored";
+const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes over from kube-controller-manager, \
+     and after: versions, permissions, who writes, what a start would change. Writes nothing: it reads, and creates \
+     access reviews, which are not stored";
 const AFTER: &str = "All other flags of endpoint-controller-manager are accepted. Give those that it will run with: --controllers, \
                      --feature-gates and the limits decide what the first plans change.";
 const HEADING: &str = "Preflight flags";
@@ -106,7 +106,7 @@ struct Flags {
     /// Format of the result: text or json
     #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "text")]
     output: Format,
-    /// Service account that the program will run with, whose rights and priority are checked instead of the caller's;
+    /// Service account that the program will run with, whose permissions and priority are checked instead of the caller's;
     /// kube-system:endpoint-controller-manager in deploy/base
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = Subject::service_account)]
     service_account: Option<Subject>,

@@ -40,7 +40,7 @@ pub(super) struct Priority {
     pub(super) level: String,
 }
 
-/// The answer to one access review.
+/// The response to one access review.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) need: Need,

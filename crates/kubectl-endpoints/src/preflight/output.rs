@@ -99,7 +99,7 @@ STATUS        CHECK                MESSAGE
 ok            api-server-version   v1.36.3
 warning       leftover-workloads   left
                                    -> delete it
-not checked   last-writers         This needs the right to list endpoints
+not checked   last-writers         This needs permission to list endpoints
                                    -> Run this as a user who may list endpoints, or check it by hand
 failed        first-plans          2 writes
                                    -> give the flags
@@ -123,7 +123,7 @@ failed        first-plans          2 writes
                     {"id": "leftover-workloads", "group": "leftovers", "status": "warning", "message": "left",
                         "remedy": "delete it"},
                     {"id": "last-writers", "group": "writers", "status": "notChecked",
-                        "message": "This needs the right to list endpoints",
+                        "message": "This needs permission to list endpoints",
                         "remedy": "Run this as a user who may list endpoints, or check it by hand"},
                     {"id": "first-plans", "group": "takeover", "status": "failed", "message": "2 writes",
                         "remedy": "give the flags"},

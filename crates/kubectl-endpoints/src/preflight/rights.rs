@@ -1,4 +1,4 @@
-//! The rights that the program needs, in one table. A test compares it with `deploy/base`.
+//! The permissions that the program needs, in one table. A test compares it with `deploy/base`.
 
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controllers::Controller;
@@ -85,14 +85,14 @@ const OF_ELECTION: &[Rule] = &[
     rule("coordination.k8s.io", &["leases"], &["create"]).at(Place::LeaseNamespace),
     rule("", &["events"], &["create"]).at(Place::LeaseNamespace),
 ];
-/// The rights that the program uses of `system:auth-delegator` and `extension-apiserver-authentication-reader`.
+/// The permissions that the program uses of `system:auth-delegator` and `extension-apiserver-authentication-reader`.
 const OF_SERVING: &[Rule] = &[
     rule("authentication.k8s.io", &["tokenreviews"], &["create"]).only(SERVING),
     rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]).only(SERVING),
     rule("", &["configmaps"], &["get"]).at(Place::System("extension-apiserver-authentication")).only(SERVING),
 ];
 
-/// One right.
+/// One permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     /// The check that it belongs to.
@@ -113,7 +113,7 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// The right for a reader: `create endpoints/restricted`.
+    /// The permission for a reader: `create endpoints/restricted`.
     pub(super) fn text(&self) -> String {
         let Self { verb, resource, subresource, namespace, name, .. } = self;
         let slash = if subresource.is_empty() { "" } else { "/" };
@@ -127,10 +127,10 @@ impl Need {
     }
 }
 
-/// The properties of the cluster that decide about rights, beside the configuration.
+/// The properties of the cluster that decide about permissions, besides the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Present {
-    /// The cluster is one of `OpenShift`, which asks for rights to `endpoints/restricted` and `endpointslices/restricted`.
+    /// The cluster is one of `OpenShift`, which asks for permissions to `endpoints/restricted` and `endpointslices/restricted`.
     pub(super) openshift: bool,
     /// The Lease exists, as `deploy/` creates it, so that the program need not.
     pub(super) lease: bool,
@@ -146,7 +146,7 @@ impl Present {
     }
 }
 
-/// The rights that the program needs with a configuration.
+/// The permissions that the program needs with a configuration.
 pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
     let lease = lease_name(config);
     let mut needs = Vec::new();
@@ -172,7 +172,7 @@ pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
     needs
 }
 
-/// The right to a token of a controller's service account.
+/// The permission for a token of a controller's service account.
 fn token(account: &'static str) -> Need {
     Need {
         check: ACCOUNT_RIGHTS,

@@ -1,9 +1,9 @@
-//! The user whose rights and priority are checked.
+//! The user whose permissions and priority are checked.
 
 /// The prefix of the names of service accounts (`k8s.io/apiserver` `pkg/authentication/serviceaccount`).
 const ACCOUNT: &str = "system:serviceaccount:";
 
-/// The user whose rights and priority are checked.
+/// The user whose permissions and priority are checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The user of the kubeconfig.

@@ -8,10 +8,10 @@ pub(super) struct Unknown {
 }
 
 impl Unknown {
-    /// The caller has not the right to do this, such as `list pods`.
+    /// The caller lacks permission to do this, such as `list pods`.
     pub(super) fn forbidden(action: &str) -> Self {
         let remedy = format!("Run this as a user who may {action}, or check it by hand");
-        Self { message: format!("This needs the right to {action}"), remedy }
+        Self { message: format!("This needs permission to {action}"), remedy }
     }
 
     /// The API server did not do this for another reason.

@@ -4,7 +4,7 @@ use http::{Method, Request};
 use kube::core::Status;
 use serde_json::Value;
 
-/// The answer to list requests in the form that `kubectl get` prints.
+/// The response to list requests in the form that `kubectl get` prints.
 pub(crate) const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 pub(crate) const AS_JSON: &str = "application/json";
 
@@ -20,7 +20,7 @@ pub(crate) struct Api(kube::Client);
 pub(crate) enum ApiError {
     #[error("{}", .0.message)]
     Refused(Box<Status>),
-    #[error("the API server of the simulation did not answer: {0}")]
+    #[error("the API server of the simulation did not respond: {0}")]
     Broken(String),
 }
 

@@ -1,4 +1,4 @@
-//! The command line of `simulate`: its own flags beside those of the real thing.
+//! The command line of `simulate`: its own flags as well as those of the real thing.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ const GATES: &str = "Feature gates to set, separated by commas, as Name=true|fal
 
 /// A checked command line.
 pub(crate) struct Simulation {
-    /// Files, folders, or `-`.
+    /// Files, directories, or `-`.
     pub(crate) inputs: Vec<String>,
     pub(crate) recursive: bool,
     /// The namespace of objects that name none, to which the output is limited; none for `default` and all namespaces.
@@ -43,11 +43,11 @@ pub(crate) struct Simulation {
 #[derive(Parser)]
 #[command(next_help_heading = HEADING)]
 struct Flags {
-    /// File or folder with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
+    /// File or directory with objects in YAML or JSON, or - for stdin; may be repeated. Lists, several documents in a file, and dumps
     /// of a whole cluster (kubectl get -A -o yaml) are read too
-    #[arg(short = 'f', long = "filename", value_name = "FILE|FOLDER|-")]
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIRECTORY|-")]
     inputs: Vec<String>,
-    /// Read the folders in folders too
+    /// Read subdirectories too
     #[arg(short = 'R', long)]
     recursive: bool,
     /// Namespace of objects that name none, and the only one that is printed; by default these are in the namespace default,
@@ -68,7 +68,7 @@ struct Flags {
     /// Loopback address and port for --serve; port 0 chooses a free one
     #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse, default_value_t = loopback::FREE_PORT)]
     listen: SocketAddr,
-    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new folder among
+    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new directory among
     /// the temporary files
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
@@ -104,7 +104,7 @@ fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
         (false, true) => Mode::Serve { listen, kubeconfig: write_kubeconfig },
     };
     if inputs.is_empty() && !matches!(mode, Mode::Serve { .. }) {
-        return Err("-f names no file: give a file, a folder, or - for stdin".to_owned());
+        return Err("-f names no file: give a file, a directory, or - for stdin".to_owned());
     }
     if mode == Mode::Diff && output == Format::Wide {
         return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
@@ -127,7 +127,7 @@ fn shape(command: Command) -> Command {
         .name(NAME)
         .about(ABOUT)
         .override_usage(format!(
-            "{USAGE} {NAME} -f FILE|FOLDER|- [-f ...] [flags]\n       {USAGE} {NAME} --serve [-f ...] [flags]"
+            "{USAGE} {NAME} -f FILE|DIRECTORY|- [-f ...] [flags]\n       {USAGE} {NAME} --serve [-f ...] [flags]"
         ))
         .after_help(format!(
             "All other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",

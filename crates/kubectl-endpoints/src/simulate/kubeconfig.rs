@@ -11,12 +11,12 @@ use crate::token;
 #[derive(Debug)]
 pub(crate) struct Kubeconfig {
     path: PathBuf,
-    /// The folder that was made for it.
+    /// The directory that was made for it.
     folder: Option<PathBuf>,
 }
 
 impl Kubeconfig {
-    /// Writes a new file, by default in a new folder among the temporary ones. In that place other users can make files
+    /// Writes a new file, by default in a new directory among the temporary ones. In that place other users can make files
     /// and links of any name that they guess.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Kubeconfig {
 fn new_folder() -> Result<PathBuf, String> {
     let folder = std::env::temp_dir().join(format!("simulate-{}", token::random()?));
     let made = DirBuilder::new().mode(0o700).create(&folder);
-    made.map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;
+    made.map_err(|error| format!("cannot create the directory {}: {error}", folder.display()))?;
     Ok(folder)
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn document(value: &Value, format: Format) -> String {
     }
 }
 
-/// The rows of an answer in the form of a `Table`, with the namespace first if `with_namespace`. Names begin with
+/// The rows of a response in the form of a `Table`, with the namespace first if `with_namespace`. Names begin with
 /// `prefix`, such as `endpoints/`.
 pub(crate) fn table(table: &Value, prefix: &str, with_namespace: bool, wide: bool) -> String {
     let columns = array(table, "columnDefinitions");

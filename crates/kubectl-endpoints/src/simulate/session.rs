@@ -115,7 +115,7 @@ fn unsettled(Failing { controller, key }: &Failing, failures: &Failures) -> Stri
 }
 
 fn unfinished() -> String {
-    format!("the controllers did not come to an end within {} minutes", LIMIT.as_secs() / 60)
+    format!("the controllers did not end within {} minutes", LIMIT.as_secs() / 60)
 }
 
 fn one(line: String) -> Vec<String> {

@@ -58,7 +58,7 @@ impl Workloads {
     /// Learns which workloads the input holds. Those that are created later get pods.
     ///
     /// # Errors
-    /// The API server does not answer.
+    /// The API server does not respond.
     pub(crate) async fn start(client: &kube::Client) -> Result<Self, ApiError> {
         let api = Api::new(client.clone());
         let mut workloads =

@@ -12,7 +12,7 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// Runs `simulate` with these words and this text on stdin, in a folder.
+/// Runs `simulate` with these words and this text on stdin, in a directory.
 pub(crate) fn simulate(folder: &Path, words: &[&str], stdin: &str) -> Run {
     let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
     run(program, folder, &[&["simulate"], words].concat(), stdin)

@@ -108,7 +108,7 @@ fn files_are_named() {
 #[test]
 fn command_lines() {
     for (words, expected) in [
-        (&[][..], "Error: -f names no file: give a file, a folder, or - for stdin\n"),
+        (&[][..], "Error: -f names no file: give a file, a directory, or - for stdin\n"),
         (&["-f", "-", "--diff", "--serve"], "Error: --diff and --serve exclude each other\n"),
         (&["-f", "-", "--bad"], "Error: unknown flag: --bad\n"),
     ] {

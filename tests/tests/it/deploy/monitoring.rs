@@ -68,7 +68,8 @@ fn each_alert_has_a_runbook() {
         let (name, url) = (text(alert, "/alert"), text(alert, "/annotations/runbook_url"));
         assert!(url.ends_with(&format!("/docs/runbooks/{name}.md")), "{url}");
         let severity = text(alert, "/labels/severity");
-        assert!(map.contains(&format!("| [{name}]({name}.md) | {severity} |")), "{name} is not in the map");
+        let row = map.lines().find(|line| line.starts_with(&format!("| {severity} |")));
+        assert!(row.is_some_and(|row| row.contains(&format!("({name}.md)"))), "{name} is not in the map");
         let page = fs::read_to_string(docs.join(format!("{name}.md"))).unwrap();
         assert!(page.starts_with(&format!("# {name}\n")) && page.contains("```sh\n"), "{name}");
         pages.insert(format!("{name}.md"));
@@ -111,7 +112,8 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
     }
     assert!(names.len() > 20, "{names:?}");
     names.retain(|name| !OF_OTHERS.contains(&name.as_str()));
-    let missing: Vec<&String> =
-        names.iter().filter(|name| !documented.contains(&format!("| `{name}` |"))).collect();
+    let documented: BTreeSet<&str> =
+        documented.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
+    let missing: Vec<&String> = names.iter().filter(|name| !documented.contains(name.as_str())).collect();
     assert!(missing.is_empty(), "not in docs/metrics.md: {missing:?}");
 }

@@ -173,7 +173,7 @@ async fn swap(site: &Site, world: &World) {
     }
     let mark = site.cluster.audit().mark();
     let manager = start(site).await;
-    world.pod(Pod::new("during-the-swap", "web", 0x3000)).await;
+    world.pod(Pod::new("during-the-migration", "web", 0x3000)).await;
     let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();
     let command =
         readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system annotate lease"));

@@ -105,7 +105,7 @@ fn renew(certified: &Certified, credentials: &Path) {
     let admin: Value = serde_json::from_slice(&admin).unwrap();
     let id = |flag| String::from_utf8(Command::new("id").arg(flag).output().unwrap().stdout).unwrap();
     let mut command = Command::new(folder().join("overlays/static-pod/renew-certificate"));
-    command.env("CA", ca).env("FOLDER", credentials).env("SERVER", site.server());
+    command.env("CA", ca).env("DIRECTORY", credentials).env("SERVER", site.server());
     command.env("SERVER_CA", text(&admin, "/clusters/0/cluster/certificate-authority"));
     command.env("GROUP", id("-g").trim());
     let output = command.output().unwrap();
@@ -128,7 +128,7 @@ fn the_manifest_names_the_files_of_the_script() {
         value.split('}').next().unwrap().to_owned()
     };
     let spec = &file(STATIC_POD)[0]["spec"];
-    let folder = default("FOLDER");
+    let folder = default("DIRECTORY");
     assert_eq!(text(spec, "/volumes/0/hostPath/path"), folder);
     assert_eq!(text(spec, "/containers/0/volumeMounts/0/mountPath"), folder);
     let args = spec["containers"][0]["args"].as_array().unwrap();

@@ -118,7 +118,7 @@ async fn the_rights_of_a_namespace_are_enough() {
     assert!(stderr.contains("cannot list services") && stderr.contains("with -n NAMESPACE"), "{stderr}");
     let (code, _, stderr) = kubectl.run(&kubeconfig, &["web", "-n", "default"]);
     assert_eq!(code, 4, "{stderr}");
-    assert!(stderr.contains("this needs the right to list it"), "{stderr}");
+    assert!(stderr.contains("this needs permission to list it"), "{stderr}");
     let (code, _, stderr) = kubectl.run(&kubeconfig, &["no-such"]);
     assert_eq!(code, 1, "{stderr}");
 

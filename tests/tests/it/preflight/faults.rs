@@ -32,13 +32,9 @@ async fn each_planted_fault_is_found() {
 fn rights(site: &Site) {
     let report = site.preflight(&["--service-account=kube-system:nobody", "--confirm-after=0"]);
     assert_eq!(report.code, 3);
-    report.expect("rights-endpointslice-controller", "failed", "may not: list services, watch services");
-    report.expect(
-        "rights-leader-election",
-        "failed",
-        "update leases kube-system/endpoint-controller-manager",
-    );
-    report.expect("rights-serving", "warning", "create tokenreviews");
+    report.expect("rbac-endpointslice-controller", "failed", "may not: list services, watch services");
+    report.expect("rbac-leader-election", "failed", "update leases kube-system/endpoint-controller-manager");
+    report.expect("rbac-serving", "warning", "create tokenreviews");
     // A user of a static pod matches no FlowSchema of the control plane.
     let report = site.preflight(&["--as=endpoint-controller-manager", "--confirm-after=0"]);
     report.expect("priority-of-lease", "warning", "global-default");
@@ -167,6 +163,10 @@ async fn two_writers(site: &Site) {
     site.preflight(PREPARED).expect("built-in-controllers", "ok", "runs none");
     assert!(ours.stop().await.success());
     let report = site.preflight(PREPARED);
-    report.expect("built-in-controllers", "failed", "runs none, and this program does not lead");
+    report.expect(
+        "built-in-controllers",
+        "failed",
+        "runs none, and endpoint-controller-manager does not lead",
+    );
     report.expect("leftover-objects", "warning", "last writer of");
 }

@@ -35,7 +35,7 @@ async fn missing_rights_are_one_line_for_each_check() {
     let report = site.preflight(&["--confirm-after=0"]);
     report.expect("streaming-lists", "warning", "does not stream lists");
     report.expect("priority-of-lease", "ok", "no priority and fairness");
-    report.expect("rights-serving", "ok", "the user of the kubeconfig has all of 3 rights");
+    report.expect("rbac-serving", "ok", "the user of the kubeconfig has all of 3 permissions");
     report.expect("lease-kube-controller-manager", "warning", "No process holds it");
     report.expect("built-in-controllers", "warning", "cannot be read");
 
@@ -44,7 +44,7 @@ async fn missing_rights_are_one_line_for_each_check() {
     report.expect("api-server-version", "ok", "v1.36");
     for (id, right) in [
         ("streaming-lists", "watch services"),
-        ("rights-endpoints-controller", "create subjectaccessreviews"),
+        ("rbac-endpoints-controller", "create subjectaccessreviews"),
         ("priority-of-lease", "list flowschemas"),
         ("last-writers", "list endpointslices"),
         ("lease-endpoint-controller-manager", "get leases in kube-system"),
@@ -54,11 +54,11 @@ async fn missing_rights_are_one_line_for_each_check() {
         ("first-plans", "list services"),
         ("leftover-workloads", "list deployments"),
     ] {
-        report.expect(id, "notChecked", &format!("This needs the right to {right}"));
+        report.expect(id, "notChecked", &format!("This needs permission to {right}"));
     }
     // Its own rights are known to every user.
     let report = site.preflight_as(User::ThirdParty, &[]);
-    report.expect("rights-endpoints-controller", "failed", "may not: list services");
+    report.expect("rbac-endpoints-controller", "failed", "may not: list services");
 }
 
 fn unknown_callers(site: &Site) {

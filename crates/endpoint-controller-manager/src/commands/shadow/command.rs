@@ -1,4 +1,4 @@
-//! The command line of `shadow`: its own flags beside those of the real thing.
+//! The command line of `shadow`: its own flags as well as those of the real thing.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::version;
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "shadow";
 
-const ABOUT: &str = "Compares the EndpointSlices and Endpoints of a cluster, live, with what the controllers of this program \
-                     would write, writes nothing, and reports the differences that last";
+const ABOUT: &str = "Compares the EndpointSlices and Endpoints of a cluster, live, with what the controllers of \
+     endpoint-controller-manager would write, writes nothing, and reports the differences that last";
 const HEADING: &str = "Shadow flags";
 /// The time after which a difference lasts: more than kube-controller-manager needs for its writes when it is busy.
 const GRACE: Duration = Duration::from_secs(60);

@@ -17,7 +17,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "enable-pod-field-selector",
         "true",
-        "Request only pods that have an address and have not ended, which saves the API server and this process the \
+        "Request only pods that have an address and have not ended, which saves the API server and the process the \
          others; if false, all pods are requested, and pods that end are dated in the annotation \
          endpoints.kubernetes.io/last-change-trigger-time",
         Bool(|settings, on| settings.select_pods = on),
@@ -26,10 +26,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "takeover-max-writes",
         "-1",
-        "Most writes that the controllers may make when they start, as a guard against a wrong flag, feature gate or \
-         cluster; if their plans come to more, nothing is written, /readyz and an event about the Lease tell why, and \
-         the process waits for the annotation endpoint-controller-manager/takeover-approved of the Lease with the identity \
-         of its holder, for SIGUSR2, or a restart with a higher number; if negative, there is no limit",
+        "Maximum number of writes at the start of the controllers, as a guard against a wrong flag, feature gate or \
+         cluster. If their plans exceed it, nothing is written, /readyz and an event about the Lease say why, and \
+         the process waits for the annotation endpoint-controller-manager/takeover-approved of the Lease with the \
+         identity of its holder, for SIGUSR2, or for a restart with a higher number. A negative value means no \
+         limit",
         Int(|settings, writes| settings.takeover_max_writes = usize::try_from(writes).ok()),
     )
     .key("Generic.TakeoverMaxWrites", Restart),

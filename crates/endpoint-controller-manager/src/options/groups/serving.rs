@@ -197,13 +197,13 @@ pub(super) const AUTHORIZATION: &[Flag] = &[
     Flag::new(
         "authorization-webhook-cache-authorized-ttl",
         "10s",
-        "Time that a positive answer to an access review is cached",
+        "Time that a positive result of an access review is cached",
         Duration(|settings, time| settings.server.authorization.authorized_ttl = time),
     ),
     Flag::new(
         "authorization-webhook-cache-unauthorized-ttl",
         "10s",
-        "Time that a negative answer to an access review is cached",
+        "Time that a negative result of an access review is cached",
         Duration(|settings, time| settings.server.authorization.unauthorized_ttl = time),
     ),
 ];

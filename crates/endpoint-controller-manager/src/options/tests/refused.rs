@@ -125,7 +125,7 @@ const OURS: &[(&str, &str)] = &[
         "--emulated-version=1.33",
         "--feature-gates: PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.33",
     ),
-    ("--controllers=", "--controllers: none of the controllers of this program is selected"),
+    ("--controllers=", "--controllers: none of the three controllers is selected"),
     ("--concurrent-endpoint-syncs=0", "--concurrent-endpoint-syncs must not be less than 1, but got 0"),
     (
         "--kube-api-content-type=application/cbor",

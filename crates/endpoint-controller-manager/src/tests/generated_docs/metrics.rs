@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube_api::{ApiClient, Encoding, connect};
 
 use super::scripted_api::ScriptedApi;
-use super::{REFRESH, assert_current, code, row};
+use super::{REFRESH, assert_current};
 use crate::logging::Logs;
 use crate::manager::{self, Surroundings};
 use crate::options;
@@ -27,7 +27,6 @@ const LAST: [&str; 4] = [
 
 #[derive(Default)]
 struct Metric {
-    help: String,
     kind: String,
     labels: BTreeSet<String>,
 }
@@ -38,10 +37,7 @@ fn parse(text: &str) -> BTreeMap<String, Metric> {
     let mut name = String::new();
     for line in text.lines() {
         let words = |prefix| line.strip_prefix(prefix)?.split_once(' ');
-        if let Some((metric, help)) = words("# HELP ") {
-            name = metric.to_owned();
-            metrics.entry(name.clone()).or_default().help = help.to_owned();
-        } else if let Some((metric, kind)) = words("# TYPE ") {
+        if let Some((metric, kind)) = words("# TYPE ") {
             name = metric.to_owned();
             metrics.entry(name.clone()).or_default().kind = kind.to_owned();
         } else if let Some((_, labels)) = line.split_once('{') {
@@ -53,34 +49,38 @@ fn parse(text: &str) -> BTreeMap<String, Metric> {
     metrics
 }
 
-fn table(text: &str) -> String {
-    let mut table = row(&["Metric", "Type", "Labels", "Description"]) + "|---|---|---|---|\n";
+/// Metrics with their labels and types, a line each.
+fn list(text: &str) -> String {
+    let mut list = String::new();
     for (name, metric) in parse(text) {
-        let labels = code(metric.labels.iter().map(String::as_str).filter(|label| *label != "le"));
-        table += &row(&[&code([name.as_str()]), &metric.kind, &labels, &metric.help]);
+        let labels: Vec<&str> =
+            metric.labels.iter().map(String::as_str).filter(|label| *label != "le").collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        list += &format!("{name}{labels} {}\n", metric.kind);
     }
-    table
+    format!("```text\n{list}```\n")
 }
 
 fn document(metrics: &str, slis: &str) -> String {
     format!(
         "# Metrics\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. A metric with labels\n\
-         appears with its first series; those of `deferred_writes` need the feature gate `EndpointSliceCoalescing`.\n\n\
+         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric; `# HELP` of the page\n\
+         describes each. A metric with labels appears with its first series; those of `deferred_writes` need the feature gate\n\
+         `EndpointSliceCoalescing`.\n\n\
          ## From a change to its write\n\n\
          `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\
-         deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes batching,\n\
-         queueing, the client's rate limit, the API server and all retries, and not the way of the event from the API server\n\
-         (`last-change-trigger-time` begins at the change, but misses deletions: kubernetes#81360).\n\n\
+         deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes\n\
+         batching, queueing, the client's rate limit, the API server and all retries, but not the way of the event from the API server\n\
+         (`last-change-trigger-time` begins at the change, and misses deletions: kubernetes#81360).\n\n\
          `oldest_unwritten_change_age_seconds` is computed at the scrape. What a broken watch has not delivered has no age:\n\
          `list_watch_failures_total` and `list_watch_gaps_total` show that. `failing_syncs`, `list_watch_live` and\n\
          `running_managed_controllers` are states, so that alerts on them last as long as the fault.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
          [`shadow`](shadow.md) has these as well.\n\n{}",
-        table(metrics),
-        table(slis),
-        table(&shadow::metrics_page())
+        list(metrics),
+        list(slis),
+        list(&shadow::metrics_page())
     )
 }
 

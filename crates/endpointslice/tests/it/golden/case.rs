@@ -81,7 +81,7 @@ pub(crate) struct Ours {
 }
 
 impl Case {
-    /// Plans for the case, and returns the result beside that of upstream.
+    /// Plans for the case, and returns the result alongside that of upstream.
     pub(crate) fn replay(self) -> (Ours, Recorded) {
         let mut interner = Interner::default();
         let service = Service::from_api(&self.service, &mut interner);

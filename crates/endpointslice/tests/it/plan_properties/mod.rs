@@ -6,7 +6,7 @@
 //! cargo test -p endpointslice --test it plan_properties
 //! ```
 //!
-//! A failure prints the smallest case found and saves its seed to `seeds` beside this file: commit that file, and
+//! A failure prints the smallest case found and saves its seed to `seeds` alongside this file: commit that file, and
 //! the case is replayed from then on. `PROPTEST_CASES=100000` searches longer.
 
 mod checks;

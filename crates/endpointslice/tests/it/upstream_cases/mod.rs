@@ -1,7 +1,7 @@
 //! The cases of upstream's unit tests, told again with our own words and data.
 //!
 //! Upstream is Kubernetes 1.36: `k8s.io/endpointslice` unless another package is named. Each upstream test is listed
-//! with the place where its cases are found here; `src/…` are unit tests beside the code. Two of upstream's checks
+//! with the place where its cases are found here; `src/…` are unit tests alongside the code. Two of upstream's checks
 //! need no test of their own: that the cache is not mutated (slices are borrowed immutably), and, in every case here
 //! that calls [`Cluster::sync`](crate::support::Cluster::sync), that a second reconcile writes nothing.
 //!
@@ -24,7 +24,7 @@
 //! | `TestReconcileEndpointSlicesRecreation` | `reconcile::slices_of_an_older_service_are_replaced` |
 //! | `TestReconcileEndpointSlicesNamedPorts` | `reconcile::pods_are_grouped_by_what_a_named_port_means` |
 //! | `TestReconcileMaxEndpointsPerSlice` | `reconcile::the_maximum_decides_the_number_of_slices` |
-//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_has_statistics`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
+//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` alongside it | `reconcile::a_plan_has_statistics`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
 //! | `TestReconcilerFinalizeSvcDeletionTimestamp` | `reconcile::a_service_being_deleted_gets_updates_and_no_creates` |
 //! | `TestReconcilerPodMissingNode` | `reconcile::a_pod_on_an_unknown_node_is_skipped` |
 //! | `TestReconcileTopology` (5) | `src/topology/tests/planning.rs` |

@@ -24,14 +24,14 @@ pub(super) fn workloads(facts: &Facts) -> Check {
         State::Held(_) => Check::ok(WORKLOADS, format!("The program runs: {list}")),
         State::Hold if workloads.is_empty() => Check::warning(
             WORKLOADS,
-            "The Lease is on hold, and no Deployment or pod of this program waits for it",
-            "Go on with the swap. After a rollback, the hold keeps a program that is started again from leading",
+            "The Lease is on hold, and no Deployment or pod of endpoint-controller-manager waits for it",
+            "Continue the migration. After a rollback, the hold keeps a process that is started again from leading",
         ),
         State::Hold => {
             Check::ok(WORKLOADS, format!("The program waits for the release of the Lease: {list}"))
         }
         State::Free | State::Expired(_) if workloads.is_empty() => {
-            Check::ok(WORKLOADS, "No Deployment and no static pod of this program")
+            Check::ok(WORKLOADS, "No Deployment and no static pod of endpoint-controller-manager")
         }
         State::Free | State::Expired(_) => Check::warning(
             WORKLOADS,
@@ -48,7 +48,7 @@ pub(super) fn objects(facts: &Facts, config: &Config) -> Check {
     };
     match writers.0.get(&config.user_agent_name) {
         Some(_) if matches!(own(facts), State::Held(_)) => {
-            Check::ok(OBJECTS, "This program leads: its objects are no leftovers")
+            Check::ok(OBJECTS, "endpoint-controller-manager leads: its objects are not leftovers")
         }
         Some(written) => Check::warning(
             OBJECTS,
@@ -61,6 +61,6 @@ pub(super) fn objects(facts: &Facts, config: &Config) -> Check {
             ),
             "Nothing, if that try was meant: their next change writes them as any other",
         ),
-        None => Check::ok(OBJECTS, "No object was last written by this program"),
+        None => Check::ok(OBJECTS, "No object was last written by endpoint-controller-manager"),
     }
 }

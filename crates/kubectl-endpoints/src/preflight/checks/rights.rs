@@ -1,4 +1,4 @@
-//! Checks of rights: one for each role.
+//! Checks of permissions: one for each role.
 
 use std::collections::BTreeSet;
 
@@ -56,5 +56,5 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
         Subject::Caller => "; --service-account or --as checks those of the program's own user",
         Subject::User(_) => "",
     };
-    Check::ok(id, format!("{who} has all of {}{hint}", counted(answers.len(), "right")))
+    Check::ok(id, format!("{who} has all of {}{hint}", counted(answers.len(), "permission")))
 }

@@ -58,7 +58,7 @@ fn check_priority(
             id,
             format!(
                 "{what} of {of} get the priority level {level} (FlowSchema {flow_schema}), which all other clients \
-                 share: when these fill it, this program waits, and may lose its Lease"
+                 share: when these fill it, endpoint-controller-manager waits, and may lose its Lease"
             ),
             format!(
                 "Run it with a service account of kube-system, or create a FlowSchema with the level {usual} for its user"

@@ -15,8 +15,8 @@ pub(super) fn deletions(takeover: &Fact<Takeover>) -> Check {
     Check::warning(
         DELETIONS,
         format!("A start deletes {}: {}", counted(deletions.len(), "object"), first_ten(deletions)),
-        "Create a Service without a selector of the name of each that is in use, before any start of this program or of \
-         kube-controller-manager; kubectl endpoints audit shows them one by one",
+        "Create a Service without a selector of the name of each that is in use, before any start of \
+         endpoint-controller-manager or kube-controller-manager; kubectl endpoints audit shows them one by one",
     )
 }
 
@@ -28,10 +28,10 @@ pub(super) fn plans(takeover: &Fact<Takeover>) -> Check {
     if !changes.is_empty() {
         return Check::failed(
             PLANS,
-            format!("The first plans come to {}: {}", counted(changes.len(), "write"), first_ten(changes)),
-            "Give this program the flags of kube-controller-manager (--max-endpoints-per-slice, \
-             --mirroring-max-endpoints-per-subset, --feature-gates, --controllers), here and when it runs; if they are \
-             the same, kube-controller-manager is behind: see kubectl endpoints audit",
+            format!("The first plans have {}: {}", counted(changes.len(), "write"), first_ten(changes)),
+            "Give endpoint-controller-manager the flags of kube-controller-manager (--max-endpoints-per-slice, \
+             --mirroring-max-endpoints-per-subset, --feature-gates, --controllers), here and when it runs; if they \
+             are the same, kube-controller-manager is behind: see kubectl endpoints audit",
         );
     }
     if !problems.is_empty() {

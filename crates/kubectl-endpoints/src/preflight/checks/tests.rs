@@ -53,7 +53,7 @@ fn level(level: &str) -> Priority {
     Priority { flow_schema: format!("schema-of-{level}"), level: level.to_owned() }
 }
 
-/// A cluster before the swap, in which all is well.
+/// A cluster before the migration, in which all is well.
 fn facts() -> Facts {
     let allowed = |need| Answer { need, allowed: Ok(true) };
     Facts {
@@ -138,7 +138,7 @@ fn what_may_not_be_read_is_not_checked() {
     };
     for check in checks(&facts, &config(&[]), &Subject::Caller) {
         assert_eq!(check.status, Status::NotChecked, "{check:?}");
-        assert_eq!(check.message, "This needs the right to list x");
+        assert_eq!(check.message, "This needs permission to list x");
         assert!(check.remedy.unwrap().contains("list x"));
     }
 }
@@ -171,7 +171,7 @@ fn releases_outside_of_the_range_are_warned_about() {
     let new = version("v1.37.0", Some(37));
     expect(&new, check::VERSION, Status::Warning, "newer than 1.36");
     let behind = version("v1.34.4", Some(34));
-    expect(&behind, check::VERSION, Status::Warning, "this program behaves as 1.36");
+    expect(&behind, check::VERSION, Status::Warning, "endpoint-controller-manager behaves as 1.36");
     for minor in 33..=36 {
         let flags = server_version::flags(Minor::new(minor));
         let flags: Vec<&str> = flags.split(' ').collect();
@@ -213,7 +213,7 @@ fn missing_rights_are_named() {
     expect(&facts, check::ENDPOINTS_RIGHTS, Status::Ok, "--service-account");
     let user = Subject::User("me".to_owned());
     let message = find(&facts, &[], &user, check::ENDPOINTS_RIGHTS).message;
-    assert_eq!(message, "me has all of 12 rights");
+    assert_eq!(message, "me has all of 12 permissions");
     let facts = without(|right| right.ends_with("/restricted"));
     expect(&facts, check::ENDPOINTS_RIGHTS, Status::Failed, "create endpoints/restricted");
     let facts = without(|right| right.contains("leases"));

@@ -62,7 +62,7 @@ fn last_writers(Writers(writers): &Writers, ours: &str, now: Timestamp) -> Check
         return Check::warning(
             WRITERS,
             all,
-            "Unless the swap was in the last ten minutes, both programs write: disable the built-in controllers",
+            "Unless the migration was in the last ten minutes, both programs write: disable the built-in controllers",
         );
     }
     Check::ok(WRITERS, all)

@@ -12,7 +12,7 @@ use crate::preflight::rights::{Need, Present, needs};
 use crate::preflight::subject::{Subject, account, groups};
 use crate::preflight::unknown::Fact;
 
-/// Asks for each right that the program needs. `lease` tells whether its Lease exists.
+/// Asks for each permission that the program needs. `lease` tells whether its Lease exists.
 pub(super) async fn rights(
     requests: &Requests<'_>,
     config: &Config,

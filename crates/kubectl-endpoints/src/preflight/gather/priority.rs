@@ -1,4 +1,4 @@
-//! The `FlowSchema`s and priority levels that requests get, by the headers of their answers.
+//! The `FlowSchema`s and priority levels that requests get, by the headers of their responses.
 
 use std::collections::HashMap;
 

@@ -14,7 +14,7 @@ use crate::cluster::Cluster;
 use crate::preflight::command::NAME;
 use crate::preflight::unknown::{Fact, Unknown};
 
-/// The longest wait for the header of an answer.
+/// The longest wait for the header of a response.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A client for requests of a preflight.
@@ -23,7 +23,7 @@ pub(super) struct Requests<'a> {
     http: &'a kube::Client,
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) status: StatusCode,
@@ -46,7 +46,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// The elements of a list in one answer.
+    /// The elements of a list in one response.
     pub(super) async fn items(&self, path: &str, action: &str) -> Fact<Vec<Value>> {
         let list = self.get(path, action).await?;
         let items = list.and_then(|mut list| list.get_mut("items").map(Value::take));
@@ -64,7 +64,7 @@ impl<'a> Requests<'a> {
         Ok(answer.get_mut("status").map(Value::take).unwrap_or_default())
     }
 
-    /// Sends a read with more headers, and returns the head of its answer, whatever it is.
+    /// Sends a read with more headers, and returns the head of its response, whatever it is.
     pub(super) async fn head(&self, path: &str, more: &HeaderMap) -> Result<Head, String> {
         let agent = version::user_agent(crate::name::NAME, NAME);
         let mut request = Request::builder()
@@ -75,7 +75,7 @@ impl<'a> Requests<'a> {
             .body(Body::empty())
             .map_err(|error| error.to_string())?;
         request.headers_mut().extend(more.clone());
-        let late = || format!("no answer within {} s", LIMIT.as_secs());
+        let late = || format!("no response within {} s", LIMIT.as_secs());
         let response = timeout(LIMIT, self.http.send(request)).await.map_err(|_| late())?;
         let (parts, body) = response.map_err(|error| error_chain(&error))?.into_parts();
         let mut message = String::new();

@@ -1,4 +1,4 @@
-//! The table of rights is what `deploy/base` grants.
+//! The table of permissions is what `deploy/base` grants.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn strings(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The rights that a file of `deploy/base/rbac` grants, as [`Need::text`] has them, each with its API group.
+/// The permissions that a file of `deploy/base/rbac` grants, as [`Need::text`] has them, each with its API group.
 fn granted(file: &str) -> BTreeSet<String> {
     let [role] = documents(&format!("rbac/{file}.yaml")).try_into().unwrap();
     let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -116,7 +116,7 @@ fn flags_decide_about_the_rights() {
         needs(&config(flags), USUAL).iter().map(|need| need.check.name).collect()
     };
     let one = checks(&["--controllers=endpointslice-controller", "--leader-elect=false"]);
-    assert_eq!(one, ["rights-endpointslice-controller", "rights-serving"].into());
+    assert_eq!(one, ["rbac-endpointslice-controller", "rbac-serving"].into());
 
     let lease = needed(&config(&["--leader-elect-resource-name=mine"]), LEASE_RIGHTS);
     assert!(lease.contains("coordination.k8s.io: update leases kube-system/mine"), "{lease:?}");

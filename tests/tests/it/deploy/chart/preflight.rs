@@ -119,7 +119,7 @@ async fn run_job(site: &Site) -> i32 {
     let program = binaries::kubectl_endpoints();
     let output = process::output(&program, &args, LIMIT);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(!printed.contains("not checked"), "the Job lacks a right:\n{printed}");
+    assert!(!printed.contains("not checked"), "the Job lacks a permission:\n{printed}");
     let code = output.status.code().unwrap();
     let (now, condition) = (
         "2026-01-01T00:00:00Z",

@@ -47,26 +47,26 @@ pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
         ),
         State::Held(_) => Check::ok(
             BUILT_INS,
-            "kube-controller-manager runs none of the controllers that this program runs",
+            "kube-controller-manager runs none of the controllers that endpoint-controller-manager runs",
         ),
         _ if !differs.is_empty() => Check::warning(
             BUILT_INS,
             format!("The pods of kube-controller-manager differ: only some run {}", differs.join(", ")),
-            "Finish the swap, or undo it: the next leader decides",
+            "Finish the migration, or roll back: the next leader decides",
         ),
         State::Hold if on.is_empty() => Check::warning(
             BUILT_INS,
             "No program writes: kube-controller-manager runs none of the controllers, and the hold is in place",
-            "Release the Lease: it is the next step of the swap",
+            "Release the Lease: it is the next step of the migration",
         ),
         _ if on.len() < by_controller.len() => Check::failed(
             BUILT_INS,
             format!(
-                "No program writes for some: of the controllers that this program runs, kube-controller-manager runs \
-                 {}, and this program does not lead",
+                "No program writes for some: of the controllers that endpoint-controller-manager runs, \
+                 kube-controller-manager runs {}, and endpoint-controller-manager does not lead",
                 if on.is_empty() { "none".to_owned() } else { format!("only {}", on.join(", ")) }
             ),
-            "Start this program, or enable the controllers in kube-controller-manager again",
+            "Start endpoint-controller-manager, or enable the controllers in kube-controller-manager again",
         ),
         _ => Check::ok(
             BUILT_INS,

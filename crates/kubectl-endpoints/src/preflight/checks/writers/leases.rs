@@ -34,7 +34,8 @@ fn own(facts: &Facts, config: &Config) -> Check {
     if config.leader_election.is_none() {
         return Check::warning(
             OWN_LEASE,
-            "Without --leader-elect this program uses no Lease, and writes as soon as its cache is filled",
+            "Without --leader-elect endpoint-controller-manager uses no Lease, and writes as soon as its cache is \
+             filled",
             "Run one replica, and start it after kube-controller-manager has ended its controllers",
         );
     }
@@ -45,10 +46,10 @@ fn own(facts: &Facts, config: &Config) -> Check {
     match state(lease, facts.now) {
         State::Free => Check::ok(
             OWN_LEASE,
-            "Not held: a start of this program leads at once, unless the Lease is put on hold first",
+            "Not held: a replica that starts leads at once, unless the Lease is put on hold first",
         ),
         State::Hold => {
-            Check::ok(OWN_LEASE, "On hold: a start of this program waits until the hold is released")
+            Check::ok(OWN_LEASE, "On hold: a replica that starts waits until the hold is released")
         }
         State::Held(holder) => {
             Check::ok(OWN_LEASE, format!("Held by {holder}, renewed {}", renewed(lease, facts)))

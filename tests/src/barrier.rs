@@ -53,6 +53,14 @@ pub struct Barrier {
     slices: Api<EndpointSlice>,
     round: AtomicU64,
     settles: AtomicU64,
+    /// The number in the names of the present barrier objects.
+    generation: AtomicU64,
+}
+
+/// The names of the barrier objects of a generation.
+struct Names {
+    by_service: String,
+    by_endpoints: String,
 }
 
 impl Barrier {
@@ -75,6 +83,7 @@ impl Barrier {
             slices: Api::namespaced(client.clone(), NAMESPACE),
             round: AtomicU64::new(0),
             settles: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
         };
         for name in [BY_SERVICE, BY_POD, BY_ENDPOINTS] {
             barrier.create_service(name, name != BY_ENDPOINTS).await;
@@ -117,6 +126,13 @@ impl Barrier {
         self.round().await;
     }
 
+    fn names(&self) -> Names {
+        let generation = self.generation.load(Ordering::Relaxed);
+        let name =
+            |name: &str| if generation == 0 { name.to_owned() } else { format!("{name}-{generation}") };
+        Names { by_service: name(BY_SERVICE), by_endpoints: name(BY_ENDPOINTS) }
+    }
+
     fn runs(&self, controller: Controller) -> bool {
         self.controllers.contains(&controller)
     }
@@ -124,18 +140,18 @@ impl Barrier {
     /// Returns when the controllers have also handled the syncs that they delay after a change to their own objects.
     pub async fn settle(&self) {
         let settles = self.settles.fetch_add(1, Ordering::Relaxed);
-        let generation = settles / SETTLES_PER_SERVICE;
-        let name =
-            |name: &str| if generation == 0 { name.to_owned() } else { format!("{name}-{generation}") };
-        let (by_service, by_endpoints) = (name(BY_SERVICE), name(BY_ENDPOINTS));
-        if generation > 0 && settles.is_multiple_of(SETTLES_PER_SERVICE) {
+        if settles > 0 && settles.is_multiple_of(SETTLES_PER_SERVICE) {
+            self.generation.fetch_add(1, Ordering::Relaxed);
+            let Names { by_service, by_endpoints } = self.names();
             self.create_service(&by_service, true).await;
             if self.runs(Controller::EndpointSliceMirroring) {
                 self.create_service(&by_endpoints, false).await;
                 self.create_endpoints(&by_endpoints).await;
             }
         }
+        // Upstream repairs only slices that its process has written: the rounds make it write these.
         self.wait().await;
+        let Names { by_service, by_endpoints } = self.names();
         let Repaired { endpoints, slices } = self.repaired(&by_service, &by_endpoints, &[]).await;
         let now = DeleteParams::default();
         for endpoints in &endpoints {
@@ -217,14 +233,15 @@ impl Barrier {
         }});
         let merge = PatchParams::default();
         let (label, status) = (Patch::Merge(label), Patch::Merge(status));
+        let Names { by_service, by_endpoints } = self.names();
         let (service, pod) = tokio::join!(
-            self.services.patch(BY_SERVICE, &merge, &label),
+            self.services.patch(&by_service, &merge, &label),
             self.pods.patch_status(NAMESPACE, &merge, &status),
         );
         service.expect("changing the barrier Service");
         pod.expect("changing the barrier pod");
         if self.runs(Controller::EndpointSliceMirroring) {
-            let changed = self.endpoints.patch(BY_ENDPOINTS, &merge, &label).await;
+            let changed = self.endpoints.patch(&by_endpoints, &merge, &label).await;
             changed.expect("changing the barrier Endpoints");
         }
         wait::until("controllers to react to the barrier", LIMIT, || async {
@@ -238,19 +255,20 @@ impl Barrier {
 
     /// Checks that a controller has handled the change that a round made.
     async fn reacted(&self, controller: Controller, round: u64, ready: bool) -> Result<(), String> {
+        let Names { by_service, by_endpoints } = self.names();
         let (label, seen) = match controller {
             Controller::Endpoints => {
                 let (by_service, by_pod) =
-                    (self.endpoints_of(BY_SERVICE).await?, self.endpoints_of(BY_POD).await?);
+                    (self.endpoints_of(&by_service).await?, self.endpoints_of(BY_POD).await?);
                 let subset = by_pod.subsets.iter().flatten().next();
                 (label(&by_service), subset.map(|subset| subset.addresses.is_some()))
             }
             Controller::EndpointSlice => {
-                let (by_service, by_pod) = (self.slice_of(BY_SERVICE).await?, self.slice_of(BY_POD).await?);
+                let (by_service, by_pod) = (self.slice_of(&by_service).await?, self.slice_of(BY_POD).await?);
                 let endpoint = by_pod.endpoints.iter().flatten().next();
                 (label(&by_service), endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready))
             }
-            Controller::EndpointSliceMirroring => (label(&self.slice_of(BY_ENDPOINTS).await?), Some(ready)),
+            Controller::EndpointSliceMirroring => (label(&self.slice_of(&by_endpoints).await?), Some(ready)),
         };
         let name = controller.name();
         if label != Some(round.to_string()) {

@@ -18,6 +18,8 @@ impl<C: Controller> Foreseeable for C {
     fn keys(&self) -> Vec<ObjectKey> {
         let mut keys = self.cache().read(|state| self.initial_keys(state));
         keys.sort();
+        // A key may be initial for two reasons; it is synced once.
+        keys.dedup();
         keys
     }
 

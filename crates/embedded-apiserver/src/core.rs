@@ -95,9 +95,6 @@ impl Entry {
     }
 
     /// The tree of a stored object, as the rules see it.
-    ///
-    /// # Errors
-    /// The bytes are malformed.
     pub(crate) fn tree(&self, stored: &[u8]) -> Result<Value, Status> {
         protobuf::decode(self.stored_as, stored).map_err(Status::internal)
     }
@@ -119,9 +116,6 @@ impl Entry {
     }
 
     /// The bytes of a stored object in the requested version.
-    ///
-    /// # Errors
-    /// The bytes are malformed.
     pub(crate) fn present(&self, stored: &bytes::Bytes) -> Result<bytes::Bytes, Status> {
         if !self.converts() {
             return Ok(stored.clone());

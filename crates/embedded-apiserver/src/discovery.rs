@@ -1,60 +1,27 @@
-//! Discovery: which groups, versions and resources there are, one by one and aggregated, and the version of the server.
-//!
-//! Clients ask `/api` and `/apis` for the aggregated form first (KEP-3352): `apidiscovery.k8s.io/v2` is what Kubernetes
-//! 1.36 serves, so `v2beta1` is not acceptable here either.
+//! Discovery: which groups, versions and resources there are, and the version of the server. Clients that ask for the
+//! aggregated form (KEP-3352) get this one, as from old servers.
 
-mod accept;
-mod aggregated;
-mod document;
 mod groups;
 
-use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-pub(crate) use accept::Accepted;
-pub(crate) use document::Document;
-
-/// The answer to a GET of a path that belongs to this module.
-pub(crate) enum Answer {
-    /// An object that is encoded as the client accepts, like all others.
-    Object(Value),
-    /// A finished document with its own media type and `ETag`.
-    Document(Document),
-}
-
-/// Answers a GET of `/version`, `/api`, `/apis` and what lies directly below; `None` for all other paths.
+/// The object at `/version`, `/api`, `/apis` and what lies directly below; `None` for all other paths.
 ///
 /// `address` is how the client reaches this server, with port.
-///
-/// Cost: aggregated discovery is computed anew, some hundred microseconds; clients ask once.
-pub(crate) fn answer(path: &str, headers: &HeaderMap, address: &str, kinds: &[Kind]) -> Option<Answer> {
+pub(crate) fn answer(path: &str, address: &str, kinds: &[Kind]) -> Option<Value> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = path.split('/').skip(1).collect();
-    let is_aggregated = || aggregated::accepted(headers);
-    let object = match segments.as_slice() {
-        ["version"] => version(),
-        ["api"] => {
-            if let Some(format) = is_aggregated() {
-                return Some(Answer::Document(aggregated::document(kinds, format, str::is_empty)));
-            }
-            groups::legacy_versions(address)
-        }
-        ["apis"] => {
-            if let Some(format) = is_aggregated() {
-                return Some(Answer::Document(aggregated::document(kinds, format, |group| {
-                    !group.is_empty()
-                })));
-            }
-            groups::group_list(kinds)
-        }
-        ["api", version] => groups::resource_list(kinds, "", version)?,
-        ["apis", group] => groups::group(kinds, group)?,
-        ["apis", group, version] if !group.is_empty() => groups::resource_list(kinds, group, version)?,
-        _ => return None,
-    };
-    Some(Answer::Object(object))
+    match segments.as_slice() {
+        ["version"] => Some(version()),
+        ["api"] => Some(groups::legacy_versions(address)),
+        ["apis"] => Some(groups::group_list(kinds)),
+        ["api", version] => groups::resource_list(kinds, "", version),
+        ["apis", group] => groups::group(kinds, group),
+        ["apis", group, version] if !group.is_empty() => groups::resource_list(kinds, group, version),
+        _ => None,
+    }
 }
 
 /// `/version`: the release whose API this server has. `compiler` tells it from the real one.

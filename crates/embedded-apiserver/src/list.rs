@@ -13,13 +13,13 @@ mod token;
 mod validation;
 mod version;
 
-pub(crate) use answer::{json_chunks, protobuf_chunks};
+pub(crate) use answer::{json_list, protobuf_list};
 pub(crate) use errors::too_large;
 pub(crate) use fresh::wait_for;
 pub(crate) use options::ListOptions;
 pub(crate) use read::{Page, list};
 pub(crate) use request::{Request, Target};
-pub(crate) use version::parse_version;
+pub(crate) use version::{parse_uint, parse_version};
 
 #[cfg(test)]
 mod tests;

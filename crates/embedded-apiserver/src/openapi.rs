@@ -5,6 +5,7 @@
 //! keys of `kubectl apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it
 //! only to check lists (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
 
+mod document;
 mod paths;
 mod schemas;
 
@@ -15,8 +16,14 @@ use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::discovery::{Accepted, Document, KUBERNETES};
+use crate::discovery::KUBERNETES;
+use crate::http::accept::preferred;
+use crate::http::query::Query;
 use crate::kinds::{KINDS, Kind};
+
+use document::Document;
+
+const JSON: &str = "application/json";
 
 /// Clients ask before they use what they kept.
 const REVALIDATE: &str = "no-cache, private";
@@ -42,13 +49,12 @@ pub(crate) fn answer(path: &str, query: Option<&str>, headers: &HeaderMap) -> Op
 }
 
 fn version_3(name: &str, document: &Document, query: Option<&str>, headers: &HeaderMap) -> Response<Bytes> {
-    if !accepts(headers, "application/json") {
+    if preferred(headers, &[JSON]).is_none() {
         return empty(StatusCode::NOT_ACCEPTABLE);
     }
-    let mut query = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    match query.find(|(key, _)| key == "hash") {
+    match Query::parse(query.unwrap_or_default()).first("hash") {
         None => document.response(headers, REVALIDATE),
-        Some((_, hash)) if hash == document.hash() => document.response(headers, FOREVER),
+        Some(hash) if hash == document.hash() => document.response(headers, FOREVER),
         Some(_) => {
             let mut response = empty(StatusCode::MOVED_PERMANENTLY);
             if let Ok(address) = address(name, document).parse() {
@@ -63,37 +69,18 @@ fn version_2(headers: &HeaderMap) -> Response<Bytes> {
     /// As clients ask for it; `@` is not allowed in media types, so the answer has a dot.
     const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    for range in Accepted::of(headers) {
-        if range.includes("application/json") {
-            let document = json!({"swagger": "2.0", "info": info(), "paths": {}});
-            return Document::new("application/json", document.to_string()).response(headers, REVALIDATE);
-        }
-        if range.media_type == ASKED || range.media_type == ANSWERED {
-            return Document::new(ANSWERED, version_2_protobuf()).response(headers, REVALIDATE);
-        }
-    }
-    empty(StatusCode::NOT_ACCEPTABLE)
+    /// `openapi.v2.Document` of gnostic with `swagger`, and `info` with `title` and `version`.
+    const DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.3";
+    let document = match preferred(headers, &[JSON, ASKED, ANSWERED]) {
+        None => return empty(StatusCode::NOT_ACCEPTABLE),
+        Some(JSON) => Document::new(JSON, json!({"swagger": "2.0", "info": info(), "paths": {}}).to_string()),
+        Some(_) => Document::new(ANSWERED, DOCUMENT),
+    };
+    document.response(headers, REVALIDATE)
 }
-
-/// `openapi.v2.Document` of gnostic: `swagger` is field 1; `info` is field 2, with `title` 1 and `version` 2.
-fn version_2_protobuf() -> Vec<u8> {
-    fn field(number: u8, content: &[u8]) -> Vec<u8> {
-        // Lengths below 128 have one byte.
-        let length = u8::try_from(content.len()).unwrap_or_default();
-        [&[number << 3 | 2, length], content].concat()
-    }
-    let info = [field(1, TITLE.as_bytes()), field(2, KUBERNETES.as_bytes())].concat();
-    [field(1, b"2.0"), field(2, &info)].concat()
-}
-
-const TITLE: &str = "Kubernetes";
 
 fn info() -> Value {
-    json!({"title": TITLE, "version": KUBERNETES})
-}
-
-fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    Accepted::of(headers).iter().any(|range| range.includes(media_type))
+    json!({"title": "Kubernetes", "version": KUBERNETES})
 }
 
 fn empty(status: StatusCode) -> Response<Bytes> {
@@ -115,7 +102,7 @@ fn index() -> &'static Document {
             .iter()
             .map(|(name, document)| (name.clone(), json!({"serverRelativeURL": address(name, document)})));
         let paths: Map<String, Value> = paths.collect();
-        Document::new("application/json", json!({"paths": paths}).to_string())
+        Document::new(JSON, json!({"paths": paths}).to_string())
     })
 }
 
@@ -128,10 +115,7 @@ fn documents() -> &'static [(String, Document)] {
         versions.dedup();
         let build = |(group, version)| {
             let kinds = KINDS.iter().filter(|kind| kind.group == group && kind.version == version);
-            (
-                prefix(group, version),
-                Document::new("application/json", document(&kinds.collect::<Vec<_>>()).to_string()),
-            )
+            (prefix(group, version), Document::new(JSON, document(&kinds.collect::<Vec<_>>()).to_string()))
         };
         versions.into_iter().map(build).collect()
     })

@@ -6,14 +6,11 @@
 mod fields;
 mod labels;
 mod lexer;
-mod names;
 mod scan;
 mod selection;
-mod shards;
 
-pub(crate) use crate::go_quote::quote as go_quote;
+pub(crate) use crate::go::quote as go_quote;
 pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
 pub(crate) use labels::LabelSelector;
 pub(crate) use scan::text_at;
 pub(crate) use selection::Selection;
-pub(crate) use shards::ShardSelector;

@@ -1,41 +1,22 @@
-//! The state of a server as YAML, and back: a `v1 List` of all objects with their versions and uids.
+//! The state of a server as JSON, and back: a `v1 List` of all objects with their versions and uids.
 //!
 //! The history is not part of it: lists and watches at a version before the snapshot get 410 afterwards, as after a restore
 //! of etcd.
 
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 
-use serde_json::Value;
-
-use crate::store::{Resource, Restored, Store, StoreOptions};
-
-/// Translates between stored objects and trees.
-pub(crate) trait Translation {
-    /// The tree of a stored object, with kind and apiVersion.
-    ///
-    /// # Errors
-    /// The message is malformed.
-    fn tree(&self, resource: Resource, body: &[u8]) -> Result<Value, String>;
-
-    /// The resource of an object and its message.
-    ///
-    /// # Errors
-    /// The kind is unknown, or a field is wrong.
-    fn stored(&self, object: Value) -> Result<(Resource, Vec<u8>), String>;
-}
+use crate::codec::json::{FieldValidation, decode};
+use crate::codec::protobuf;
+use crate::core::Entry;
+use crate::store::{Restored, Store, key};
+use crate::tree;
 
 /// A snapshot cannot be written or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// The text is no YAML.
-    #[error("the snapshot is no YAML: {0}")]
-    Yaml(String),
-    /// The document is something else.
-    #[error("the snapshot is no list: it needs kind \"List\" and a list \"items\"")]
+    /// The text is something else.
+    #[error("the snapshot is no JSON of kind \"List\" with \"metadata.resourceVersion\" and \"items\"")]
     NoList,
-    /// The version is no number.
-    #[error("the snapshot's metadata.resourceVersion {0:?} is no number above 0")]
-    Version(String),
     /// An object is wrong.
     #[error("item {index} of the snapshot ({object}) is wrong: {error}")]
     Item {
@@ -48,107 +29,66 @@ pub enum SnapshotError {
     },
 }
 
-/// Writes the state of all resources at one version.
-///
-/// Cost: the text, which is kept in memory, and one tree at a time.
-///
-/// # Errors
-/// A stored object is malformed.
-pub(crate) fn write(store: &Store, translation: &impl Translation) -> Result<String, SnapshotError> {
+/// Writes the state of all resources at one version. Fails if a stored object is malformed.
+pub(crate) fn write(store: &Store) -> Result<String, SnapshotError> {
     let (version, objects) = store.everything();
-    let items = if objects.is_empty() { "items: []" } else { "items:" };
-    let mut yaml =
-        format!("apiVersion: v1\nkind: List\nmetadata:\n  resourceVersion: \"{version}\"\n{items}\n");
+    let mut items = Vec::with_capacity(objects.len());
     for (index, (resource, object)) in objects.into_iter().enumerate() {
-        let wrong = |error| SnapshotError::Item { index, object: object.key().to_owned(), error };
-        let tree = translation.tree(resource, object.body()).map_err(wrong)?;
-        append_item(&mut yaml, &tree).map_err(wrong)?;
-    }
-    Ok(yaml)
-}
-
-/// Appends a tree as an item of the last list.
-fn append_item(yaml: &mut String, tree: &Value) -> Result<(), String> {
-    let text = serde_yaml::to_string(tree).map_err(|error| error.to_string())?;
-    for (number, line) in text.lines().enumerate() {
-        let indent = match (number, line) {
-            (0, _) => "- ",
-            (_, "") => "",
-            _ => "  ",
+        let wrong = |error: &str| {
+            let object = object.key().to_owned();
+            SnapshotError::Item { index, object, error: error.to_owned() }
         };
-        // Writing to a String cannot fail.
-        let _ = writeln!(yaml, "{indent}{line}");
+        let entry = Entry::stored(resource).ok_or_else(|| wrong("an unknown resource"))?;
+        let tree = entry.tree(object.body()).map_err(|error| wrong(&error.message))?;
+        items.push(with_head(entry, tree));
     }
-    Ok(())
+    let metadata = json!({ "resourceVersion": version.to_string() });
+    Ok(json!({ "apiVersion": "v1", "kind": "List", "metadata": metadata, "items": items }).to_string())
 }
 
-/// Makes a store with the state of a snapshot.
-///
-/// # Errors
-/// The text is no snapshot, or one of its objects is wrong.
-pub(crate) fn read(
-    yaml: &str,
-    resources: usize,
-    options: StoreOptions,
-    translation: &impl Translation,
-) -> Result<Store, SnapshotError> {
-    let (version, objects) = parse(yaml, translation)?;
-    Ok(Store::restore(resources, options, version, objects))
-}
-
-/// Reads the version and the objects of a snapshot.
-///
-/// # Errors
-/// The text is no snapshot, or one of its objects is wrong.
-pub(crate) fn parse(
-    yaml: &str,
-    translation: &impl Translation,
-) -> Result<(u64, Vec<Restored>), SnapshotError> {
-    let mut list: Value =
-        serde_yaml::from_str(yaml).map_err(|error| SnapshotError::Yaml(error.to_string()))?;
-    let version = match list.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
-        None | Some("") => 0,
-        Some(text) => match text.parse() {
-            Ok(version) if version > 0 => version,
-            _ => return Err(SnapshotError::Version(text.to_owned())),
-        },
-    };
-    let is_list = list.get("kind").and_then(Value::as_str) == Some("List");
-    let Some(Value::Array(items)) = list.get_mut("items").filter(|_| is_list).map(Value::take) else {
+/// Reads the version and the objects of a snapshot. Fails if the text is none, or one of its objects is wrong.
+pub(crate) fn parse(text: &str) -> Result<(u64, Vec<Restored>), SnapshotError> {
+    let mut list: Value = serde_json::from_str(text).map_err(|_| SnapshotError::NoList)?;
+    let version: Option<u64> = tree::text(tree::field(&list, "metadata"), "resourceVersion").parse().ok();
+    let is_list = tree::text(&list, "kind") == "List";
+    let items = list.get_mut("items").filter(|_| is_list).map(Value::take);
+    let (Some(version), Some(Value::Array(items))) = (version, items) else {
         return Err(SnapshotError::NoList);
     };
-    let mut objects = Vec::with_capacity(items.len());
-    for (index, item) in items.into_iter().enumerate() {
-        let (object, own_version) = (description(&item), text(&item, "resourceVersion").to_owned());
-        let (namespace, name) = (text(&item, "namespace").to_owned(), text(&item, "name").to_owned());
-        let wrong = |error| SnapshotError::Item { index, object: object.clone(), error };
-        if name.is_empty() {
-            return Err(wrong("metadata.name is missing".to_owned()));
-        }
-        let version = match own_version.as_str() {
-            "" => version,
-            own => {
-                own.parse().map_err(|_| wrong(format!("metadata.resourceVersion {own:?} is no number")))?
-            }
-        };
-        let (resource, body) = translation.stored(item).map_err(wrong)?;
-        objects.push(Restored { resource, key: crate::store::key(&namespace, &name), version, body });
+    let read = |(index, item): (usize, Value)| {
+        let meta = tree::field(&item, "metadata");
+        let [namespace, name] = ["namespace", "name"].map(|field| tree::text(meta, field).to_owned());
+        let key = key(&namespace, &name);
+        let object = format!("{} {key}", tree::text(&item, "kind"));
+        let version = tree::text(meta, "resourceVersion").parse().unwrap_or(version);
+        restored(item, key, version).map_err(|error| SnapshotError::Item { index, object, error })
+    };
+    Ok((version, items.into_iter().enumerate().map(read).collect::<Result<_, _>>()?))
+}
+
+fn restored(item: Value, key: String, version: u64) -> Result<Restored, String> {
+    let (api_version, kind) = (tree::text(&item, "apiVersion"), tree::text(&item, "kind"));
+    let entry = Entry::named(api_version, kind).ok_or_else(|| format!("no kind {kind} in {api_version}"))?;
+    let tree = stored_tree(entry, item)?;
+    if tree::text(tree::field(&tree, "metadata"), "name").is_empty() {
+        return Err("metadata.name is missing".to_owned());
     }
-    Ok((version, objects))
+    Ok(Restored { resource: entry.resource, key, version, body: protobuf::encode(entry.stored_as, &tree) })
 }
 
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object
-        .get("metadata")
-        .and_then(|metadata| metadata.get(field))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+/// The canonical tree of an object, as it is stored.
+pub(crate) fn stored_tree(entry: &'static Entry, object: Value) -> Result<Value, String> {
+    let decoded = decode(entry.type_, object, FieldValidation::Ignore);
+    let (mut tree, _) = decoded.map_err(|error| error.to_string())?;
+    tree::remove(&mut tree, "kind");
+    tree::remove(&mut tree, "apiVersion");
+    entry.kind.strategy.to_storage(&mut tree);
+    Ok(tree)
 }
 
-fn description(object: &Value) -> String {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or("no kind");
-    format!("{kind} {}", crate::store::key(text(object, "namespace"), text(object, "name")))
+/// The tree of an object with kind and apiVersion.
+pub(crate) fn with_head(entry: &Entry, mut tree: Value) -> Value {
+    tree::set(&mut tree, "apiVersion", entry.api_version.as_str());
+    tree::set(&mut tree, "kind", entry.kind.kind);
+    tree
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 /// An error as clients see it: `meta/v1 Status` with status `Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,52 +132,38 @@ impl Status {
 
     /// The object as JSON, with kind and apiVersion.
     pub fn to_json(&self) -> Value {
-        let mut status = Map::new();
-        status.insert("kind".into(), "Status".into());
-        status.insert("apiVersion".into(), "v1".into());
-        let mut metadata = Map::new();
-        insert_unless_empty(&mut metadata, "continue", &self.continue_token);
-        status.insert("metadata".into(), metadata.into());
-        status.insert("status".into(), "Failure".into());
-        insert_unless_empty(&mut status, "message", &self.message);
-        insert_unless_empty(&mut status, "reason", &self.reason);
-        if let Some(details) = &self.details {
-            status.insert("details".into(), details.to_json());
-        }
-        status.insert("code".into(), self.code.into());
-        Value::Object(status)
-    }
-}
-
-impl Details {
-    fn to_json(&self) -> Value {
-        let mut details = Map::new();
-        for (key, value) in
-            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
-        {
-            insert_unless_empty(&mut details, key, value);
-        }
-        if !self.causes.is_empty() {
-            let causes = self.causes.iter().map(|cause| {
-                let mut fields = Map::new();
-                insert_unless_empty(&mut fields, "reason", &cause.reason);
-                insert_unless_empty(&mut fields, "message", &cause.message);
-                insert_unless_empty(&mut fields, "field", &cause.field);
-                Value::Object(fields)
+        let details = self.details.as_ref().map(|details| {
+            let causes = details.causes.iter().map(|Cause { reason, message, field }| {
+                present(json!({ "reason": reason, "message": message, "field": field }))
             });
-            details.insert("causes".into(), causes.collect());
-        }
-        if self.retry_after_seconds > 0 {
-            details.insert("retryAfterSeconds".into(), self.retry_after_seconds.into());
-        }
-        Value::Object(details)
+            present(json!({
+                "name": details.name,
+                "group": details.group,
+                "kind": details.kind,
+                "uid": details.uid,
+                "causes": causes.collect::<Value>(),
+                "retryAfterSeconds": details.retry_after_seconds,
+            }))
+        });
+        present(json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": present(json!({ "continue": self.continue_token })),
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": details,
+            "code": self.code,
+        }))
     }
 }
 
-fn insert_unless_empty(fields: &mut Map<String, Value>, key: &str, value: &str) {
-    if !value.is_empty() {
-        fields.insert(key.to_owned(), value.into());
+/// The object without fields that are empty, zero or null. Objects stay.
+fn present(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !(value.is_null() || *value == "" || *value == 0 || *value == json!([])));
     }
+    object
 }
 
 /// `endpointslices.discovery.k8s.io`, or `pods` in the core group.

@@ -84,21 +84,19 @@ impl Memory {
             Body::None => Vec::new(),
             Body::Text(text) => self.text(text).into_bytes(),
             Body::Json(value) => self.text(&value.to_string()).into_bytes(),
-            Body::Yaml(value) => self.text(&yaml(value)).into_bytes(),
-            Body::Latest { subject, unseen, edits, yaml: is_yaml } => {
+            Body::Latest { subject, unseen, edits } => {
                 let last = self.objects.get(subject).and_then(|numbers| numbers.last());
                 let mut object = last.and_then(|number| self.json(*number)).unwrap_or_else(|| unseen.clone());
                 for edit in edits {
                     edit.apply(&mut object);
                 }
-                self.text(&if *is_yaml { yaml(&object) } else { object.to_string() }).into_bytes()
+                self.text(&object.to_string()).into_bytes()
             }
             Body::Protobuf { of, fresh, label } => {
                 let Some(answer) = self.answers.get(of) else { return b"k8s\0".to_vec() };
                 let label = label.as_ref().map(|(key, value)| (*key, self.text(value)));
                 edited(&answer.body, *fresh, label.as_ref()).unwrap_or_else(|| b"k8s\0".to_vec())
             }
-            Body::Bytes(bytes) => bytes.to_vec(),
         }
     }
 
@@ -145,10 +143,6 @@ impl Memory {
         };
         value.filter(|value| !value.is_empty()).unwrap_or_else(|| constant.to_owned())
     }
-}
-
-fn yaml(value: &Value) -> String {
-    serde_yaml::to_string(value).expect("YAML")
 }
 
 /// A protobuf object with other metadata. `fresh` removes uid, version, times and managers, so that it can be created.

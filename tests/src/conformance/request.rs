@@ -63,14 +63,11 @@ pub(crate) enum Body {
     Text(String),
     /// A document with references.
     Json(Value),
-    /// The same in YAML.
-    Yaml(Value),
     /// The object as it was last seen, or `unseen`, with edits.
     Latest {
         subject: String,
         unseen: Value,
         edits: Vec<Edit>,
-        yaml: bool,
     },
     /// The protobuf answer to a request with another name, without uid and resourceVersion if `fresh`, and with a label.
     Protobuf {
@@ -78,8 +75,6 @@ pub(crate) enum Body {
         fresh: bool,
         label: Option<(&'static str, String)>,
     },
-    /// Bytes that are no valid body of any kind.
-    Bytes(&'static [u8]),
 }
 
 /// A change of a document at a JSON pointer.

@@ -39,7 +39,7 @@ fn write(out: &mut Vec<u8>, set: &Value, depth: usize) {
 }
 
 /// Writes a key as `serde_json` does, without its allocations: keys are most of a set.
-pub(crate) fn write_key(out: &mut Vec<u8>, key: &str) {
+fn write_key(out: &mut Vec<u8>, key: &str) {
     if key.bytes().any(|byte| byte < b' ') {
         out.extend_from_slice(Value::from(key).to_string().as_bytes());
         return;

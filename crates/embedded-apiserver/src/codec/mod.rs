@@ -1,27 +1,23 @@
-//! Encodings of objects, by the facts of the schema: JSON and YAML as clients send and read them, protobuf as it is stored.
+//! Encodings of objects, by the facts of the schema: JSON as clients send and read it, protobuf as it is stored.
 //!
 //! ```text
-//! body ── json::decode, protobuf::decode, yaml ──> tree (canonical) ── protobuf::encode ──> stored bytes
+//! body ── json::decode, protobuf::decode ──> tree (canonical) ── protobuf::encode ──> stored bytes
 //! stored bytes ── protobuf::to_json ──> JSON of get, list and watch     (no tree)
 //! stored bytes ── protobuf::decode ──> tree                             (updates, patches)
 //! ```
 //!
 //! A tree is canonical if it is what Go's encoder prints for the typed object: fields are absent if `omitempty` or
-//! `omitzero` leaves them out, structs that are no pointers are there, quantities and times have their canonical form.
+//! `omitzero` leaves them out, structs that are no pointers are there, times have their canonical form.
 
 mod error;
 pub(crate) mod fields_v1;
 pub(crate) mod json;
 mod native;
 pub(crate) mod protobuf;
-mod quantity;
 mod text;
 mod time;
-pub(crate) mod yaml;
 
 pub(crate) use error::DecodeError;
-pub(crate) use quantity::nanos as quantity_in_nanos;
-pub(crate) use text::{write_json, write_str};
 
 #[cfg(test)]
 mod properties;

@@ -13,8 +13,6 @@ pub(super) struct Object {
     pub(super) of: &'static Type,
     pub(super) json: String,
     pub(super) protobuf: Vec<u8>,
-    /// Empty for most.
-    pub(super) yaml: String,
 }
 
 /// A body and what Go's decoder makes of it.
@@ -27,10 +25,9 @@ pub(super) struct Body {
 pub(super) fn objects() -> Vec<Object> {
     let line = |line: &str| {
         let columns: Vec<_> = line.split('\t').collect();
-        let [of, json, protobuf, yaml] = columns[..] else { panic!("{line}") };
+        let [of, json, protobuf, _] = columns[..] else { panic!("{line}") };
         let protobuf = STANDARD.decode(protobuf).unwrap();
-        let yaml = String::from_utf8(STANDARD.decode(yaml).unwrap()).unwrap();
-        Object { of: Type::named(of).unwrap(), json: json.to_owned(), protobuf, yaml }
+        Object { of: Type::named(of).unwrap(), json: json.to_owned(), protobuf }
     };
     unpack(include_bytes!("../../testdata/objects.gz")).lines().map(line).collect()
 }
@@ -45,7 +42,7 @@ pub(super) fn bodies() -> Vec<Body> {
     unpack(include_bytes!("../../testdata/bodies.gz")).lines().map(line).collect()
 }
 
-/// The texts of a type (`quantity`, `seconds`, `micros`), each with its canonical form or error.
+/// The texts of a type (`seconds`, `micros`), each with its canonical form or error.
 pub(super) fn texts(kind: &str) -> Vec<(String, String)> {
     let text = unpack(include_bytes!("../../testdata/texts.gz"));
     let lines = text.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix('\t')?.split_once('\t'));

@@ -1,28 +1,10 @@
 //! JSON strings as Go's encoder writes them: `<`, `>`, `&`, U+2028 and U+2029 are escaped too.
 
-pub(super) use crate::go_quote::quote;
-
 /// Writes a string with its quotes.
 #[inline]
 pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     write_escaped(out, text);
-    out.push(b'"');
-}
-
-/// Writes bytes that should be UTF-8; each byte that is not becomes `\ufffd`.
-#[inline]
-pub(super) fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return write_str(out, text);
-    }
-    out.push(b'"');
-    for chunk in bytes.utf8_chunks() {
-        write_escaped(out, chunk.valid());
-        for _ in chunk.invalid() {
-            out.extend_from_slice(b"\\ufffd");
-        }
-    }
     out.push(b'"');
 }
 
@@ -73,31 +55,11 @@ const fn set(table: &mut [bool; 256], byte: u8) {
     table[byte as usize] = true;
 }
 
-/// The position of the first byte that may need an escape. Compiles to comparisons of 16 bytes at a time.
-#[expect(clippy::needless_bitwise_bool, reason = "lazy operators would be compiled to branches")]
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    const BLOCK: usize = 16;
-    let is_special = |&byte: &u8| SPECIAL.get(usize::from(byte)).copied().unwrap_or(false);
-    let any = |block: &[u8; BLOCK]| {
-        block.iter().fold(false, |any, &byte| {
-            any | (byte < 0x20)
-                | (byte == b'"')
-                | (byte == b'\\')
-                | (byte == b'<')
-                | (byte == b'>')
-                | (byte == b'&')
-                | (byte == 0xe2)
-        })
-    };
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let clean = blocks.iter().take_while(|block| !any(block)).count() * BLOCK;
-    bytes.iter().skip(clean).position(is_special).map(|position| clean + position)
-}
-
 fn write_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     loop {
-        let Some(end) = first_special(rest) else {
+        let is_special = |&byte: &u8| SPECIAL.get(usize::from(byte)).copied().unwrap_or(false);
+        let Some(end) = rest.iter().position(is_special) else {
             out.extend_from_slice(rest);
             return;
         };
@@ -140,7 +102,7 @@ mod tests {
 
     fn written(text: &[u8]) -> String {
         let mut out = Vec::new();
-        write_bytes(&mut out, text);
+        write_str(&mut out, std::str::from_utf8(text).unwrap());
         String::from_utf8(out).unwrap()
     }
 
@@ -153,11 +115,6 @@ mod tests {
             "\"\\u0000\\u0007\\b\\f\\n\\r\\t\\u001f\x7f\""
         );
         assert_eq!(written("\u{2028}\u{2029}\u{2030}ü😀".as_bytes()), "\"\\u2028\\u2029\u{2030}ü😀\"");
-    }
-
-    #[test]
-    fn invalid_utf8_becomes_one_replacement_a_byte() {
-        assert_eq!(written(b"a\xff\xe2\x80z"), r#""a\ufffd\ufffd\ufffdz""#);
     }
 
     #[test]

@@ -1,28 +1,25 @@
 //! Negotiation of the encoding of answers: `k8s.io/apiserver pkg/endpoints/handlers/negotiation`, and before it go-restful's.
 
 use http::HeaderMap;
-use http::header::{ACCEPT, USER_AGENT};
+use http::header::ACCEPT;
 
-use super::query::Query;
 use crate::status::Status;
 
 /// An encoding of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
-    Yaml,
     Protobuf,
 }
 
 impl Format {
     /// In the order of preference of the server.
-    const ALL: [Self; 3] = [Self::Json, Self::Yaml, Self::Protobuf];
+    const ALL: [Self; 2] = [Self::Json, Self::Protobuf];
 
     /// The media type.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Json => "application/json",
-            Self::Yaml => "application/yaml",
             Self::Protobuf => "application/vnd.kubernetes.protobuf",
         }
     }
@@ -32,7 +29,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// All media types, as error messages list them.
+    /// All media types, as upstream's error messages list them. YAML is not served here.
     pub(crate) const LIST: &'static str =
         "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 }
@@ -40,22 +37,16 @@ impl Format {
 /// The media types of watches, as error messages list them.
 const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// A representation of an object other than itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum View {
-    Table,
-    Metadata,
-    MetadataList,
-}
-
 /// The agreed encoding of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) format: Format,
-    /// True if JSON is indented.
-    pub(crate) pretty: bool,
-    /// The view of objects, in `meta.k8s.io/v1` or in `v1beta1`.
-    pub(crate) view: Option<(View, &'static str)>,
+    /// True if objects are rows of a table.
+    pub(crate) table: bool,
+}
+
+impl Media {
+    pub(crate) const JSON: Self = Self { format: Format::Json, table: false };
 }
 
 /// An endpoint, as far as its representations depend on it.
@@ -67,27 +58,31 @@ pub(crate) enum Endpoint {
     Other,
 }
 
-/// Chooses the encoding of the answer to a request.
-///
-/// # Errors
-/// 406 if the client accepts none.
-pub(crate) fn negotiate(headers: &HeaderMap, query: &Query, endpoint: Endpoint) -> Result<Media, Status> {
+/// Chooses the encoding of the answer to a request, or fails with 406.
+pub(crate) fn negotiate(headers: &HeaderMap, endpoint: Endpoint) -> Result<Media, Status> {
     let accept = header(headers);
-    let mut media = choose(accept, endpoint).ok_or_else(|| not_acceptable(Format::LIST))?;
-    media.pretty |= wants_pretty(headers, query);
-    Ok(media)
+    if accept.is_empty() {
+        return Ok(Media::JSON);
+    }
+    let chosen = clauses(accept).iter().find_map(|clause| {
+        let mut accepted = Format::ALL.into_iter().filter(|format| clause.accepts(format.name()));
+        accepted.find_map(|format| clause.options(format, endpoint))
+    });
+    chosen.ok_or_else(|| {
+        let message = format!("only the following media types are accepted: {}", Format::LIST);
+        Status::new(406, "NotAcceptable", message)
+    })
 }
 
-/// 406 for a watch in an encoding that cannot be streamed.
-pub(crate) fn not_streamable() -> Status {
-    not_acceptable(STREAMS)
+/// The first of the media types that the client accepts, by its preference; parameters do not matter.
+pub(crate) fn preferred<'a>(headers: &HeaderMap, media_types: &[&'a str]) -> Option<&'a str> {
+    let accept = header(headers);
+    let clauses = clauses(if accept.is_empty() { "*/*" } else { accept });
+    clauses.iter().find_map(|clause| media_types.iter().copied().find(|name| clause.accepts(name)))
 }
 
 /// Checks the header as the router does, which knows no ranges such as `application/*`. `streams` tells whether the route
-/// lists or watches.
-///
-/// # Errors
-/// 406 if no media type of the route is named.
+/// lists or watches. Fails with 406 if no media type of the route is named.
 pub(crate) fn check_route(headers: &HeaderMap, streams: bool) -> Result<(), Status> {
     let accept = header(headers);
     let named = |part: &str| {
@@ -102,23 +97,8 @@ pub(crate) fn check_route(headers: &HeaderMap, streams: bool) -> Result<(), Stat
     Err(Status::new(406, "NotAcceptable", message).with_details())
 }
 
-fn not_acceptable(accepted: &str) -> Status {
-    Status::new(406, "NotAcceptable", format!("only the following media types are accepted: {accepted}"))
-}
-
 fn header(headers: &HeaderMap) -> &str {
     headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-fn choose(accept: &str, endpoint: Endpoint) -> Option<Media> {
-    if accept.is_empty() {
-        return Some(Media { format: Format::Json, pretty: false, view: None });
-    }
-    let clauses = clauses(accept);
-    clauses.iter().find_map(|clause| {
-        let mut accepted = Format::ALL.into_iter().filter(|format| clause.accepts(*format));
-        accepted.find_map(|format| clause.options(format, endpoint))
-    })
 }
 
 /// One media range of the header.
@@ -163,52 +143,28 @@ fn clause(part: &str) -> Option<Clause<'_>> {
 }
 
 impl Clause<'_> {
-    fn accepts(&self, format: Format) -> bool {
-        let (kind, subtype) = format.name().split_once('/').unwrap_or_default();
+    fn accepts(&self, media_type: &str) -> bool {
+        let (kind, subtype) = media_type.split_once('/').unwrap_or_default();
         (self.kind == "*" && self.subtype == "*")
             || (self.kind == kind && (self.subtype == "*" || self.subtype == subtype))
     }
 
-    /// `acceptMediaTypeOptions`.
+    /// `acceptMediaTypeOptions`. Of views, there are tables in `meta.k8s.io/v1`.
     fn options(&self, format: Format, endpoint: Endpoint) -> Option<Media> {
-        let (mut group, mut version, mut kind, mut converts) = ("", "", "", false);
-        let mut pretty = false;
-        for (key, value) in &self.parameters {
-            match *key {
-                "as" => (kind, converts) = (value, true),
-                "g" => (group, converts) = (value, true),
-                "v" => (version, converts) = (value, true),
-                "stream" if !value.is_empty() && (format == Format::Yaml || *value != "watch") => {
-                    return None;
-                }
-                "sv" if !value.is_empty() && (endpoint == Endpoint::Other || *value != "v1") => return None,
-                "pretty" => pretty = *value == "1",
-                _ => {}
+        let parameter = |name| self.parameters.iter().rfind(|(key, _)| *key == name).map(|(_, value)| *value);
+        if parameter("stream").is_some_and(|stream| stream != "watch")
+            || parameter("sv").is_some_and(|version| endpoint == Endpoint::Other || version != "v1")
+        {
+            return None;
+        }
+        match ["as", "g", "v"].map(parameter) {
+            [None, None, None] => Some(Media { format, table: false }),
+            [Some("Table"), Some("meta.k8s.io"), Some("v1")]
+                if endpoint == Endpoint::Resource && format == Format::Json =>
+            {
+                Some(Media { format, table: true })
             }
+            _ => None,
         }
-        if !converts {
-            return Some(Media { format, pretty, view: None });
-        }
-        let version = match (endpoint, group, version) {
-            (Endpoint::Resource, "meta.k8s.io", "v1") => "meta.k8s.io/v1",
-            (Endpoint::Resource, "meta.k8s.io", "v1beta1") => "meta.k8s.io/v1beta1",
-            _ => return None,
-        };
-        let view = match kind {
-            "Table" if format != Format::Protobuf => View::Table,
-            "PartialObjectMetadata" => View::Metadata,
-            "PartialObjectMetadataList" => View::MetadataList,
-            _ => return None,
-        };
-        Some(Media { format, pretty, view: Some((view, version)) })
     }
-}
-
-/// `isPrettyPrint`: the parameter, or a program for people.
-fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
-    if let Some(value) = query.first("pretty").filter(|value| !value.is_empty()) {
-        return matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True");
-    }
-    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    ["curl", "Wget", "Mozilla/5.0"].iter().any(|program| agent.starts_with(program))
 }

@@ -22,11 +22,6 @@ impl Query {
         Self(decoded.collect())
     }
 
-    /// All parameters.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
     /// The first value.
     pub(crate) fn first(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -48,9 +43,7 @@ impl Query {
     }
 
     /// A number.
-    ///
-    /// # Errors
-    /// 400 with the words of `strconv.ParseInt`.
+    /// Errors: 400 with the words of `strconv.ParseInt`.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(text) = self.first(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|error: std::num::ParseIntError| {

@@ -3,12 +3,10 @@
 use serde_json::Value;
 
 use super::checks::{self, PROTOCOLS};
-use super::content;
 use super::field::{Errors, Path};
-use super::ip;
-use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::tree;
+use super::{content, ip, metadata};
+use crate::tree;
 
 /// The rules of Endpoints.
 pub(super) struct Endpoints;

@@ -3,12 +3,10 @@
 use serde_json::Value;
 
 use super::checks::{self, PROTOCOLS};
-use super::content;
 use super::field::{Errors, Path};
-use super::ip;
-use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::tree;
+use super::{content, ip, metadata};
+use crate::tree;
 
 const ADDRESS_TYPES: &[&str] = &["FQDN", "IPv4", "IPv6"];
 const MAX_ADDRESSES: usize = 100;

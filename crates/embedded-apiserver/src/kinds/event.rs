@@ -3,13 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::checks;
-use super::content;
 use super::field::{Errors, Path};
-use super::go;
-use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::tree;
+use super::{checks, content, metadata};
+use crate::tree;
 
 /// The rules of Events.
 pub(super) struct Event {
@@ -71,8 +68,6 @@ impl Strategy for Event {
         self.validate_always(object, errors);
         if self.strict {
             metadata::validate_own(object, true, content::subdomain_name, errors);
-            validate_series(object, errors);
-            validate_new(object, errors);
         }
     }
 
@@ -80,10 +75,6 @@ impl Strategy for Event {
         self.validate_always(object, errors);
         if self.strict {
             metadata::validate_own_update(object, old, errors);
-            if tree::field(object, "series") != tree::field(old, "series") {
-                validate_series(object, errors);
-            }
-            validate_changes(object, old, errors);
         }
     }
 
@@ -153,92 +144,4 @@ impl Event {
             errors.invalid(&Path::root("message"), "", &format!("can have at most {NOTE_LIMIT} characters"));
         }
     }
-}
-
-fn validate_series(object: &Value, errors: &mut Errors) {
-    if !tree::has(object, "series") {
-        return;
-    }
-    let series = tree::field(object, "series");
-    if tree::int(series, "count") < 2 {
-        errors.invalid(&Path::root("series.count"), "", "should be at least 2");
-    }
-    if !tree::has(series, "lastObservedTime") {
-        errors.required(&Path::root("series.lastObservedTime"), "");
-    }
-}
-
-/// Checks the fields that new Events of `events.k8s.io` must have, and those of the core group that they must not have.
-fn validate_new(object: &Value, errors: &mut Errors) {
-    if !tree::has(object, "eventTime") {
-        errors.required(&Path::root("eventTime"), "");
-    }
-    let kind = tree::text(object, "type");
-    if !matches!(kind, "Normal" | "Warning") {
-        errors.invalid(&Path::root("type"), "", &format!("has invalid value: {kind}"));
-    }
-    for key in ["firstTimestamp", "lastTimestamp"] {
-        if tree::has(object, key) {
-            errors.invalid(&Path::root(key), "", "needs to be unset");
-        }
-    }
-    if tree::int(object, "count") != 0 {
-        errors.invalid(&Path::root("count"), "", "needs to be unset");
-    }
-    if tree::entries(object, "source").next().is_some() {
-        errors.invalid(&Path::root("source"), "", "needs to be unset");
-    }
-}
-
-/// Nothing of an Event but its series changes by `events.k8s.io`.
-fn validate_changes(object: &Value, old: &Value, errors: &mut Errors) {
-    const REFERENCE: &[(&str, &str)] = &[
-        ("Kind", "kind"),
-        ("Namespace", "namespace"),
-        ("Name", "name"),
-        ("UID", "uid"),
-        ("APIVersion", "apiVersion"),
-        ("ResourceVersion", "resourceVersion"),
-        ("FieldPath", "fieldPath"),
-    ];
-    const SOURCE: &[(&str, &str)] = &[("Component", "component"), ("Host", "host")];
-    let mut check = |key: &str, path: &str, shown: Option<&[(&str, &str)]>| {
-        let new = tree::field(object, key);
-        if tree::same(new, tree::field(old, key)) {
-            return;
-        }
-        match shown {
-            Some(names) if !new.is_null() => {
-                errors.invalid(&Path::root(path), internal(new, names), "field is immutable");
-            }
-            _ => {
-                let zero = match key {
-                    "firstTimestamp" | "lastTimestamp" | "eventTime" | "related" => Value::Null,
-                    "count" => json!(0),
-                    _ => json!(""),
-                };
-                let new = if new.is_null() { &zero } else { new };
-                errors.invalid(&Path::root(path), new, "field is immutable");
-            }
-        }
-    };
-    check("involvedObject", "involvedObject", Some(REFERENCE));
-    check("reason", "reason", None);
-    check("message", "message", None);
-    check("source", "source", Some(SOURCE));
-    for key in ["firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action"] {
-        check(key, key, None);
-    }
-    check("related", "related", Some(REFERENCE));
-    check("reportingComponent", "reportingController", None);
-    check("reportingInstance", "reportingInstance", None);
-}
-
-/// The value as upstream prints its internal struct, which has no JSON names.
-fn internal(value: &Value, names: &[(&str, &str)]) -> String {
-    let fields = names.iter().map(|(name, key)| {
-        let value = go::json(&Value::from(tree::text(value, key)));
-        format!("\"{name}\":{value}")
-    });
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::status::{Cause, Status};
 
-use super::go;
+use crate::go;
 
 /// A path to a field, made on the stack and printed only for errors.
 #[derive(Debug, Clone, Copy)]
@@ -174,11 +174,6 @@ impl Errors {
     /// A value that is well-formed but not allowed here.
     pub(crate) fn forbidden(&mut self, path: &Path<'_>, detail: &str) {
         self.push("FieldValueForbidden", path, "Forbidden".to_owned(), detail);
-    }
-
-    /// A reference to something that does not exist.
-    pub(crate) fn not_found<'a>(&mut self, path: &Path<'_>, bad: impl Into<Bad<'a>>) {
-        self.push("FieldValueNotFound", path, format!("Not found: {}", bad.into()), "");
     }
 
     /// A failure that is not the client's.

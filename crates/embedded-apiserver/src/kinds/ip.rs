@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::field::{Errors, Path};
-use super::go;
+use crate::go;
 
 /// Parses an address as Go did before version 1.17: leading zeros are decimal (`ParseIPSloppy`). An IPv4 address that is
 /// mapped to IPv6 is an IPv4 address.

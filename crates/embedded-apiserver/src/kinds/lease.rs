@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::content;
 use super::field::{Errors, Path};
-use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::tree;
+use super::{content, metadata};
+use crate::tree;
 
 /// The rules of Leases.
 pub(super) struct Lease;

@@ -8,9 +8,8 @@ use crate::status::Status;
 
 use super::content::{self, NameRule};
 use super::field::{Errors, Path};
-use super::go;
-use super::strategy::Scope;
-use super::tree;
+use super::strategy::{Kind, Scope};
+use crate::{go, tree};
 
 const META: Path<'static> = Path::root("metadata");
 /// Bytes of all keys and values of `metadata.annotations` together.
@@ -81,8 +80,8 @@ fn generated_name(environment: &dyn Environment, base: &str) -> String {
 }
 
 /// Makes the namespace of the object that of the path.
-pub(super) fn fit_namespace(scope: &Scope<'_>, object: &mut Value) -> Result<(), Status> {
-    let wanted = if scope.kind.namespaced { scope.namespace } else { "" };
+pub(crate) fn fit_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
+    let wanted = if kind.namespaced { namespace } else { "" };
     let meta = tree::field_mut(object, "metadata");
     let given = tree::text(meta, "namespace");
     if given == wanted {

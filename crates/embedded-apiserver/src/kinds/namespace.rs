@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::content;
 use super::field::{Errors, Path};
-use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::tree;
+use super::{content, metadata};
+use crate::tree;
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
@@ -23,12 +22,8 @@ impl Strategy for Namespace {
     fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
         tree::set(object, "status", json!({ "phase": "Active" }));
         let spec = tree::field_mut(object, "spec");
-        if tree::texts(spec, "finalizers").contains(&FINALIZER) {
-            return;
-        }
-        match tree::field_mut(spec, "finalizers") {
-            Value::Array(finalizers) => finalizers.push(FINALIZER.into()),
-            other => *other = json!([FINALIZER]),
+        if !tree::texts(spec, "finalizers").contains(&FINALIZER) {
+            tree::push(spec, "finalizers", FINALIZER);
         }
     }
 

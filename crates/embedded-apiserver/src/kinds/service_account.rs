@@ -1,51 +1,21 @@
 //! Service accounts: `pkg/registry/core/serviceaccount`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::content;
 use super::field::Errors;
-use super::metadata;
 use super::strategy::{Scope, Strategy};
-use super::tree;
-
-const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
+use super::{content, metadata};
 
 /// The rules of service accounts.
 pub(super) struct ServiceAccount;
 
 impl Strategy for ServiceAccount {
-    fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
-        keep_names(object);
-    }
-
-    fn prepare_for_update(&self, _scope: &Scope<'_>, object: &mut Value, _old: &Value) {
-        keep_names(object);
-    }
-
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
         metadata::validate_own(object, true, content::subdomain_name, errors);
     }
 
-    fn validate_update(&self, _scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
+    fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         metadata::validate_own_update(object, old, errors);
-        metadata::validate_own(object, true, content::subdomain_name, errors);
-    }
-
-    fn warnings(&self, _scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let has = |object| metadata::map(object, "annotations").is_some_and(|all| all.contains_key(ENFORCE));
-        if !has(object) || old.is_some_and(has) {
-            return Vec::new();
-        }
-        vec![format!(
-            "metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
-        )]
-    }
-}
-
-/// References to secrets have names and nothing else.
-fn keep_names(object: &mut Value) {
-    for secret in tree::list_mut(object, "secrets") {
-        let name = tree::text(secret, "name");
-        *secret = if name.is_empty() { json!({}) } else { json!({ "name": name }) };
+        self.validate(scope, object, errors);
     }
 }

@@ -9,30 +9,26 @@ use super::node::Node;
 use super::pod::Pod;
 use super::service::Service;
 use super::service_account::ServiceAccount;
-use super::strategy::{Kind, SelectableField, Subresource};
+use super::strategy::{Kind, SelectableField, Strategy, Subresource};
 use super::workload::{DEPLOYMENT, REPLICA_SET};
 
 const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
+const fn part(name: &'static str, kind: &'static str, verbs: &'static [&'static str]) -> Subresource {
+    Subresource { name, group_version: None, kind, verbs }
+}
+
 const fn status(kind: &'static str) -> Subresource {
-    Subresource { name: "status", group_version: None, kind, verbs: STATUS_VERBS }
+    part("status", kind, STATUS_VERBS)
 }
 
-const SCALE: Subresource = Subresource {
-    name: "scale",
-    group_version: Some(("autoscaling", "v1")),
-    kind: "Scale",
-    verbs: STATUS_VERBS,
+const SCALE: Subresource =
+    Subresource { group_version: Some(("autoscaling", "v1")), ..part("scale", "Scale", STATUS_VERBS) };
+const TOKEN: Subresource = Subresource {
+    group_version: Some(("authentication.k8s.io", "v1")),
+    ..part("token", "TokenRequest", &["create"])
 };
-
-const fn created(
-    name: &'static str,
-    group_version: Option<(&'static str, &'static str)>,
-    kind: &'static str,
-) -> Subresource {
-    Subresource { name, group_version, kind, verbs: &["create"] }
-}
 
 /// A field whose label is its path.
 const fn own(label: &'static str, path: &'static [&'static str]) -> SelectableField {
@@ -40,178 +36,131 @@ const fn own(label: &'static str, path: &'static [&'static str]) -> SelectableFi
 }
 
 /// Most kinds: in a namespace, with all verbs. Entries name what differs.
-const BASE: Kind = Kind {
-    group: "",
-    version: "v1",
-    kind: "",
-    plural: "",
-    singular: "",
-    short_names: &[],
-    categories: &[],
-    namespaced: true,
-    type_name: "",
-    storage: "",
-    verbs: ALL,
-    subresources: &[],
-    selectable_fields: &[],
-    deprecation: None,
-    strategy: &Endpoints,
-};
+const fn kind(
+    (group, kind): (&'static str, &'static str),
+    [singular, plural]: [&'static str; 2],
+    short_names: &'static [&'static str],
+    type_name: &'static str,
+    strategy: &'static dyn Strategy,
+) -> Kind {
+    Kind {
+        group,
+        version: "v1",
+        kind,
+        plural,
+        singular,
+        short_names,
+        categories: &[],
+        namespaced: true,
+        type_name,
+        storage: plural,
+        verbs: ALL,
+        subresources: &[],
+        selectable_fields: &[],
+        deprecation: None,
+        strategy,
+    }
+}
 
 /// All kinds, in the order in which discovery lists their groups and, within a group, their resources.
 pub(crate) static KINDS: &[Kind] = &[
     Kind {
-        kind: "Endpoints",
-        plural: "endpoints",
-        singular: "endpoints",
-        short_names: &["ep"],
-        type_name: "k8s.io/api/core/v1.Endpoints",
-        storage: "endpoints",
         deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
-        strategy: &Endpoints,
-        ..BASE
+        ..kind(("", "Endpoints"), ["endpoints"; 2], &["ep"], "k8s.io/api/core/v1.Endpoints", &Endpoints)
     },
     Kind {
-        kind: "Event",
-        plural: "events",
-        singular: "event",
-        short_names: &["ev"],
-        type_name: "k8s.io/api/core/v1.Event",
-        storage: "events",
         selectable_fields: CORE_EVENT_FIELDS,
-        strategy: &Event { strict: false },
-        ..BASE
+        ..event("", "k8s.io/api/core/v1.Event", &Event { strict: false })
     },
     Kind {
-        kind: "Namespace",
-        plural: "namespaces",
-        singular: "namespace",
-        short_names: &["ns"],
         namespaced: false,
-        type_name: "k8s.io/api/core/v1.Namespace",
-        storage: "namespaces",
         verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
-        subresources: &[
-            Subresource { name: "finalize", group_version: None, kind: "Namespace", verbs: &["update"] },
-            status("Namespace"),
-        ],
+        subresources: &[part("finalize", "Namespace", &["update"]), status("Namespace")],
         selectable_fields: &[own("status.phase", &["status.phase"])],
-        strategy: &Namespace,
-        ..BASE
+        ..kind(
+            ("", "Namespace"),
+            ["namespace", "namespaces"],
+            &["ns"],
+            "k8s.io/api/core/v1.Namespace",
+            &Namespace,
+        )
     },
     Kind {
-        kind: "Node",
-        plural: "nodes",
-        singular: "node",
-        short_names: &["no"],
         namespaced: false,
-        type_name: "k8s.io/api/core/v1.Node",
-        storage: "nodes",
         subresources: &[status("Node")],
         selectable_fields: &[SelectableField {
-            label: "spec.unschedulable",
-            paths: &["spec.unschedulable"],
             absent: "false",
+            ..own("spec.unschedulable", &["spec.unschedulable"])
         }],
-        strategy: &Node,
-        ..BASE
+        ..kind(("", "Node"), ["node", "nodes"], &["no"], "k8s.io/api/core/v1.Node", &Node)
     },
     Kind {
-        kind: "Pod",
-        plural: "pods",
-        singular: "pod",
-        short_names: &["po"],
         categories: &["all"],
-        type_name: "k8s.io/api/core/v1.Pod",
-        storage: "pods",
-        subresources: &[created("binding", None, "Binding"), status("Pod")],
+        subresources: &[part("binding", "Binding", &["create"]), status("Pod")],
         selectable_fields: POD_FIELDS,
-        strategy: &Pod,
-        ..BASE
+        ..kind(("", "Pod"), ["pod", "pods"], &["po"], "k8s.io/api/core/v1.Pod", &Pod)
     },
     Kind {
-        kind: "ServiceAccount",
-        plural: "serviceaccounts",
-        singular: "serviceaccount",
-        short_names: &["sa"],
-        type_name: "k8s.io/api/core/v1.ServiceAccount",
-        storage: "serviceaccounts",
-        subresources: &[created("token", Some(("authentication.k8s.io", "v1")), "TokenRequest")],
-        strategy: &ServiceAccount,
-        ..BASE
+        subresources: &[TOKEN],
+        ..kind(
+            ("", "ServiceAccount"),
+            ["serviceaccount", "serviceaccounts"],
+            &["sa"],
+            "k8s.io/api/core/v1.ServiceAccount",
+            &ServiceAccount,
+        )
     },
     Kind {
-        kind: "Service",
-        plural: "services",
-        singular: "service",
-        short_names: &["svc"],
         categories: &["all"],
-        type_name: "k8s.io/api/core/v1.Service",
-        storage: "services",
         subresources: &[status("Service")],
         selectable_fields: &[own("spec.clusterIP", &["spec.clusterIP"]), own("spec.type", &["spec.type"])],
-        strategy: &Service,
-        ..BASE
+        ..kind(("", "Service"), ["service", "services"], &["svc"], "k8s.io/api/core/v1.Service", &Service)
     },
     Kind {
-        group: "events.k8s.io",
-        kind: "Event",
-        plural: "events",
-        singular: "event",
-        short_names: &["ev"],
-        type_name: "k8s.io/api/events/v1.Event",
-        storage: "events",
         selectable_fields: EVENT_FIELDS,
-        strategy: &Event { strict: true },
-        ..BASE
+        ..event("events.k8s.io", "k8s.io/api/events/v1.Event", &Event { strict: true })
     },
     Kind {
-        group: "apps",
-        kind: "Deployment",
-        plural: "deployments",
-        singular: "deployment",
-        short_names: &["deploy"],
         categories: &["all"],
-        type_name: "k8s.io/api/apps/v1.Deployment",
-        storage: "deployments",
         subresources: &[SCALE, status("Deployment")],
-        strategy: &DEPLOYMENT,
-        ..BASE
+        ..kind(
+            ("apps", "Deployment"),
+            ["deployment", "deployments"],
+            &["deploy"],
+            "k8s.io/api/apps/v1.Deployment",
+            &DEPLOYMENT,
+        )
     },
     Kind {
-        group: "apps",
-        kind: "ReplicaSet",
-        plural: "replicasets",
-        singular: "replicaset",
-        short_names: &["rs"],
         categories: &["all"],
-        type_name: "k8s.io/api/apps/v1.ReplicaSet",
-        storage: "replicasets",
         subresources: &[SCALE, status("ReplicaSet")],
-        strategy: &REPLICA_SET,
-        ..BASE
+        ..kind(
+            ("apps", "ReplicaSet"),
+            ["replicaset", "replicasets"],
+            &["rs"],
+            "k8s.io/api/apps/v1.ReplicaSet",
+            &REPLICA_SET,
+        )
     },
-    Kind {
-        group: "coordination.k8s.io",
-        kind: "Lease",
-        plural: "leases",
-        singular: "lease",
-        type_name: "k8s.io/api/coordination/v1.Lease",
-        storage: "leases",
-        strategy: &Lease,
-        ..BASE
-    },
-    Kind {
-        group: "discovery.k8s.io",
-        kind: "EndpointSlice",
-        plural: "endpointslices",
-        singular: "endpointslice",
-        type_name: "k8s.io/api/discovery/v1.EndpointSlice",
-        storage: "endpointslices",
-        strategy: &EndpointSlice,
-        ..BASE
-    },
+    kind(
+        ("coordination.k8s.io", "Lease"),
+        ["lease", "leases"],
+        &[],
+        "k8s.io/api/coordination/v1.Lease",
+        &Lease,
+    ),
+    kind(
+        ("discovery.k8s.io", "EndpointSlice"),
+        ["endpointslice", "endpointslices"],
+        &[],
+        "k8s.io/api/discovery/v1.EndpointSlice",
+        &EndpointSlice,
+    ),
 ];
+
+const fn event(group: &'static str, type_name: &'static str, strategy: &'static Event) -> Kind {
+    kind((group, "Event"), ["event", "events"], &["ev"], type_name, strategy)
+}
 
 const POD_FIELDS: &[SelectableField] = &[
     own("spec.nodeName", &["spec.nodeName"]),

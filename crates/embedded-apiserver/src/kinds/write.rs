@@ -5,11 +5,10 @@ use serde_json::Value;
 use crate::status::Status;
 
 use super::allocation::Reservation;
-use super::content;
 use super::field::Errors;
-use super::metadata;
 use super::strategy::Scope;
-use super::tree;
+use super::{content, metadata};
+use crate::tree;
 
 /// An object that may be written. Dropping it gives back what it allocated.
 #[must_use]
@@ -30,21 +29,15 @@ impl Prepared {
 /// generated name the caller tries again with a copy of the object as it was, up to 8 times in all, as upstream does.
 ///
 /// Cost: one pass over the object.
-///
-/// # Errors
-/// The object is refused.
 pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     metadata::wipe(object);
     before_create_by_update(scope, object)
 }
 
 /// As [`before_create`], for an object that a PUT or an apply patch creates: what the client says of its deletion stays.
-///
-/// # Errors
-/// The object is refused.
 pub(crate) fn before_create_by_update(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
-    metadata::fit_namespace(scope, object)?;
+    metadata::fit_namespace(scope.kind, scope.namespace, object)?;
     strategy.admit(scope, object, None)?;
     metadata::fill(scope, object);
     // A PUT of the status creates too where PUTs create, and allocates nothing.
@@ -72,9 +65,6 @@ pub(crate) fn before_create_by_update(scope: &Scope<'_>, object: &mut Value) -> 
 /// it.
 ///
 /// Cost: one pass over the objects.
-///
-/// # Errors
-/// The change is refused.
 pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
     strategy.admit(scope, object, Some(old))?;
@@ -83,7 +73,7 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
     } else {
         Reservation::default()
     };
-    metadata::fit_namespace(scope, object)?;
+    metadata::fit_namespace(scope.kind, scope.namespace, object)?;
     metadata::set_generation(object, metadata::generation(old));
     strategy.prepare_for_update(scope, object, old);
     metadata::restore(scope, object, old);

@@ -1,148 +1,74 @@
-//! A list as the chunks of a body. No part of it is built as a whole, except for the list of its objects.
+//! A list as the body of an answer.
 
-use bytes::Bytes;
-use kube_protobuf::{MAGIC, varint};
-use serde_json::Value;
+use kube_protobuf::{varint, wrap};
+use serde_json::{Map, Value};
 
 use super::read::Page;
+use crate::codec::protobuf;
+use crate::schema::Type;
 
-/// Size from which a chunk is sent.
-const CHUNK: usize = 64 << 10;
+/// Tags of the fields `metadata` and `items` of every list.
+const METADATA: u8 = 0x0a;
+const ITEMS: u8 = 0x12;
 
-const BYTES_1: u8 = 0x0a;
-const BYTES_2: u8 = 0x12;
-const BYTES_3: u8 = 0x1a;
-const BYTES_4: u8 = 0x22;
-const VARINT_4: u8 = 0x20;
-const BYTES_5: u8 = 0x2a;
-
-/// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list;
-/// `write` appends the JSON of an object.
-pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: Fn(&[u8], &mut Vec<u8>)>(
+/// The list as JSON. `write` appends the JSON of an object from its message; `kind` is that of the list.
+pub(crate) fn json_list(
     page: &Page,
-    api_version: &str,
-    kind: &str,
-    bodies: I,
-    write: W,
-) -> impl Iterator<Item = Bytes> + use<B, I, W> {
-    let (kind, api_version) = (Value::from(kind), Value::from(api_version));
-    let metadata = page.metadata_json();
+    (api_version, kind): (&str, &str),
+    bodies: impl Iterator<Item = impl AsRef<[u8]>>,
+    write: impl Fn(&[u8], &mut Vec<u8>),
+) -> Vec<u8> {
+    let (kind, api_version, metadata) = (Value::from(kind), Value::from(api_version), page.metadata_json());
     let head = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":["#);
-    let mut buffer = head.into_bytes();
-    let mut bodies = bodies.into_iter();
-    let (mut first, mut ended) = (true, false);
-    std::iter::from_fn(move || {
-        if ended {
-            return None;
+    let mut out = head.into_bytes();
+    for (index, body) in bodies.enumerate() {
+        if index > 0 {
+            out.push(b',');
         }
-        while buffer.len() < CHUNK {
-            let Some(body) = bodies.next() else {
-                ended = true;
-                buffer.extend_from_slice(b"]}\n");
-                break;
-            };
-            if !std::mem::take(&mut first) {
-                buffer.push(b',');
-            }
-            write(body.as_ref(), &mut buffer);
-        }
-        Some(take(&mut buffer))
-    })
+        write(body.as_ref(), &mut out);
+    }
+    out.extend_from_slice(b"]}\n");
+    out
 }
 
-/// The list as protobuf in its envelope, in chunks of about 64 KiB, byte for byte as Go's serializer writes it.
-///
-/// Cost: the bodies are read twice, first for their lengths.
-pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B> + Clone>(
+/// The list as protobuf in its envelope, byte for byte as Go's serializer writes it.
+pub(crate) fn protobuf_list(
     page: &Page,
-    api_version: &str,
-    kind: &str,
-    bodies: I,
-) -> impl Iterator<Item = Bytes> + use<B, I> {
-    let metadata = page.metadata_protobuf();
-    let items: usize = bodies.clone().into_iter().map(|body| delimited_length(body.as_ref().len())).sum();
-    let raw = delimited_length(metadata.len()) + items;
-
-    let mut type_meta = Vec::new();
-    delimited(&mut type_meta, BYTES_1, api_version.as_bytes());
-    delimited(&mut type_meta, BYTES_2, kind.as_bytes());
-    let mut buffer = MAGIC.to_vec();
-    delimited(&mut buffer, BYTES_1, &type_meta);
-    buffer.push(BYTES_2);
-    number(&mut buffer, raw as u64);
-    delimited(&mut buffer, BYTES_1, &metadata);
-
-    let mut bodies = bodies.into_iter();
-    let mut ended = false;
-    std::iter::from_fn(move || {
-        if ended {
-            return None;
-        }
-        while buffer.len() < CHUNK {
-            let Some(body) = bodies.next() else {
-                ended = true;
-                delimited(&mut buffer, BYTES_3, b"");
-                delimited(&mut buffer, BYTES_4, b"");
-                break;
-            };
-            delimited(&mut buffer, BYTES_2, body.as_ref());
-        }
-        Some(take(&mut buffer))
-    })
+    (api_version, kind): (&str, &str),
+    bodies: impl Iterator<Item = impl AsRef<[u8]>>,
+) -> Vec<u8> {
+    let mut raw = Vec::new();
+    let meta = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta");
+    let metadata = meta.map(|of| protobuf::encode(of, &page.metadata())).unwrap_or_default();
+    delimited(&mut raw, METADATA, &metadata);
+    bodies.for_each(|body| delimited(&mut raw, ITEMS, body.as_ref()));
+    wrap(api_version, kind, &raw)
 }
 
 impl Page {
-    /// `ListMeta`, with the fields in the order of Go's encoder.
-    pub(crate) fn metadata_json(&self) -> String {
-        let mut fields = vec![format!(r#""resourceVersion":"{}""#, self.version)];
+    /// `ListMeta`.
+    fn metadata(&self) -> Value {
+        let mut fields = Map::from_iter([("resourceVersion".to_owned(), self.version.to_string().into())]);
         if !self.continue_token.is_empty() {
-            fields.push(format!(r#""continue":"{}""#, self.continue_token));
+            fields.insert("continue".to_owned(), self.continue_token.as_str().into());
         }
         if let Some(remaining) = self.remaining {
-            fields.push(format!(r#""remainingItemCount":{remaining}"#));
+            fields.insert("remainingItemCount".to_owned(), remaining.into());
         }
-        if let Some(selector) = &self.shard {
-            fields.push(format!(r#""shardInfo":{{"selector":{}}}"#, Value::from(selector.as_str())));
-        }
-        format!("{{{}}}", fields.join(","))
+        Value::Object(fields)
     }
 
-    /// `ListMeta` as a message.
-    pub(crate) fn metadata_protobuf(&self) -> Vec<u8> {
-        let mut metadata = Vec::new();
-        delimited(&mut metadata, BYTES_1, b"");
-        delimited(&mut metadata, BYTES_2, self.version.to_string().as_bytes());
-        delimited(&mut metadata, BYTES_3, self.continue_token.as_bytes());
-        if let Some(remaining) = self.remaining {
-            metadata.push(VARINT_4);
-            number(&mut metadata, remaining.cast_unsigned());
-        }
-        if let Some(selector) = &self.shard {
-            let mut info = Vec::new();
-            delimited(&mut info, BYTES_1, selector.as_bytes());
-            delimited(&mut metadata, BYTES_5, &info);
-        }
-        metadata
+    /// `ListMeta` as JSON, with the fields in the order of Go's encoder.
+    pub(crate) fn metadata_json(&self) -> String {
+        let metadata = self.metadata();
+        let keys = ["resourceVersion", "continue", "remainingItemCount"];
+        crate::go::ordered(&metadata, &keys)
     }
-}
-
-/// The buffer as a chunk; another of the same size takes its place.
-fn take(buffer: &mut Vec<u8>) -> Bytes {
-    let next = Vec::with_capacity(buffer.capacity().min(2 * CHUNK));
-    Bytes::from(std::mem::replace(buffer, next))
 }
 
 fn delimited(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
+    let (length, used) = varint(bytes.len() as u64);
     out.push(tag);
-    number(out, bytes.len() as u64);
+    out.extend(length.into_iter().take(used));
     out.extend_from_slice(bytes);
-}
-
-fn number(out: &mut Vec<u8>, value: u64) {
-    let (bytes, used) = varint(value);
-    out.extend(bytes.into_iter().take(used));
-}
-
-fn delimited_length(length: usize) -> usize {
-    1 + varint(length as u64).1 + length
 }

@@ -20,8 +20,6 @@ pub(crate) struct Page {
     pub(crate) continue_token: String,
     /// Number of objects after this page, if no selector makes it a guess.
     pub(crate) remaining: Option<i64>,
-    /// The shard selector in canonical form.
-    pub(crate) shard: Option<String>,
     /// The objects in the order of their keys.
     pub(crate) items: Vec<Arc<Stored>>,
 }
@@ -50,9 +48,7 @@ struct Plan {
 ///
 /// Cost: the namespace's objects (each is selected by a scan), or with a limit the objects up to it and a count of the
 /// rest; at an older version also the changes since then.
-///
-/// # Errors
-/// 400 for an unusable version or token, 410 for a compacted version, 504 for one of the future, after three seconds.
+/// Errors: 400 for an unusable version or token, 410 for a compacted version, 504 for one of the future, after three seconds.
 pub(crate) async fn list(store: &Store, request: &Request) -> Result<Page, Status> {
     let plan = plan(request)?;
     let (At::Latest(wanted) | At::Exact(wanted)) = plan.at;
@@ -171,7 +167,7 @@ impl<'a> Collected<'a> {
             // Without selectors the count of the rest is part of the answer.
             return if selection.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
-        if selection.is_everything() || selection.matches(object) {
+        if selection.is_empty() || selection.matches(object) {
             self.items.push(Arc::clone(object));
         }
         ControlFlow::Continue(())
@@ -179,11 +175,10 @@ impl<'a> Collected<'a> {
 
     fn finish(mut self, version: u64) -> Page {
         let selection = &self.request.selection;
-        if self.limit == 0 && !selection.is_everything() {
+        if self.limit == 0 && !selection.is_empty() {
             self.items.retain(|object| selection.matches(object));
         }
-        let mut page =
-            Page { version, shard: selection.shards.as_ref().map(ToString::to_string), ..Page::default() };
+        let mut page = Page { version, ..Page::default() };
         if self.more
             && let Some(last) = self.items.last()
         {

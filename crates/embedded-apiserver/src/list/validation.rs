@@ -1,96 +1,63 @@
 //! Parameters that exclude each other: `ValidateListOptions` of `k8s.io/apimachinery pkg/apis/meta/internalversion`.
 
-use std::borrow::Cow;
-
 use super::options::ListOptions;
-use crate::selectors::go_quote;
-use crate::status::{Cause, Status};
+use crate::kinds::{Errors, Path};
+use crate::status::Status;
 
-const MATCH: &str = "resourceVersionMatch";
+const MATCH: Path<'static> = Path::root("resourceVersionMatch");
 
-/// Checks the parameters against each other.
-///
-/// # Errors
-/// 422 with all errors.
+/// Checks the parameters against each other, and fails with 422 and all errors.
 pub(super) fn validate(options: &ListOptions) -> Result<(), Status> {
-    let causes = if options.watch { of_watch(options) } else { of_list(options) };
-    if causes.is_empty() { Ok(()) } else { Err(invalid(causes)) }
+    let mut errors = Errors::default();
+    if options.watch {
+        of_watch(options, &mut errors);
+    } else {
+        of_list(options, &mut errors);
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors.into_status("meta.k8s.io", "ListOptions", "")) }
 }
 
-fn of_list(options: &ListOptions) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn of_list(options: &ListOptions, errors: &mut Errors) {
     let wanted = options.resource_version_match.as_str();
     if !wanted.is_empty() {
         if options.resource_version.is_empty() {
-            causes.push(forbidden(
-                MATCH,
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
-            ));
+            errors.forbidden(&MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided");
         }
         if !options.continue_token.is_empty() {
-            causes.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
+            errors.forbidden(&MATCH, "resourceVersionMatch is forbidden when continue is provided");
         }
         if wanted != "Exact" && wanted != "NotOlderThan" {
-            causes.push(unsupported(wanted, r#""Exact", "NotOlderThan", """#));
+            errors.not_supported(&MATCH, wanted, &["Exact", "NotOlderThan", ""]);
         }
         if wanted == "Exact" && options.resource_version == "0" {
             let text = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            causes.push(forbidden(MATCH, text));
+            errors.forbidden(&MATCH, text);
         }
     }
     if options.send_initial_events.is_some() {
-        causes.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        let path = Path::root("sendInitialEvents");
+        errors.forbidden(&path, "sendInitialEvents is forbidden for list");
     }
-    causes
 }
 
-fn of_watch(options: &ListOptions) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn of_watch(options: &ListOptions, errors: &mut Errors) {
     let wanted = options.resource_version_match.as_str();
-    if options.send_initial_events.is_some() && wanted != "NotOlderThan" {
+    let has_initial_events = options.send_initial_events.is_some();
+    if has_initial_events && wanted != "NotOlderThan" {
         let text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-        causes.push(forbidden(MATCH, text));
+        errors.forbidden(&MATCH, text);
     }
-    if !wanted.is_empty() {
-        if options.send_initial_events.is_none() {
-            let text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            causes.push(forbidden(MATCH, text));
-        }
-        if wanted != "NotOlderThan" {
-            causes.push(unsupported(wanted, r#""NotOlderThan""#));
-        }
-        if !options.continue_token.is_empty() {
-            causes.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
-        }
+    if wanted.is_empty() {
+        return;
     }
-    causes
-}
-
-fn forbidden(field: &str, text: &str) -> Cause {
-    Cause {
-        reason: Cow::Borrowed("FieldValueForbidden"),
-        message: format!("Forbidden: {text}"),
-        field: field.to_owned(),
+    if !has_initial_events {
+        let text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        errors.forbidden(&MATCH, text);
     }
-}
-
-fn unsupported(value: &str, supported: &str) -> Cause {
-    let value = go_quote(value);
-    Cause {
-        reason: Cow::Borrowed("FieldValueNotSupported"),
-        message: format!("Unsupported value: {value}: supported values: {supported}"),
-        field: MATCH.to_owned(),
+    if wanted != "NotOlderThan" {
+        errors.not_supported(&MATCH, wanted, &["NotOlderThan"]);
     }
-}
-
-fn invalid(causes: Vec<Cause>) -> Status {
-    let errors: Vec<_> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-    let errors = match errors.as_slice() {
-        [only] => only.clone(),
-        several => format!("[{}]", several.join(", ")),
-    };
-    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {errors}");
-    let mut status = Status::new(422, "Invalid", message).about("meta.k8s.io", "ListOptions", "");
-    status.details.get_or_insert_default().causes = causes;
-    status
+    if !options.continue_token.is_empty() {
+        errors.forbidden(&MATCH, "resourceVersionMatch is forbidden when continue is provided");
+    }
 }

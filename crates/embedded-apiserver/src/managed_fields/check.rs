@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::patch::go_text;
+use crate::go;
 
 use super::element::Element;
 use super::problem::Problems;
@@ -74,9 +74,7 @@ fn check_items(list: List, items: &[Value], duplicates: Duplicates, problems: &m
 }
 
 /// Compares a value with the type of a scalar.
-///
-/// # Errors
-/// Upstream's text, without a path.
+/// Errors: Upstream's text, without a path.
 fn check_scalar(scalar: Scalar, value: &Value) -> Result<(), String> {
     match (scalar, value) {
         (_, Value::Null)
@@ -84,11 +82,9 @@ fn check_scalar(scalar: Scalar, value: &Value) -> Result<(), String> {
         | (Scalar::String, Value::String(_))
         | (Scalar::Boolean, Value::Bool(_))
         | (Scalar::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => Ok(()),
-        (Scalar::Numeric, _) => {
-            Err(format!("expected numeric (int or float), got {}", go_text::type_of(value)))
-        }
+        (Scalar::Numeric, _) => Err(format!("expected numeric (int or float), got {}", go::type_of(value))),
         (Scalar::String, _) => {
-            Err(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_text::sharp(value)))
+            Err(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::sharp(value)))
         }
         (Scalar::Boolean, _) => Err(format!("expected boolean, got {}", wrapped(value))),
         (Scalar::Untyped, _) => Err(format!("expected any scalar, got {}", wrapped(value))),
@@ -97,5 +93,5 @@ fn check_scalar(scalar: Scalar, value: &Value) -> Result<(), String> {
 
 /// The value as Go prints the struct that upstream keeps it in.
 fn wrapped(value: &Value) -> String {
-    format!("&{{{}}}", go_text::plain(value))
+    format!("&{{{}}}", go::plain(value))
 }

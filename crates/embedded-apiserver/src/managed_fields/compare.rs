@@ -17,19 +17,10 @@ pub(crate) struct Comparison<'a> {
     pub(crate) added: Set<'a>,
 }
 
-impl Comparison<'_> {
-    /// True if the objects are equal.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
-    }
-}
-
 /// Compares two objects of one type. Source: structured-merge-diff `typed.Compare`.
 ///
 /// Cost: linear; elements and sets are made for changed parts only, and borrow from the objects.
-///
-/// # Errors
-/// A list has an item without a key; upstream's text.
+/// Errors: A list has an item without a key; upstream's text.
 pub(crate) fn compare<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Result<Comparison<'a>, String> {
     let mut problems = Problems::default();
     let changes = walk(shape, Some(old), Some(new), &mut problems);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::patch::go_text;
+use crate::go;
 use crate::status::{Cause, Status};
 
 use super::element::Element;
@@ -58,10 +58,10 @@ fn message(conflicts: &[Conflict<'_>]) -> String {
 }
 
 fn owner(owner: &Identity<'_>) -> String {
-    let mut text = go_text::quoted(&owner.manager);
+    let mut text = go::quote(&owner.manager);
     if !owner.subresource.is_empty() {
         text.push_str(" with subresource ");
-        text.push_str(&go_text::quoted(&owner.subresource));
+        text.push_str(&go::quote(&owner.subresource));
     }
     if !owner.applied {
         text.push_str(" using ");

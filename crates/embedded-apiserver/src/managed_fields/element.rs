@@ -7,7 +7,7 @@ use std::fmt;
 use serde_json::{Deserializer, Number, Value};
 
 use crate::codec::fields_v1::{order, order_numbers};
-use crate::patch::go_text;
+use crate::go;
 
 /// A step: a field, or an item of a list by key, value or position. Source: structured-merge-diff `fieldpath.PathElement`.
 #[derive(Debug, Clone)]
@@ -33,9 +33,7 @@ pub(crate) enum Unreadable {
 
 impl<'a> Element<'a> {
     /// Reads `f:…`, `k:{…}`, `v:…` or `i:…`.
-    ///
-    /// # Errors
-    /// The text is of none of these forms.
+    /// Errors: The text is of none of these forms.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Unreadable> {
         let (Some(kind), Some(rest)) = (text.get(..2), text.get(2..)) else {
             return Err(Unreadable::Malformed);
@@ -62,7 +60,7 @@ impl<'a> Element<'a> {
     pub(crate) fn encode(&self) -> String {
         match self {
             Self::Field(name) => ["f:", name].concat(),
-            Self::Value(value) => format!("v:{}", go_text::json(value)),
+            Self::Value(value) => format!("v:{}", go::json(value)),
             Self::Index(index) => format!("i:{index}"),
             Self::Key(fields) => {
                 let mut text = "k:{".to_owned();
@@ -70,9 +68,9 @@ impl<'a> Element<'a> {
                     if index > 0 {
                         text.push(',');
                     }
-                    text.push_str(&go_text::json(&Value::String(name.clone().into_owned())));
+                    text.push_str(&go::json(&Value::String(name.clone().into_owned())));
                     text.push(':');
-                    text.push_str(&go_text::json(value));
+                    text.push_str(&go::json(value));
                 }
                 text.push('}');
                 text
@@ -159,8 +157,8 @@ impl fmt::Display for Element<'_> {
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        Value::String(string) => go_text::quoted(string),
-        other => go_text::plain(other),
+        Value::String(string) => go::quote(string),
+        other => go::plain(other),
     }
 }
 

@@ -11,7 +11,7 @@ use super::shape::Shape;
 use super::{element, reconcile};
 
 /// The most entries of updates that an object keeps. Source: apimachinery `DefaultMaxUpdateManagers`.
-pub(crate) const MOST_UPDATE_MANAGERS: usize = 10;
+const MOST_UPDATE_MANAGERS: usize = 10;
 
 /// The manager that takes over the oldest entries beyond that.
 const ANCIENT: &str = "ancient-changes";
@@ -70,7 +70,7 @@ impl<'a> Identity<'a> {
             ("subresource", &self.subresource),
         ] {
             if !value.is_empty() {
-                let value = crate::patch::go_text::json(&Value::String(value.clone().into_owned()));
+                let value = crate::go::json(&Value::String(value.clone().into_owned()));
                 fields.push(format!("\"{name}\":{value}"));
             }
         }
@@ -87,9 +87,6 @@ fn operation(applied: bool) -> &'static str {
 }
 
 /// Reads all entries. Of two with one identity, the later wins.
-///
-/// # Errors
-/// An entry is malformed; upstream's text, as far as it has one.
 pub(crate) fn decode(list: Option<&Value>) -> Result<Vec<Entry<'_>>, String> {
     let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut entries: Vec<Entry<'_>> = Vec::with_capacity(list.len() + 1);
@@ -173,44 +170,6 @@ pub(crate) fn encode(mut entries: Vec<Entry<'_>>) -> Option<Value> {
     }
     entries.sort_by(Entry::order);
     Some(entries.iter().map(Entry::encode).collect())
-}
-
-/// Adds fields to the encoded entry of this identity, which is of updates, and sets its time.
-pub(crate) fn add(list: &mut Vec<Value>, identity: &Identity<'_>, fields: &Set<'_>, time: &str) {
-    let is_it = |entry: &Value| {
-        text_of(entry, "manager") == identity.manager
-            && text_of(entry, "operation") == operation(identity.applied)
-            && text_of(entry, "apiVersion") == identity.api_version
-            && text_of(entry, "subresource") == identity.subresource
-    };
-    let Some(Value::Object(entry)) = list.iter_mut().find(|entry| is_it(entry)) else {
-        let api_version = identity.api_version.clone();
-        let (identity, set) = (identity.clone(), fields.clone());
-        list.push(
-            Entry { identity, api_version, time: Some(Cow::Borrowed(time)), set, encoded: None }.encode(),
-        );
-        return;
-    };
-    entry.insert("time".to_owned(), Value::String(time.to_owned()));
-    if let Some(Value::Object(owned)) = entry.get_mut("fieldsV1") {
-        fields_v1::add(owned, fields);
-    }
-}
-
-fn text_of<'a>(entry: &'a Value, name: &str) -> &'a str {
-    entry.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Sorts encoded entries as [`encode`] does.
-pub(crate) fn sort(list: &mut [Value]) {
-    let order = |a: &Value, b: &Value| {
-        ["operation", "time", "manager", "apiVersion", "subresource"]
-            .into_iter()
-            .map(|name| text_of(a, name).cmp(text_of(b, name)))
-            .find(|by| by.is_ne())
-            .unwrap_or(Ordering::Equal)
-    };
-    list.sort_by(order);
 }
 
 /// Makes entries that a client sent fit the schema.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::patch::go_text;
+use crate::go;
 
 use super::FieldManager;
 use super::check::{Duplicates, check};
@@ -94,7 +94,7 @@ fn without_annotation(config: &Value) -> String {
     {
         annotations.remove(ANNOTATION);
     }
-    let mut text = go_text::json(&config);
+    let mut text = go::json(&config);
     text.push('\n');
     text
 }

@@ -8,7 +8,6 @@ mod check;
 mod collect;
 mod compare;
 mod conflict;
-mod create;
 mod element;
 mod entries;
 mod fields_v1;

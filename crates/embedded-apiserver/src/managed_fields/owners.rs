@@ -16,9 +16,7 @@ use super::{Failure, FieldManager};
 
 /// Takes the fields that differ between `old` and `new` away from all owners but `own`, and the removed ones as well.
 /// Returns what differs.
-///
-/// # Errors
-/// Owners of changed fields, unless `force` is set; a list item without a key.
+/// Errors: Owners of changed fields, unless `force` is set; a list item without a key.
 pub(super) fn take<'o, 'a>(
     manager: &FieldManager<'_>,
     (old, new): (&'o Value, &'o Value),

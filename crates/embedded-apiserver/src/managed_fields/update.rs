@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::go_quote::is_printable;
+use crate::go::is_printable;
 
 use super::check::{Duplicates, check};
-use super::compare::compare;
-use super::entries::{self, Entry, Identity, MOST_UPDATE_MANAGERS};
-use super::fields_v1;
+use super::entries::{self, Entry, Identity};
 use super::shape::{Shape, can_lack_keys};
 use super::{Failure, FieldManager, OWNERLESS, owners, seconds, set_entries, stored_entries};
 
@@ -41,65 +39,8 @@ impl FieldManager<'_> {
     /// Cost: linear in both objects; allocates for changed fields and for the entries of `live`.
     pub(crate) fn update(&self, live: Option<&Value>, new: &mut Value, manager: &str, now: Timestamp) {
         let sent = take_entries(new);
-        let stored = live.and_then(stored_entries);
-        let unchanged = sent.is_none() || !self.subresource.is_empty() || sent.as_ref() == stored;
-        let entries = match (live, stored) {
-            (Some(live), Some(stored)) if unchanged && self.can_edit(stored) => {
-                let stored = sent.filter(|_| self.subresource.is_empty()).unwrap_or_else(|| stored.clone());
-                self.edited((live, new), stored, manager, &seconds(now))
-            }
-            _ => self.updated(live, new, sent.as_ref(), manager, &seconds(now)),
-        };
+        let entries = self.updated(live, new, sent.as_ref(), manager, &seconds(now));
         set_entries(new, entries);
-    }
-
-    /// True if the stored entries can be changed as they are: all are of this API version, and there is room for another.
-    fn can_edit(&self, stored: &Value) -> bool {
-        let entries = stored.as_array().map_or(&[][..], Vec::as_slice);
-        let is_current =
-            |entry: &Value| entry.get("apiVersion").and_then(Value::as_str) == Some(self.api_version);
-        !entries.is_empty()
-            && entries.len() < MOST_UPDATE_MANAGERS
-            && entries.iter().all(is_current)
-            && !can_lack_keys(self.of)
-    }
-
-    /// [`updated`](Self::updated) without decoding the entries, for stored ones, which have upstream's form.
-    fn edited(
-        &self,
-        (live, new): (&Value, &Value),
-        mut stored: Value,
-        manager: &str,
-        time: &str,
-    ) -> Option<Value> {
-        let mut comparison = compare(Shape::of_type(self.of), live, new).ok()?;
-        self.filter(&mut comparison);
-        if comparison.is_empty() {
-            return Some(stored);
-        }
-        let list = stored.as_array_mut()?;
-        for entry in list.iter_mut() {
-            let Some(fields) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) else { continue };
-            for paths in [&comparison.modified, &comparison.added, &comparison.removed] {
-                fields_v1::subtract(fields, paths);
-            }
-        }
-        let mut own = comparison.modified.union(comparison.added);
-        for path in OWNERLESS {
-            own.remove(path);
-        }
-        let identity = Identity::of_update(manager, self.api_version, self.subresource);
-        if !own.is_empty() {
-            entries::add(list, &identity, &own, time);
-        }
-        list.retain(|entry| {
-            entry.get("fieldsV1").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty())
-        });
-        if list.is_empty() {
-            return None;
-        }
-        entries::sort(list);
-        Some(stored)
     }
 
     fn updated(
@@ -145,9 +86,7 @@ impl FieldManager<'_> {
     }
 
     /// Changes the entries by what differs between two objects.
-    ///
-    /// # Errors
-    /// A list has an item without a key; upstream's text. Upstream removes all entries then.
+    /// Errors: A list has an item without a key; upstream's text. Upstream removes all entries then.
     pub(super) fn record<'a>(
         &'a self,
         (live, new): (&'a Value, &'a Value),

@@ -92,10 +92,8 @@ impl Resource {
             "delete" => Some(content(&["*/*"], &reference(&format!("{META}.DeleteOptions")))),
             _ => None,
         };
-        let parameters: Vec<_> =
-            query_parameters(method, action).iter().copied().map(query_parameter).collect();
         let mut operation = json!({
-            "parameters": parameters,
+            "parameters": query_parameters(method),
             "responses": {"200": {"description": "OK", "content": content(MEDIA_TYPES, &answer)}},
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": {"group": self.group, "version": self.version, "kind": self.kind},
@@ -125,44 +123,14 @@ fn content(media_types: &[&str], schema: &Value) -> Value {
     Value::Object(entries.collect())
 }
 
-type Parameter = (&'static str, &'static str);
-
-fn query_parameters(method: &str, action: &str) -> &'static [Parameter] {
-    const WRITE: &[Parameter] =
-        &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];
-    const PATCH: &[Parameter] = &[
-        ("dryRun", "string"),
-        ("fieldManager", "string"),
-        ("fieldValidation", "string"),
-        ("force", "boolean"),
-    ];
-    const DELETE: &[Parameter] = &[
-        ("dryRun", "string"),
-        ("gracePeriodSeconds", "integer"),
-        ("orphanDependents", "boolean"),
-        ("propagationPolicy", "string"),
-    ];
-    const LIST: &[Parameter] = &[
-        ("allowWatchBookmarks", "boolean"),
-        ("continue", "string"),
-        ("fieldSelector", "string"),
-        ("labelSelector", "string"),
-        ("limit", "integer"),
-        ("resourceVersion", "string"),
-        ("resourceVersionMatch", "string"),
-        ("sendInitialEvents", "boolean"),
-        ("timeoutSeconds", "integer"),
-        ("watch", "boolean"),
-    ];
-    match (method, action) {
-        ("post" | "put", _) => WRITE,
-        ("patch", _) => PATCH,
-        ("delete", _) => DELETE,
-        (_, "list") => LIST,
+/// The query parameters of writes, which clients look for before they send them.
+fn query_parameters(method: &str) -> Value {
+    let names: &[&str] = match method {
+        "post" | "put" | "patch" => &["dryRun", "fieldManager", "fieldValidation"],
+        "delete" => &["dryRun", "propagationPolicy"],
         _ => &[],
-    }
-}
-
-fn query_parameter((name, of_type): Parameter) -> Value {
-    json!({"name": name, "in": "query", "schema": {"type": of_type, "uniqueItems": true}})
+    };
+    let parameter =
+        |name: &&str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    names.iter().map(parameter).collect()
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::lookup::Lookup;
 use super::types::{Entry, Field, ListType, Message, Node, Part, Shape, Type, TypeRef};
 
 /// The lines of the file, sorted by what they declare. Names have the form `alias.Name`.
@@ -22,9 +21,7 @@ struct Struct {
 }
 
 /// Parses the file.
-///
-/// # Errors
-/// The line that is wrong.
+/// Errors: The line that is wrong.
 pub(super) fn parse(text: &'static str) -> Result<Vec<Type>, String> {
     let mut declarations = Declarations::default();
     let mut current = None;
@@ -70,6 +67,8 @@ impl Declarations {
         let path = self.path(alias).ok_or_else(|| format!("no package of {alias}"))?;
         let mut fields = Vec::new();
         let message = self.message(alias, of, &[], &mut fields)?;
+        let mut by_name: Vec<usize> = (0..fields.len()).collect();
+        by_name.sort_unstable_by_key(|&position| fields.get(position).map(|field| field.json));
         let always = fields.iter().enumerate().filter(|(_, field)| !field.omits(&zero(&field.node)));
         Ok(Type {
             path: Box::leak(path.into_boxed_str()),
@@ -77,7 +76,7 @@ impl Declarations {
             atomic: of.atomic,
             always: always.map(|(position, _)| position).collect(),
             message,
-            lookup: Lookup::new(fields.iter().map(|field| field.json)),
+            by_name,
             fields,
         })
     }
@@ -104,7 +103,7 @@ impl Declarations {
                 let embedded: Vec<_> = embedded.iter().copied().chain([go]).collect();
                 Part::Inlined(self.message(kind, inner, &embedded, fields)?)
             } else {
-                let mut field = Field::new(json, go, embedded.to_vec(), self.node(kind).ok_or_else(wrong)?);
+                let mut field = Field::new(json, embedded.to_vec(), self.node(kind).ok_or_else(wrong)?);
                 words.try_for_each(|word| field.flag(word)).ok_or_else(wrong)?;
                 fields.push(field);
                 Part::Field(fields.len() - 1)
@@ -198,11 +197,10 @@ fn base(alias: &'static str) -> &'static str {
 }
 
 impl Field {
-    fn new(json: &'static str, go: &'static str, embedded: Vec<&'static str>, node: Node) -> Self {
+    fn new(json: &'static str, embedded: Vec<&'static str>, node: Node) -> Self {
         Self {
             json,
             key: format!("\"{json}\":"),
-            go,
             embedded,
             node,
             omitempty: false,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kube_protobuf::Value;
 
 use super::scan::value_at;
-use crate::go_quote::quote as go_quote;
+use crate::go::quote as go_quote;
 
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
@@ -43,9 +43,6 @@ struct Term {
 
 impl FieldSelector {
     /// Parses a selector.
-    ///
-    /// # Errors
-    /// The message of the API server.
     pub(crate) fn parse(selector: &str) -> Result<Self, String> {
         let mut parts = split_terms(selector);
         parts.sort_unstable();
@@ -61,15 +58,8 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// The selector of one name.
-    pub(crate) fn of_name(name: &str) -> Self {
-        Self { terms: vec![Term { field: NAME.to_owned(), equal: true, value: name.to_owned() }] }
-    }
-
     /// Checks that a kind has these fields, and replaces old names of them.
-    ///
-    /// # Errors
-    /// The message of the API server. Kinds with fields of their own have another one than kinds without.
+    /// Errors: The message of the API server. Kinds with fields of their own have another one than kinds without.
     pub(crate) fn for_kind(mut self, namespaced: bool, fields: &[SelectableField]) -> Result<Self, String> {
         for term in &mut self.terms {
             if term.field == "spec.host" && has(fields, "spec.nodeName") {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::lexer::{Item, Token, tokens};
-use super::names::{label_key_errors, label_value_errors};
 use super::scan::label;
-use crate::go_quote::quote as go_quote;
+use crate::go::quote as go_quote;
+use crate::kinds::{label_value, qualified_name};
 
 /// A label selector. All of its requirements must hold; without any it selects everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,9 +32,6 @@ enum Operator {
 
 impl LabelSelector {
     /// Parses a selector.
-    ///
-    /// # Errors
-    /// The message of the API server.
     pub(crate) fn parse(selector: &str) -> Result<Self, String> {
         let requirements = Parser { items: tokens(selector), position: 0 }.requirements()?;
         Ok(Self { requirements })
@@ -86,7 +83,7 @@ impl Requirement {
             }
         }
         for (index, value) in values.iter().enumerate() {
-            let wrong = label_value_errors(value);
+            let wrong = label_value(value);
             if !wrong.is_empty() {
                 let (quoted, wrong) = (go_quote(value), wrong.join("; "));
                 errors.push(format!("values[{index}][{key}]: Invalid value: {quoted}: {wrong}"));
@@ -141,7 +138,7 @@ impl Parser {
         if token != Token::Identifier {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        let wrong = label_key_errors(&key);
+        let wrong = qualified_name(&key);
         if !wrong.is_empty() {
             // The reference names no field here.
             return Err(format!("<nil>: Invalid value: {}: {}", go_quote(&key), wrong.join("; ")));

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ApiServer;
-use crate::codec::json::{self, FieldValidation};
 use crate::codec::protobuf;
-use crate::core::{Core, Entry, entries, resources};
-use crate::snapshot::{self, SnapshotError, Translation};
-use crate::store::{Expect, Refused, Resource, Span, Store, StoreOptions, Stored, key};
+use crate::core::{Core, Entry, entries};
+use crate::snapshot::{self, SnapshotError, stored_tree, with_head};
+use crate::store::{Expect, Refused, Span, Stored, key};
 
 /// An object that cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +45,7 @@ impl ApiServer {
         let Some(entry) = Entry::named(&api_version, &kind) else {
             return Err(LoadError::UnknownKind { api_version, kind });
         };
-        let tree = stored_tree(entry, object).map_err(LoadError::Malformed)?;
+        let tree = stored_tree(entry, object.clone()).map_err(LoadError::Malformed)?;
         let meta = |field| tree.pointer(field).and_then(Value::as_str).unwrap_or_default();
         let (namespace, name) = (meta("/metadata/namespace"), meta("/metadata/name"));
         if name.is_empty() {
@@ -100,12 +99,12 @@ impl ApiServer {
         self.core.store.close();
     }
 
-    /// The state as a `v1 List` in YAML, for [`Builder::snapshot`](crate::Builder::snapshot).
+    /// The state as a `v1 List` in JSON, for [`Self::restore`].
     ///
     /// # Errors
     /// A stored object is malformed, which is a bug.
     pub fn snapshot(&self) -> Result<String, SnapshotError> {
-        snapshot::write(&self.core.store, &Translator)
+        snapshot::write(&self.core.store)
     }
 }
 
@@ -117,7 +116,7 @@ impl ApiServer {
     /// # Errors
     /// The text is no snapshot, or one of its objects is wrong. Then nothing is changed.
     pub fn restore(&self, snapshot: &str, next_version: Option<u64>) -> Result<(), SnapshotError> {
-        let (version, objects) = snapshot::parse(snapshot, &Translator)?;
+        let (version, objects) = snapshot::parse(snapshot)?;
         let version = next_version.map_or(version, |next| version.max(next.saturating_sub(1)));
         let core = &self.core;
         let _alone = core.reacting.lock();
@@ -133,13 +132,8 @@ impl ApiServer {
     }
 }
 
-/// A store with the state of a snapshot.
-pub(super) fn restore(yaml: &str, history: StoreOptions) -> Result<Store, SnapshotError> {
-    snapshot::read(yaml, resources(), history, &Translator)
-}
-
 /// Reserves what the objects of a snapshot have allocated, and enters their owners.
-pub(super) fn adopt(core: &Core) {
+fn adopt(core: &Core) {
     each_object(core, |entry, object| {
         let written = Arc::clone(object);
         _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
@@ -162,43 +156,4 @@ fn each_object(core: &Core, visit: impl Fn(&'static Entry, &Arc<Stored>)) {
             visit(entry, object);
         }
     }
-}
-
-struct Translator;
-
-impl Translation for Translator {
-    fn tree(&self, resource: Resource, body: &[u8]) -> Result<Value, String> {
-        let entry = Entry::stored(resource).ok_or("an unknown resource")?;
-        let tree = protobuf::decode(entry.stored_as, body).map_err(|error| error.to_string())?;
-        Ok(with_head(entry, tree))
-    }
-
-    fn stored(&self, object: Value) -> Result<(Resource, Vec<u8>), String> {
-        let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let entry =
-            Entry::named(api_version, kind).ok_or_else(|| format!("no kind {kind} in {api_version}"))?;
-        let tree = stored_tree(entry, &object)?;
-        Ok((entry.resource, protobuf::encode(entry.stored_as, &tree)))
-    }
-}
-
-/// The canonical tree of an object, as it is stored.
-fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
-    let decoded = json::normalise(entry.type_, object, FieldValidation::Ignore);
-    let (mut tree, _) = decoded.map_err(|error| error.to_string())?;
-    if let Value::Object(fields) = &mut tree {
-        fields.remove("kind");
-        fields.remove("apiVersion");
-    }
-    entry.kind.strategy.to_storage(&mut tree);
-    Ok(tree)
-}
-
-fn with_head(entry: &Entry, mut tree: Value) -> Value {
-    if let Value::Object(fields) = &mut tree {
-        fields.insert("apiVersion".to_owned(), entry.api_version.as_str().into());
-        fields.insert("kind".to_owned(), entry.kind.kind.into());
-    }
-    tree
 }

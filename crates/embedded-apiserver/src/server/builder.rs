@@ -14,7 +14,6 @@ use crate::core::{Behaviour, Core, resources};
 use crate::environment::{Environment, SystemEnvironment};
 use crate::kinds::{Allocators, Network, Ranges};
 use crate::owners::Owners;
-use crate::snapshot::SnapshotError;
 use crate::store::{Store, StoreOptions};
 use crate::users::Users;
 
@@ -26,7 +25,6 @@ pub struct Builder {
     environment: Arc<dyn Environment>,
     first_objects: bool,
     behaviour: Behaviour,
-    snapshot: Option<String>,
     auditor: Option<Box<Auditor>>,
     users: Users,
 }
@@ -37,9 +35,6 @@ pub enum BuildError {
     /// A range of cluster IPs is unusable.
     #[error("service range {0:?} is no network: give one such as 10.96.0.0/16, or one of each family")]
     ServiceRange(String),
-    /// The snapshot cannot be read.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
 }
 
 impl Default for Builder {
@@ -51,7 +46,6 @@ impl Default for Builder {
             environment: Arc::new(SystemEnvironment::default()),
             first_objects: true,
             behaviour: Behaviour { collects_garbage: true, terminates_namespaces: true },
-            snapshot: None,
             auditor: None,
             users: Users::default(),
         }
@@ -167,17 +161,10 @@ impl Builder {
         self
     }
 
-    /// Begins with the state of a [snapshot](ApiServer::snapshot) and without the first objects.
-    #[must_use]
-    pub fn snapshot(mut self, yaml: impl Into<String>) -> Self {
-        self.snapshot = Some(yaml.into());
-        self
-    }
-
     /// Makes the server.
     ///
     /// # Errors
-    /// A range is no network, or the snapshot cannot be read.
+    /// A range is no network.
     pub fn build(self) -> Result<ApiServer, BuildError> {
         let networks = self
             .service_ranges
@@ -187,13 +174,9 @@ impl Builder {
         if services.is_empty() || services.len() > 2 {
             return Err(BuildError::ServiceRange(self.service_ranges.join(",")));
         }
-        let store = match &self.snapshot {
-            Some(yaml) => super::access::restore(yaml, self.history)?,
-            None => Store::new(resources(), self.history),
-        };
         let allocators = Arc::new(Allocators::new(Ranges { services, node_ports: self.node_ports }));
         let core = Core {
-            store: Arc::new(store),
+            store: Arc::new(Store::new(resources(), self.history)),
             environment: self.environment,
             allocators,
             behaviour: self.behaviour,
@@ -205,9 +188,7 @@ impl Builder {
             requests: AtomicU64::new(0),
         };
         let server = ApiServer { core: Arc::new(core) };
-        if self.snapshot.is_some() {
-            super::access::adopt(&server.core);
-        } else if self.first_objects {
+        if self.first_objects {
             first::create(&server.core);
         }
         Ok(server)

@@ -99,17 +99,7 @@ pub(crate) struct Span<'a> {
 impl Store {
     /// An empty store for this number of resources.
     pub(crate) fn new(resources: usize, options: StoreOptions) -> Self {
-        Self::restore(resources, options, FIRST_VERSION, Vec::new())
-    }
-
-    /// A store with these objects, at a version that is not less than any of theirs. Its history begins now.
-    pub(crate) fn restore(
-        resources: usize,
-        options: StoreOptions,
-        version: u64,
-        restored: Vec<Restored>,
-    ) -> Self {
-        let inner = Inner::restore(resources, options, version, restored);
+        let inner = Inner::restore(resources, options, FIRST_VERSION, Vec::new());
         let version = inner.log.version();
         Self {
             inner: RwLock::new(inner),
@@ -151,9 +141,7 @@ impl Store {
     }
 
     /// Writes an object. `body` is its message; its resourceVersion is replaced by the version of this write.
-    ///
-    /// # Errors
-    /// The state is not the expected one.
+    /// Errors: The state is not the expected one.
     pub(crate) fn put(
         &self,
         resource: Resource,
@@ -177,9 +165,7 @@ impl Store {
     }
 
     /// Deletes an object and returns its last state with the version of the deletion, as the DELETED event has it.
-    ///
-    /// # Errors
-    /// The state is not the expected one.
+    /// Errors: The state is not the expected one.
     pub(crate) fn delete(
         &self,
         resource: Resource,
@@ -201,9 +187,7 @@ impl Store {
 
     /// Calls `visit` in the order of keys for the objects at a version, or now, and returns the version of what was
     /// visited. Visits happen under the lock for reading: they must be short.
-    ///
-    /// # Errors
-    /// The version is compacted or in the future.
+    /// Errors: The version is compacted or in the future.
     pub(crate) fn visit(
         &self,
         resource: Resource,
@@ -247,9 +231,7 @@ impl Store {
 
     /// The changes of a resource after a version that `wanted` accepts, up to `max` of them, and the version up to which
     /// the log was read.
-    ///
-    /// # Errors
-    /// Some of the changes are gone.
+    /// Errors: Some of the changes are gone.
     pub(crate) fn events_after(
         &self,
         resource: Resource,

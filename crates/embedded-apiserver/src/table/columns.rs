@@ -4,19 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
-use crate::codec::json;
-
-/// `TableColumnDefinition`.
-#[derive(Deserialize)]
+/// `TableColumnDefinition`, with the fields in the order of upstream's struct.
+#[derive(Serialize, Deserialize)]
 struct Column {
-    name: Value,
-    r#type: Value,
-    format: Value,
-    description: Value,
-    priority: Value,
+    name: String,
+    r#type: String,
+    format: String,
+    description: String,
+    priority: i32,
 }
 
 /// The column definitions of a kind as JSON.
@@ -26,30 +23,10 @@ pub(super) fn of(group: &str, kind: &str) -> &'static [u8] {
     static COLUMNS: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(|| {
         let kinds: BTreeMap<String, Vec<Column>> =
             serde_json::from_str(include_str!("columns.json")).unwrap_or_default();
-        kinds.into_iter().map(|(kind, columns)| (kind, encode(columns))).collect()
+        let encode = |columns: &Vec<Column>| serde_json::to_vec(columns).unwrap_or_default();
+        kinds.iter().map(|(kind, columns)| (kind.clone(), encode(columns))).collect()
     });
     COLUMNS.get(&key(group, kind)).or_else(|| COLUMNS.get(OTHER)).map_or(b"null", Vec::as_slice)
-}
-
-/// The JSON of columns, with the fields in the order of upstream's struct.
-fn encode(columns: Vec<Column>) -> Vec<u8> {
-    let mut out = Vec::new();
-    for Column { name, r#type, format, description, priority } in columns {
-        out.push(if out.is_empty() { b'[' } else { b',' });
-        for (key, value) in [
-            ("{\"name\":", name),
-            (",\"type\":", r#type),
-            (",\"format\":", format),
-            (",\"description\":", description),
-            (",\"priority\":", priority),
-        ] {
-            out.extend_from_slice(key.as_bytes());
-            json::encode_untyped(&value, &mut out);
-        }
-        out.push(b'}');
-    }
-    out.push(b']');
-    out
 }
 
 /// `apps/Deployment`, or `Pod` in the core group.

@@ -5,16 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::commit;
 use super::create::{self, Creation, warn_of_repeated_owners};
-use super::lifecycle;
-use super::meta;
-use super::names;
+use super::{commit, lifecycle, meta, names};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::kinds::{before_create_by_update, before_update};
+use crate::list::parse_uint;
 use crate::managed_fields::keep_times;
-use crate::selectors::go_quote;
 use crate::status::Status;
 use crate::store::{Refused, Stored};
 
@@ -55,9 +52,6 @@ pub(crate) enum Effect {
 pub(crate) type Make<'a> = dyn FnMut(Option<&Value>, &mut Vec<String>) -> Result<Value, Status> + 'a;
 
 /// Changes an object, or creates it.
-///
-/// # Errors
-/// The change is refused.
 pub(crate) fn change(
     core: &Core,
     change: Change<'_>,
@@ -98,7 +92,7 @@ fn create_instead(
     let mut object = make(None, warnings)?;
     warn_of_repeated_owners(&mut object, warnings);
     lifecycle::admit_create(core, entry, namespace, name)?;
-    parse_version(meta::text(&object, "resourceVersion"))?;
+    parse_version(&object)?;
     // Any number is ignored here, other than at a plain creation.
     meta::remove(&mut object, "resourceVersion");
     strategy.to_storage(&mut object);
@@ -106,7 +100,7 @@ fn create_instead(
         before_create_by_update(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
-    match create::store(core, creation, (&object, &[]), prepared) {
+    match create::store(core, creation, &object, prepared) {
         Ok(body) => Ok(Some(Changed { body, effect: Effect::Created })),
         Err(status) if status.reason == "AlreadyExists" && !dry_run => Ok(None),
         Err(status) => Err(status),
@@ -172,8 +166,8 @@ fn update(
 fn fit_version(change: Change<'_>, object: &mut Value, old: &Value) -> Result<(), Status> {
     let Change { entry, name, .. } = change;
     let current = meta::text(old, "resourceVersion").to_owned();
+    let version = parse_version(object)?;
     let given = meta::text(object, "resourceVersion");
-    let version = parse_version(given)?;
     if version != 0 {
         if given == current || version.to_string() == current {
             return Ok(());
@@ -192,17 +186,8 @@ fn fit_version(change: Change<'_>, object: &mut Value, old: &Value) -> Result<()
     Ok(())
 }
 
-fn parse_version(text: &str) -> Result<u64, Status> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let wrong = match text.parse() {
-        Ok(version) if digits => return Ok(version),
-        Err(_) if digits => "value out of range",
-        _ => "invalid syntax",
-    };
-    Err(Status::new(500, "", format!("strconv.ParseUint: parsing {}: {wrong}", go_quote(text))))
+fn parse_version(object: &Value) -> Result<u64, Status> {
+    parse_uint(meta::text(object, "resourceVersion")).map_err(|error| Status::new(500, "", error))
 }
 
 /// `ShouldDeleteDuringUpdate`: the update took the last finalizer of an object that is being deleted.

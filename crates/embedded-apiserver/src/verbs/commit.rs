@@ -10,9 +10,7 @@ use crate::owners::owners_of;
 use crate::store::{Expect, Refused, Stored};
 
 /// Writes an object in place of `before`. `tree` is what `body` encodes.
-///
-/// # Errors
-/// Another request was faster.
+/// Errors: Another request was faster.
 pub(crate) fn put(
     core: &Core,
     entry: &'static Entry,
@@ -41,9 +39,7 @@ pub(crate) fn put(
 }
 
 /// Deletes an object and releases what it had allocated. Returns the last state with the version of the deletion.
-///
-/// # Errors
-/// Another request was faster.
+/// Errors: Another request was faster.
 pub(crate) fn remove(
     core: &Core,
     entry: &'static Entry,

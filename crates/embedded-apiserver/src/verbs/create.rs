@@ -3,14 +3,10 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::commit;
-use super::lifecycle;
-use super::meta;
-use super::names;
-use super::tracking;
+use super::{commit, lifecycle, meta, names, tracking};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
-use crate::kinds::{Prepared, before_create};
+use crate::kinds::{Prepared, before_create, fit_namespace};
 use crate::status::Status;
 use crate::store::Refused;
 
@@ -28,9 +24,7 @@ pub(crate) struct Creation<'a> {
 }
 
 /// Creates an object of the requested version, decoded and without kind and apiVersion. Returns the stored bytes.
-///
-/// # Errors
-/// The object is refused, or exists.
+/// Errors: The object is refused, or exists.
 pub(crate) fn create(
     core: &Core,
     creation: Creation<'_>,
@@ -41,9 +35,9 @@ pub(crate) fn create(
     for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta::remove(&mut object, field);
     }
-    names::fit_namespace(entry, namespace, &mut object)?;
+    fit_namespace(entry.kind, namespace, &mut object)?;
     warn_of_repeated_owners(&mut object, warnings);
-    let managed = tracking::manager(entry, "").create(&mut object, manager, core.environment.now());
+    tracking::manager(entry, "").update(None, &mut object, manager, core.environment.now());
     lifecycle::admit_create(core, entry, namespace, meta::text(&object, "name"))?;
     // Only a number other than 0 counts as a version here.
     if meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or_default() == 0 {
@@ -58,7 +52,7 @@ pub(crate) fn create(
         let scope = core.scope(entry, namespace, "", creation.dry_run);
         let prepared = before_create(&scope, &mut attempt)?;
         warnings.extend_from_slice(&prepared.warnings);
-        match store(core, creation, (&attempt, &managed), prepared) {
+        match store(core, creation, &attempt, prepared) {
             Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
             result => return result,
         }
@@ -77,14 +71,12 @@ pub(crate) fn warn_of_repeated_owners(object: &mut Value, warnings: &mut Vec<Str
     }
 }
 
-/// Stores a new object that passed all checks. `managed` is what `FieldManager::create` returned, if it was called.
-///
-/// # Errors
-/// 409 if it exists.
+/// Stores a new object that passed all checks.
+/// Errors: 409 if it exists.
 pub(crate) fn store(
     core: &Core,
     creation: Creation<'_>,
-    (object, managed): (&Value, &[u8]),
+    object: &Value,
     prepared: Prepared,
 ) -> Result<Bytes, Status> {
     let Creation { entry, namespace, dry_run, .. } = creation;
@@ -93,10 +85,7 @@ pub(crate) fn store(
     if !dry_run && meta::has(object, "resourceVersion") {
         return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
-    let mut body = protobuf::encode(entry.stored_as, object);
-    if !managed.is_empty() {
-        body = protobuf::append_to_metadata(&body, managed).map_err(Status::internal)?;
-    }
+    let body = protobuf::encode(entry.stored_as, object);
     if dry_run {
         return match core.store.get(entry.resource, &key) {
             Some(existing) => Err(exists(entry, object, existing.body())),

@@ -6,15 +6,13 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::commit;
-use super::lifecycle;
-use super::meta;
-use super::names;
 use super::options::DeleteOptions;
+use super::{commit, lifecycle, meta, names};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::status::Status;
 use crate::store::{Refused, Stored};
+use crate::tree;
 
 /// Finalizers that stand for what happens to dependents.
 pub(crate) const ORPHAN: &str = "orphan";
@@ -39,9 +37,7 @@ enum Attempt {
 }
 
 /// Deletes an object, or marks it as being deleted.
-///
-/// # Errors
-/// There is no such object, or the options do not fit it.
+/// Errors: There is no such object, or the options do not fit it.
 pub(crate) fn delete(
     core: &Core,
     entry: &'static Entry,
@@ -171,8 +167,7 @@ impl Request<'_> {
             }
         }
         if meta::is_deleting(&object) {
-            let held = object.pointer("/spec/finalizers").and_then(Value::as_array);
-            if held.is_some_and(|held| !held.is_empty()) {
+            if !tree::list(tree::field(&object, "spec"), "finalizers").is_empty() {
                 let body = stored.body().clone();
                 return Ok(Attempt::Done(Deletion { body, gone: false, marked: true }));
             }
@@ -180,8 +175,7 @@ impl Request<'_> {
         }
         lifecycle::admit_delete(self.entry, self.name)?;
         meta::set(&mut object, "deletionTimestamp", seconds(self.core.environment.now()).into());
-        let status = meta::map(&mut object).entry("status").or_insert(Value::Null);
-        meta::map(status).insert("phase".to_owned(), "Terminating".into());
+        tree::set(tree::field_mut(&mut object, "status"), "phase", "Terminating");
         let finalizers = finalizers_of_namespace(&object, self.options);
         meta::set_finalizers(&mut object, &finalizers);
         let body = protobuf::encode(self.entry.stored_as, &object);

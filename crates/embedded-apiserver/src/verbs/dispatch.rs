@@ -11,27 +11,26 @@ use http::{HeaderMap, HeaderValue, Method, Response};
 use super::call::{Call, Content, Outcome};
 use super::create::{self, Creation};
 use super::decode::{self, Expected};
-use super::meta;
 use super::options::{WriteOptions, manager};
 use super::reactions::react;
 use super::record::{self, Created};
 use super::render::{self, Renderer};
 use super::scale::{self, SCALE};
-use super::{patch, read, remove, subresources, tracking, update};
+use super::{meta, patch, read, remove, subresources, tracking, update};
+use crate::codec::json::encode_untyped;
 use crate::core::{Core, Entry};
-use crate::discovery;
 use crate::http::accept::{Endpoint, Media, check_route, negotiate};
-use crate::http::answer::{TEXT, error, json_bytes, object, of, text, tree};
+use crate::http::answer::{TEXT, error, json_bytes, object, of, text};
 use crate::http::body::Body;
 use crate::http::content_type::{declared, format_of};
 use crate::http::query::{Query, decode_percent};
-use crate::http::route::{Lost, Route, Target, Verb, not_found, route};
+use crate::http::route::{Route, Target, Verb, not_found, route};
 use crate::http::warnings;
 use crate::kinds::KINDS;
-use crate::openapi;
 use crate::reviews::{self, Review};
 use crate::schema::Type;
 use crate::status::Status;
+use crate::{discovery, openapi};
 
 /// The header that identifies a request.
 const AUDIT_ID: &str = "audit-id";
@@ -77,30 +76,29 @@ async fn routed(
     let Parts { method, uri, headers, .. } = request;
     let query = Query::parse(uri.query().unwrap_or_default());
     let Some(path) = decode_percent(uri.path()) else { return text(400, "400 Bad Request") };
-    match route(method, &path, uri.path()) {
+    match route(method, &path) {
         Ok(Route::Objects(target)) => {
             let Some(entry) = Entry::of(target.kind) else {
-                return error(&Status::internal("a kind without a schema"), headers, &query);
+                return error(&Status::internal("a kind without a schema"), headers);
             };
             let call = Call { core, entry, target: &target, headers, query: &query, body: &body };
             let mut texts = Vec::new();
             let answered = objects(call, method, &mut texts).await;
-            let mut response = answered.unwrap_or_else(|status| error(&status, headers, &query));
+            let mut response = answered.unwrap_or_else(|status| error(&status, headers));
             warnings::write(response.headers_mut(), &texts);
             response
         }
         Ok(Route::Review(review)) => {
             let answered = review_answer(core, review, headers, &query, &body, user);
-            answered.unwrap_or_else(|status| error(&status, headers, &query))
+            answered.unwrap_or_else(|status| error(&status, headers))
         }
-        Ok(Route::Other { in_api }) => other(request, &path, &query, in_api),
-        Err(Lost::Status(status)) => error(&status, headers, &query),
-        Err(Lost::Text(message)) => text(500, &message),
+        Ok(Route::Other { in_api }) => other(request, &path, in_api),
+        Err(status) => error(&status, headers),
     }
 }
 
 /// Discovery, health, and what is nowhere.
-fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<Body> {
+fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
     let Parts { method, uri, headers, .. } = request;
     if method == Method::GET {
         match path.trim_end_matches('/') {
@@ -114,20 +112,16 @@ fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<B
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(Authority::as_str)).unwrap_or("localhost:443");
-        match discovery::answer(path, headers, host, KINDS) {
-            Some(discovery::Answer::Document(document)) => {
-                return document.response(headers, "public").map(Body::from);
-            }
-            Some(discovery::Answer::Object(object)) => {
-                return match negotiate(headers, query, Endpoint::Other) {
-                    Ok(media) => tree(200, media, &object),
-                    Err(status) => error(&status, headers, query),
-                };
-            }
-            None => {}
+        if let Some(object) = discovery::answer(path, host, KINDS) {
+            let mut json = Vec::new();
+            encode_untyped(&object, &mut json);
+            return match negotiate(headers, Endpoint::Other) {
+                Ok(_) => json_bytes(200, json),
+                Err(status) => error(&status, headers),
+            };
         }
     }
-    if in_api { error(&not_found(), headers, query) } else { text(404, "404 page not found\n") }
+    if in_api { error(&not_found(), headers) } else { text(404, "404 page not found\n") }
 }
 
 async fn objects(
@@ -140,12 +134,12 @@ async fn objects(
     if verb == Verb::Patch && !patch::is_known(declared(headers)) {
         return Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details());
     }
-    check_route(headers, matches!(verb, Verb::List | Verb::Watch) && method == Method::GET)?;
+    check_route(headers, verb == Verb::List && method == Method::GET)?;
     warnings.extend(entry.kind.deprecation.map(str::to_owned));
-    let media = negotiate(headers, query, Endpoint::Resource)?;
+    let media = negotiate(headers, Endpoint::Resource)?;
     let renderer = || Renderer::new(entry, media, query, &call.core.environment);
     let outcome = match verb {
-        Verb::List | Verb::Watch => return read::list(call, media).await,
+        Verb::List => return read::list(call, media).await,
         Verb::Get if target.subresource == SCALE => scale::get(call)?,
         Verb::Get => read::get(call).await?,
         Verb::DeleteCollection => {
@@ -178,7 +172,7 @@ fn show(media: Media, renderer: &Renderer, outcome: Outcome) -> Result<Response<
         Content::Stored(body) => render::object(code, renderer, &body)?,
         Content::Other(api_version, kind, type_, shown) => {
             match renderer.table_of((api_version, kind), type_, &shown) {
-                Some(table) => json_bytes(code, media, table),
+                Some(table) => json_bytes(code, table),
                 None => object(code, media, (api_version, kind), type_, shown),
             }
         }
@@ -211,7 +205,7 @@ fn review_answer(
     user: &str,
 ) -> Result<Response<Body>, Status> {
     check_route(headers, false)?;
-    let media = negotiate(headers, query, Endpoint::Resource)?;
+    let media = negotiate(headers, Endpoint::Resource)?;
     let format = format_of(headers)?;
     let body = body.as_ref().map_err(Clone::clone)?;
     let options = WriteOptions::parse(query, "CreateOptions")?;

@@ -11,17 +11,13 @@ use crate::status::{Cause, Status};
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
 /// Allows writes of existing objects only in existing namespaces.
-///
-/// # Errors
-/// 404.
+/// Errors: 404.
 pub(crate) fn admit_update(core: &Core, entry: &Entry, namespace: &str) -> Result<(), Status> {
     phase(core, entry, namespace).map(drop)
 }
 
 /// Allows new objects only in existing namespaces that are not being deleted.
-///
-/// # Errors
-/// 404 and 403.
+/// Errors: 404 and 403.
 pub(crate) fn admit_create(core: &Core, entry: &Entry, namespace: &str, name: &str) -> Result<(), Status> {
     if phase(core, entry, namespace)?.as_deref() != Some("Terminating") {
         return Ok(());
@@ -38,9 +34,7 @@ pub(crate) fn admit_create(core: &Core, entry: &Entry, namespace: &str, name: &s
 }
 
 /// Allows deletions, but not of the namespaces that every cluster needs.
-///
-/// # Errors
-/// 403.
+/// Errors: 403.
 pub(crate) fn admit_delete(entry: &Entry, name: &str) -> Result<(), Status> {
     if entry.kind.plural == "namespaces" && IMMORTAL.contains(&name) {
         return Err(Status::forbidden("", "namespaces", name, "this namespace may not be deleted"));

@@ -2,19 +2,21 @@
 
 use serde_json::{Map, Value};
 
+use crate::tree;
+
 /// A text of the metadata; empty if it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
+    tree::text(tree::field(object, "metadata"), field)
 }
 
 /// A number of the metadata.
 pub(crate) fn number(object: &Value, field: &str) -> Option<i64> {
-    object.get("metadata")?.get(field)?.as_i64()
+    tree::maybe_int(tree::field(object, "metadata"), field)
 }
 
 /// True if the metadata has a field.
 pub(crate) fn has(object: &Value, field: &str) -> bool {
-    object.get("metadata").and_then(|meta| meta.get(field)).is_some_and(|value| !value.is_null())
+    tree::has(tree::field(object, "metadata"), field)
 }
 
 /// True if the object is being deleted.
@@ -24,8 +26,12 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
 
 /// The finalizers.
 pub(crate) fn finalizers(object: &Value) -> Vec<String> {
-    let finalizers = object.get("metadata").and_then(|meta| meta.get("finalizers")).and_then(Value::as_array);
-    finalizers.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    tree::texts(tree::field(object, "metadata"), "finalizers").into_iter().map(str::to_owned).collect()
+}
+
+/// True if the object has a finalizer.
+pub(crate) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    tree::texts(tree::field(object, "metadata"), "finalizers").contains(&finalizer)
 }
 
 /// Replaces the finalizers.
@@ -51,30 +57,12 @@ pub(crate) fn remove(object: &mut Value, field: &str) {
 
 /// The metadata, made if there is none.
 pub(crate) fn fields(object: &mut Value) -> &mut Map<String, Value> {
-    map(map(object).entry("metadata").or_insert(Value::Null))
+    tree::fields_mut(tree::field_mut(object, "metadata"))
 }
 
-/// The fields of an object; anything else becomes one.
-pub(crate) fn map(value: &mut Value) -> &mut Map<String, Value> {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    match value {
-        Value::Object(fields) => fields,
-        // Made an object above.
-        _ => map(value),
-    }
-}
-
-/// Restores an empty list of managed fields, which asks to forget them and which canonical trees leave out. `sent` is what
-/// the client made.
-pub(crate) fn keep_reset(object: &mut Value, sent: &Value) {
-    if sent
-        .pointer("/metadata/managedFields")
-        .is_some_and(|fields| fields.as_array().is_some_and(Vec::is_empty))
-    {
-        set(object, "managedFields", Value::Array(Vec::new()));
-    }
+/// True if an object has an empty list of managed fields, which asks to forget them and which canonical trees leave out.
+pub(crate) fn is_reset(sent: &Value) -> bool {
+    sent.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 /// Drops repeated owner references, and returns the uids of those dropped.

@@ -9,9 +9,7 @@ use crate::status::Status;
 use crate::store::key;
 
 /// The key of an object by its path (`NamespaceKeyFunc`).
-///
-/// # Errors
-/// 400 for a name that no object can have.
+/// Errors: 400 for a name that no object can have.
 pub(crate) fn key_of(entry: &Entry, namespace: &str, name: &str) -> Result<String, Status> {
     if entry.kind.namespaced && namespace.is_empty() {
         return Err(Status::bad_request("Namespace parameter required."));
@@ -32,32 +30,7 @@ pub(crate) fn key_of(entry: &Entry, namespace: &str, name: &str) -> Result<Strin
     Ok(key(if entry.kind.namespaced { namespace } else { "" }, name))
 }
 
-/// Gives the object the namespace of the path.
-///
-/// # Errors
-/// 400 if it has another one.
-pub(crate) fn fit_namespace(entry: &Entry, namespace: &str, object: &mut Value) -> Result<(), Status> {
-    let wanted = if entry.kind.namespaced { namespace } else { "" };
-    let given = meta::text(object, "namespace");
-    if given == wanted {
-        return Ok(());
-    }
-    if wanted.is_empty() {
-        meta::remove(object, "namespace");
-        return Ok(());
-    }
-    if given.is_empty() {
-        meta::set(object, "namespace", wanted.into());
-        return Ok(());
-    }
-    let message = "the namespace of the provided object does not match the namespace sent on the request";
-    Err(Status::bad_request(message))
-}
-
 /// Checks that the object has the name of the path.
-///
-/// # Errors
-/// 400.
 pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Status> {
     let given = meta::text(object, "name");
     if given.is_empty() {

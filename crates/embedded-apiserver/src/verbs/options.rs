@@ -7,17 +7,14 @@ use serde_json::{Value, json};
 
 use super::decode;
 use crate::codec::json::FieldValidation;
-use crate::go_quote::is_printable;
 use crate::http::content_type;
 use crate::http::query::Query;
-use crate::kinds::{Errors, Path};
+use crate::kinds::{Errors, Path, field_manager as field_manager_errors};
 use crate::managed_fields::manager_of;
 use crate::schema::Type;
 use crate::status::Status;
 
 const GROUP: &str = "meta.k8s.io";
-/// Bytes of the name of a field manager.
-const MANAGER_LIMIT: usize = 128;
 const VALIDATIONS: &[&str] = &["", "Ignore", "Strict", "Warn"];
 const POLICIES: &[&str] = &["Foreground", "Background", "Orphan", "nil"];
 
@@ -34,17 +31,13 @@ pub(crate) struct WriteOptions {
 
 impl WriteOptions {
     /// Reads the parameters of `CreateOptions` or `UpdateOptions`.
-    ///
-    /// # Errors
-    /// 422 with all errors.
+    /// Errors: 422 with all errors.
     pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self, Status> {
         Self::checked(query, kind, Errors::default())
     }
 
     /// Reads the parameters of a patch.
-    ///
-    /// # Errors
-    /// 422 with all errors.
+    /// Errors: 422 with all errors.
     pub(crate) fn of_patch(query: &Query, applies: bool) -> Result<Self, Status> {
         let mut errors = Errors::default();
         if applies {
@@ -59,7 +52,7 @@ impl WriteOptions {
 
     fn checked(query: &Query, kind: &str, mut errors: Errors) -> Result<Self, Status> {
         let field_manager = query.text("fieldManager");
-        check_manager(&field_manager, &mut errors);
+        field_manager_errors(&field_manager, &Path::root("fieldManager"), &mut errors);
         let dry_run = query.all("dryRun");
         check_dry_run(&dry_run, &mut errors);
         let validation = query.text("fieldValidation");
@@ -101,9 +94,7 @@ pub(crate) struct DeleteOptions {
 
 impl DeleteOptions {
     /// Reads the body, or the query if there is no body.
-    ///
-    /// # Errors
-    /// 400 and 415 for what cannot be read, 422 for parameters that exclude each other.
+    /// Errors: 400 and 415 for what cannot be read, 422 for parameters that exclude each other.
     pub(crate) fn parse(headers: &HeaderMap, query: &Query, body: &Bytes) -> Result<Self, Status> {
         let (options, dry_run) =
             if body.is_empty() { Self::of_query(query)? } else { Self::of_body(headers, body)? };
@@ -155,17 +146,6 @@ impl DeleteOptions {
             dry_run: !dry_run.is_empty(),
         };
         Ok((options, dry_run))
-    }
-}
-
-fn check_manager(manager: &str, errors: &mut Errors) {
-    let path = Path::root("fieldManager");
-    if manager.len() > MANAGER_LIMIT {
-        errors.too_long(&path, MANAGER_LIMIT);
-    }
-    for (position, c) in manager.char_indices().filter(|(_, c)| !is_printable(*c)) {
-        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(c));
-        errors.invalid(&path, manager, &detail);
     }
 }
 

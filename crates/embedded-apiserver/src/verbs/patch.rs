@@ -4,19 +4,17 @@ use serde_json::{Map, Value};
 
 use super::call::{Call, Outcome};
 use super::change::{Change, change};
-use super::decode::{self, Expected};
-use super::meta;
-use super::names;
+use super::decode::{self, Expected, without_head};
 use super::options::{WriteOptions, manager};
-use super::tracking;
-use crate::codec::json::{self, FieldValidation, Problem, json_type_of};
-use crate::codec::yaml;
+use super::{meta, names, tracking};
+use crate::codec::json::{self, FieldValidation, json_type_of};
 use crate::core::Entry;
-use crate::http::accept::Format;
+use crate::go;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path};
-use crate::patch::{self, go_text};
+use crate::kinds::{Errors, Path, fit_namespace};
+use crate::patch::{self, check_operations};
 use crate::status::Status;
+use crate::tree;
 
 /// A way to describe a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +41,6 @@ pub(crate) fn is_known(content_type: &str) -> bool {
 }
 
 /// Changes an object, or with server-side apply creates it.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let (kind, options) = kind_and_options(call)?;
@@ -58,7 +53,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
     let changed = change(core, request, warnings, &mut |live, warnings| {
         let now = core.environment.now();
         let mut object = match (kind, live) {
-            (Kind::Apply, live) => patch.apply(live, &by, now, warnings)?,
+            (Kind::Apply, live) => patch.apply(live, &by, now)?,
             (_, None) => return Err(Status::not_found(entry.kind.group, entry.kind.plural, &target.name)),
             (_, Some(live)) => {
                 let mut object = patch.patched(live, warnings)?;
@@ -74,7 +69,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
             );
             return Err(Status::conflict(entry.kind.group, entry.kind.plural, &target.name, &cause));
         }
-        names::fit_namespace(entry, &target.namespace, &mut object)?;
+        fit_namespace(entry.kind, &target.namespace, &mut object)?;
         names::check_name(&object, &target.name)?;
         Ok(object)
     })?;
@@ -82,9 +77,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
 }
 
 /// The kind of a patch, by its content type, and its parameters.
-///
-/// # Errors
-/// 415, or the parameters are refused.
+/// Errors: 415, or the parameters are refused.
 pub(crate) fn kind_and_options(call: Call<'_>) -> Result<(Kind, WriteOptions), Status> {
     let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
     let kind = KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
@@ -95,9 +88,7 @@ pub(crate) fn kind_and_options(call: Call<'_>) -> Result<(Kind, WriteOptions), S
 }
 
 /// The patched view of an object, such as its scale.
-///
-/// # Errors
-/// The patch is refused, or is one of server-side apply, which views do not support.
+/// Errors: The patch is refused, or is one of server-side apply, which views do not support.
 pub(crate) fn patched(
     call: Call<'_>,
     kind: Kind,
@@ -130,79 +121,51 @@ impl Patch<'_> {
     /// The object with the patch applied, as the type has it.
     fn patched(&self, live: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
         let original = with_head(self.of, live);
-        match self.kind {
-            Kind::Strategic | Kind::Apply => self.strategic(&original, warnings),
-            Kind::Json | Kind::Merge => self.of_text(&original, warnings),
-        }
-    }
-
-    /// The object with a patch of JSON text applied.
-    fn of_text(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
-        let of = self.of.type_;
-        let body = String::from_utf8_lossy(self.body);
-        let mut problems = self.check(&body)?;
-        let mut text = Vec::with_capacity(1024);
-        json::encode(of, original, &mut text);
-        let original = String::from_utf8_lossy(&text);
-        let patched = match self.kind {
-            Kind::Json => patch::json_patch(&original, &body)?,
-            _ => patch::merge(&original, &body)?,
-        };
-        let refused = |error: &str| refused(&patched, error);
-        let head = json::head(patched.as_bytes()).map_err(|error| refused(&error.to_string()))?;
-        decode::check_kind(self.of, &head.api_version, &head.kind).map_err(|error| refused(&error))?;
-        let (object, more) = json::decode(of, patched.as_bytes(), self.options.validation)
-            .map_err(|error| refused(&error.to_string()))?;
-        problems.extend(more.iter().map(Problem::to_string));
-        self.report(problems, &patched, warnings)?;
-        let mut object = without_head(object);
-        decode::keep_reset(Format::Json, patched.as_bytes(), &mut object);
-        Ok(object)
-    }
-
-    /// The object with a strategic merge patch applied.
-    fn strategic(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
-        let of = self.of.type_;
-        let (patch, duplicates) = untyped(self.body).map_err(Status::bad_request)?;
         let checks = self.options.validation != FieldValidation::Ignore;
-        let mut problems = if checks { duplicates } else { Vec::new() };
-        let mut patch = match patch {
-            Value::Null => Value::Object(Map::new()),
-            Value::Object(_) => patch,
-            other => return Err(Status::bad_request(not_an_object(&other))),
+        let wrong = |error: String| {
+            let is_text = checks && self.kind != Kind::Strategic;
+            Status::bad_request(if is_text { format!("error decoding patch: {error}") } else { error })
         };
-        let mut patched = patch::strategic(of, original, &mut patch)?;
-        // Upstream shows the patch, as Go prints a map.
-        let shown = || go_text::plain(&patch);
-        patch::restore(of, &mut patched).map_err(|error| refused(&shown(), &error))?;
-        let (object, more) = json::normalise(of, &patched, self.options.validation)
-            .map_err(|error| refused(&shown(), &error.to_string()))?;
-        let mut more: Vec<String> = more.iter().map(Problem::to_string).collect();
-        more.sort();
-        problems.append(&mut more);
-        self.report(problems, &shown(), warnings)?;
-        let mut object = without_head(object);
-        meta::keep_reset(&mut object, &patched);
-        Ok(object)
-    }
-
-    /// Checks the types of a patch of JSON text, unless unknown fields are ignored. Returns the texts about its unknown and
-    /// duplicate fields.
-    fn check(&self, body: &str) -> Result<Vec<String>, Status> {
-        if self.options.validation == FieldValidation::Ignore {
-            return Ok(Vec::new());
+        let mut patch = json::parse(self.body).map_err(|error| wrong(error.to_string()))?;
+        let is_checked = checks && self.kind == Kind::Json;
+        let mut problems = if is_checked { check_operations(&patch)? } else { Vec::new() };
+        if self.kind == Kind::Merge && checks && !(patch.is_object() || patch.is_null()) {
+            return Err(wrong(not_an_object(&patch)));
         }
-        let wrong = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
-        let (patch, duplicates) = untyped(body.as_bytes()).map_err(wrong)?;
-        match (self.kind, &patch) {
-            (Kind::Json, _) => {
-                let unknown = patch::check_operations(&patch)?;
-                let duplicates = duplicates.into_iter().map(|text| format!("json patch {text}"));
-                Ok(duplicates.chain(unknown).collect())
+        let (patched, shown) = match self.kind {
+            Kind::Json => shown(patch::json_patch(&original, &patch)?),
+            Kind::Merge if patch.is_object() || patch.is_array() => {
+                let mut patched = original;
+                patch::merge(&mut patched, &patch);
+                shown(patched)
             }
-            (_, Value::Object(_) | Value::Null) => Ok(duplicates),
-            (_, other) => Err(wrong(not_an_object(other))),
+            Kind::Merge => return Err(Status::bad_request("Invalid JSON Patch")),
+            Kind::Strategic | Kind::Apply => {
+                if patch.is_null() {
+                    patch = Value::Object(Map::new());
+                } else if !patch.is_object() {
+                    return Err(wrong(not_an_object(&patch)));
+                }
+                let patched = patch::strategic(self.of.type_, &original, &mut patch)?;
+                // Upstream shows the patch, as Go prints a map.
+                (patched, go::plain(&patch))
+            }
+        };
+        if self.kind != Kind::Strategic {
+            let text = |field| patched.get(field).and_then(Value::as_str).unwrap_or_default();
+            decode::check_kind(self.of, text("apiVersion"), text("kind"))
+                .map_err(|error| refused(&shown, &error))?;
         }
+        let is_reset = meta::is_reset(&patched);
+        let (object, mut more) = json::decode(self.of.type_, patched, self.options.validation)
+            .map_err(|error| refused(&shown, &error.to_string()))?;
+        problems.append(&mut more);
+        self.report(problems, &shown, warnings)?;
+        let mut object = without_head(object);
+        if is_reset {
+            meta::set(&mut object, "managedFields", Value::Array(Vec::new()));
+        }
+        Ok(object)
     }
 
     /// Does with unknown and duplicate fields what the request asks for: nothing, warnings or an error.
@@ -223,31 +186,13 @@ impl Patch<'_> {
     }
 
     /// The object with the configuration applied to it.
-    fn apply(
-        &self,
-        live: Option<&Value>,
-        by: &str,
-        now: jiff::Timestamp,
-        warnings: &mut Vec<String>,
-    ) -> Result<Value, Status> {
-        let failed = |error: &str| Status::bad_request(format!("error decoding YAML: {error}"));
-        let (text, duplicates) = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
-        let (config, _) = untyped(&text).map_err(|error| failed(&error))?;
+    fn apply(&self, live: Option<&Value>, by: &str, now: jiff::Timestamp) -> Result<Value, Status> {
+        let failed = |error: String| Status::bad_request(format!("error decoding YAML: {error}"));
+        let config = json::parse(self.body).map_err(|error| failed(error.to_string()))?;
         let live = live.map(|live| with_head(self.of, live));
         let manager = tracking::manager(self.entry, self.subresource);
         let applied = manager.apply(live.as_ref(), &config, by, self.options.force, now)?;
-        let problems: Vec<String> = duplicates.iter().map(Problem::to_string).collect();
-        if !problems.is_empty() {
-            match self.options.validation {
-                FieldValidation::Strict => {
-                    let text = format!("error strict decoding YAML: {}", problems.join(", "));
-                    return Err(Status::bad_request(text));
-                }
-                FieldValidation::Warn => warnings.extend(problems),
-                FieldValidation::Ignore => {}
-            }
-        }
-        let normal = json::normalise(self.entry.type_, &applied, FieldValidation::Ignore);
+        let normal = json::decode(self.entry.type_, applied, FieldValidation::Ignore);
         let (object, _) = normal.map_err(|error| Status::new(500, "", error.to_string()))?;
         let mut object = without_head(object);
         self.entry.kind.strategy.default(&mut object);
@@ -268,24 +213,16 @@ fn not_an_object(patch: &Value) -> String {
     format!("json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
 }
 
-/// A tree of any JSON, and the texts about its duplicate fields.
-fn untyped(body: &[u8]) -> Result<(Value, Vec<String>), String> {
-    let (tree, problems) = json::untyped(body).map_err(|error| error.to_string())?;
-    Ok((tree, problems.iter().map(Problem::to_string).collect()))
-}
-
 /// The object with kind and apiVersion, which patches may test.
 fn with_head(of: Expected<'_>, object: &Value) -> Value {
     let mut object = object.clone();
-    let fields: &mut Map<String, Value> = meta::map(&mut object);
-    fields.insert("kind".to_owned(), of.kind.into());
-    fields.insert("apiVersion".to_owned(), of.api_version.into());
+    tree::set(&mut object, "kind", of.kind);
+    tree::set(&mut object, "apiVersion", of.api_version);
     object
 }
 
-fn without_head(mut object: Value) -> Value {
-    let fields = meta::map(&mut object);
-    fields.remove("kind");
-    fields.remove("apiVersion");
-    object
+/// A patched tree, and how errors show it.
+fn shown(patched: Value) -> (Value, String) {
+    let text = patched.to_string();
+    (patched, text)
 }

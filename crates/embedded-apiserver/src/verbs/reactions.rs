@@ -15,6 +15,7 @@ use super::meta;
 use super::options::DeleteOptions;
 use crate::core::{Core, Entry, Happened, entries};
 use crate::store::{Resource, Span, Stored, key};
+use crate::tree::{field, field_mut, flag, list, remove, text};
 
 /// Reacts to what happened, and to what happens by that, until nothing is left.
 pub(crate) fn react(core: &Core) {
@@ -61,29 +62,23 @@ fn deleting(core: &Core, entry: &'static Entry, key: &str) {
         return;
     }
     let Some(object) = current(core, entry, key) else { return };
-    let finalizers = meta::finalizers(&object);
     if !meta::is_deleting(&object) {
         return;
     }
     let uid = meta::text(&object, "uid");
-    if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
+    if meta::has_finalizer(&object, ORPHAN) {
         for (resource, dependent) in core.owners.dependents(uid) {
             disown(core, resource, &dependent, |owner| text(owner, "uid") == uid);
         }
         drop_finalizer(core, entry, key, ORPHAN);
         return;
     }
-    if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
-        let dependents = core.owners.dependents(uid);
-        for (resource, dependent) in &dependents {
-            collect(core, *resource, dependent);
+    if meta::has_finalizer(&object, FOREGROUND) {
+        for (resource, dependent) in core.owners.dependents(uid) {
+            collect(core, resource, &dependent);
         }
-        if !core
-            .owners
-            .dependents(uid)
-            .iter()
-            .any(|(resource, dependent)| blocks(core, *resource, dependent, uid))
-        {
+        let left = core.owners.dependents(uid);
+        if !left.iter().any(|(resource, dependent)| blocks(core, *resource, dependent, uid)) {
             drop_finalizer(core, entry, key, FOREGROUND);
         }
     }
@@ -93,18 +88,14 @@ fn deleting(core: &Core, entry: &'static Entry, key: &str) {
 fn blocks(core: &Core, resource: Resource, key: &str, uid: &str) -> bool {
     let Some(entry) = Entry::stored(resource) else { return false };
     let Some(dependent) = current(core, entry, key) else { return false };
-    owners(&dependent)
-        .iter()
-        .any(|owner| text(owner, "uid") == uid && owner.get("blockOwnerDeletion") == Some(&Value::Bool(true)))
+    owners(&dependent).iter().any(|owner| text(owner, "uid") == uid && flag(owner, "blockOwnerDeletion"))
 }
 
 /// `attemptToDeleteItem` of the garbage collector.
 fn collect(core: &Core, resource: Resource, key: &str) {
     let Some(entry) = Entry::stored(resource) else { return };
     let Some(object) = current(core, entry, key) else { return };
-    if meta::is_deleting(&object)
-        && !meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND)
-    {
+    if meta::is_deleting(&object) && !meta::has_finalizer(&object, FOREGROUND) {
         return;
     }
     let namespace = meta::text(&object, "namespace");
@@ -125,12 +116,11 @@ fn collect(core: &Core, resource: Resource, key: &str) {
     }
     let waits = states.iter().any(|(_, state)| *state == State::Waiting);
     let uid = meta::text(&object, "uid").to_owned();
-    let finalizers = meta::finalizers(&object);
     let policy = if waits && !core.owners.dependents(&uid).is_empty() {
         "Foreground"
-    } else if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
+    } else if meta::has_finalizer(&object, ORPHAN) {
         "Orphan"
-    } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
+    } else if meta::has_finalizer(&object, FOREGROUND) {
         "Foreground"
     } else {
         "Background"
@@ -168,8 +158,8 @@ fn state(core: &Core, namespace: &str, owner: &Value) -> State {
     if meta::text(&object, "uid") != text(owner, "uid") {
         return State::Dangling;
     }
-    let waits = meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND);
-    if meta::is_deleting(&object) && waits { State::Waiting } else { State::Solid }
+    let waits = meta::is_deleting(&object) && meta::has_finalizer(&object, FOREGROUND);
+    if waits { State::Waiting } else { State::Solid }
 }
 
 /// Looks again at owners that wait for a dependent.
@@ -225,9 +215,7 @@ fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value
 fn terminate(core: &Core, namespace: &str) {
     let Some(entry) = Entry::named("v1", "Namespace") else { return };
     let Some(object) = current(core, entry, namespace) else { return };
-    let held =
-        object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
-    if !meta::is_deleting(&object) || !held {
+    if !meta::is_deleting(&object) || list(field(&object, "spec"), "finalizers").is_empty() {
         return;
     }
     let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
@@ -252,9 +240,7 @@ fn terminate(core: &Core, namespace: &str) {
     };
     _ = change(core, request, &mut Vec::new(), &mut |live, _| {
         let mut object = live.cloned().unwrap_or_default();
-        if let Some(Value::Object(spec)) = object.get_mut("spec") {
-            spec.remove("finalizers");
-        }
+        remove(field_mut(&mut object, "spec"), "finalizers");
         Ok(object)
     });
 }
@@ -276,10 +262,5 @@ fn current(core: &Core, entry: &Entry, key: &str) -> Option<Value> {
 }
 
 fn owners(object: &Value) -> &[Value] {
-    let owners = object.get("metadata").and_then(|meta| meta.get("ownerReferences"));
-    owners.and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
+    list(field(object, "metadata"), "ownerReferences")
 }

@@ -7,9 +7,8 @@ use http::Response;
 use super::call::{Call, Outcome};
 use super::names;
 use super::render::{self, Renderer};
-use crate::http::accept::{Format, Media, not_streamable};
+use crate::http::accept::Media;
 use crate::http::body::Body;
-use crate::http::route::Verb;
 use crate::list::{self, ListOptions, Request, parse_version, too_large, wait_for};
 use crate::status::Status;
 use crate::watch;
@@ -18,16 +17,9 @@ use crate::watch;
 const WATCH_TIME: Duration = Duration::from_secs(45 * 60);
 
 /// Reads an object.
-///
-/// # Errors
-/// There is no such object, or not at the version.
+/// Errors: There is no such object, or not at the version.
 pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, query, .. } = call;
-    if query.flag("export").unwrap_or_default() {
-        return Err(Status::bad_request(
-            "the export parameter, deprecated since v1.14, is no longer supported",
-        ));
-    }
     let key = names::key_of(entry, &target.namespace, &target.name)?;
     if let Some(version) = query.first("resourceVersion").filter(|version| !version.is_empty()) {
         let cached = is_cached(call);
@@ -51,12 +43,9 @@ pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
 }
 
 /// Lists or watches objects.
-///
-/// # Errors
-/// The parameters are refused.
 pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>, Status> {
     let renderer = || Renderer::new(call.entry, media, call.query, &call.core.environment);
-    let request = request(call, call.target.verb == Verb::Watch)?;
+    let request = request(call)?;
     if !request.options.watch {
         let page = list::list(&call.core.store, &request).await?;
         return render::list(&renderer()?, &page);
@@ -64,20 +53,13 @@ pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>,
     let store = call.core.store.clone();
     let renderer = renderer()?;
     let watch = watch::watch(store, request, Some(WATCH_TIME)).await?;
-    if media.format == Format::Yaml {
-        return Err(not_streamable());
-    }
     render::watch(renderer, watch)
 }
 
 /// The list or watch that a call asks for.
-///
-/// # Errors
-/// The parameters are refused.
-pub(crate) fn request(call: Call<'_>, watches: bool) -> Result<Request, Status> {
+pub(crate) fn request(call: Call<'_>) -> Result<Request, Status> {
     let Call { entry, target, query, .. } = call;
-    let options = ListOptions::parse(query.pairs(), watches)?;
-    let name = Some(target.name.as_str()).filter(|name| !name.is_empty());
+    let options = ListOptions::parse(query)?;
     let list_target = list::Target {
         resource: entry.resource,
         namespaced: entry.kind.namespaced,
@@ -86,7 +68,7 @@ pub(crate) fn request(call: Call<'_>, watches: bool) -> Result<Request, Status> 
         selectable: entry.selectable.clone(),
         index: if entry.kind.plural == "pods" { Some("spec.nodeName") } else { None },
     };
-    Request::new(list_target, name, options)
+    Request::new(list_target, options)
 }
 
 /// True if the API server has a watch cache for the kind.

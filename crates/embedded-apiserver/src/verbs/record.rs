@@ -7,13 +7,11 @@ use http::request::Parts;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::decode;
-use super::meta;
+use super::{decode, meta};
 use crate::audit::AuditEvent;
 use crate::codec::json::FieldValidation;
-use crate::codec::yaml;
 use crate::core::Entry;
-use crate::http::content_type::{declared, format_of};
+use crate::http::content_type::format_of;
 use crate::http::query::{Query, decode_percent};
 use crate::http::route::{Route, Target, Verb, route};
 use crate::schema::Type;
@@ -30,14 +28,13 @@ pub(crate) fn event(
     received: Timestamp,
 ) -> Option<AuditEvent> {
     let path = decode_percent(request.uri.path())?;
-    let Ok(Route::Objects(target)) = route(&request.method, &path, "") else { return None };
+    let Ok(Route::Objects(target)) = route(&request.method, &path) else { return None };
     let entry = Entry::of(target.kind)?;
     let query = Query::parse(request.uri.query().unwrap_or_default());
     let verb = match target.verb {
         Verb::Get => "get",
         Verb::List if query.flag("watch").unwrap_or_default() => "watch",
         Verb::List => "list",
-        Verb::Watch => "watch",
         Verb::Create => "create",
         Verb::Update => "update",
         Verb::Patch => "patch",
@@ -71,9 +68,6 @@ fn object(entry: &'static Entry, target: &Target, headers: &HeaderMap, body: &By
         return None;
     }
     match target.verb {
-        Verb::Patch if declared(headers).starts_with("application/apply-patch") => {
-            serde_json::from_slice(&yaml::to_json(body).ok()?.0).ok()
-        }
         Verb::Patch => serde_json::from_slice(body).ok(),
         Verb::Delete | Verb::DeleteCollection => {
             let type_ = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.DeleteOptions")?;

@@ -15,9 +15,6 @@ use crate::status::Status;
 const SHOWN: &[&str] = &["namespaces", "pods", "serviceaccounts", "services"];
 
 /// Deletes an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
@@ -34,12 +31,10 @@ pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
 }
 
 /// Deletes the objects of a list, one after the other.
-///
-/// # Errors
-/// The request is refused, or a deletion fails; those before it are done.
+/// Errors: The request is refused, or a deletion fails; those before it are done.
 pub(crate) async fn many(call: Call<'_>) -> Result<list::Page, Status> {
     let Call { core, entry, .. } = call;
-    let request = read::request(call, false)?;
+    let request = read::request(call)?;
     let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
     let page = list::list(&core.store, &request).await?;
     for object in &page.items {

@@ -1,20 +1,18 @@
 //! The subresource `scale` of Deployments and replica sets: `ScaleREST` of `pkg/registry/apps`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{Call, Content, Outcome};
 use super::change::change;
 use super::decode::{self, Expected};
-use super::meta;
-use super::names;
 use super::options::{WriteOptions, manager};
-use super::patch;
-use super::tracking;
+use super::{meta, names, patch, tracking};
 use crate::http::content_type;
 use crate::kinds::{Errors, Path};
 use crate::schema::Type;
 use crate::status::Status;
 use crate::table::label_selector;
+use crate::tree;
 
 /// The name of the subresource.
 pub(crate) const SCALE: &str = "scale";
@@ -23,9 +21,7 @@ const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
 
 /// Reads the scale of an object.
-///
-/// # Errors
-/// There is no such object.
+/// Errors: There is no such object.
 pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let key = names::key_of(entry, &target.namespace, &target.name)?;
@@ -36,9 +32,6 @@ pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
 }
 
 /// Replaces the scale of an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let options = WriteOptions::parse(call.query, "UpdateOptions")?;
     let format = content_type::format_of(call.headers)?;
@@ -48,9 +41,7 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
 }
 
 /// Patches the scale of an object.
-///
-/// # Errors
-/// The request is refused; server-side apply is not supported here.
+/// Errors: The request is refused; server-side apply is not supported here.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let (kind, options) = patch::kind_and_options(call)?;
     let wanted = |scale: &Value, warnings: &mut Vec<String>| {
@@ -81,11 +72,10 @@ fn changed(
         let missing = || Status::not_found(entry.kind.group, entry.kind.plural, &target.name);
         let live = live.ok_or_else(missing)?;
         let scale = wanted(&of(live), warnings)?;
-        let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
+        let replicas = tree::int(tree::field(&scale, "spec"), "replicas");
         check(call, &scale, replicas, live)?;
         let mut object = live.clone();
-        meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null))
-            .insert("replicas".to_owned(), replicas.into());
+        tree::set(tree::field_mut(&mut object, "spec"), "replicas", replicas);
         meta::set(&mut object, "resourceVersion", meta::text(&scale, "resourceVersion").into());
         tracking::manager(entry, target.subresource).update(
             Some(live),
@@ -118,22 +108,19 @@ fn check(call: Call<'_>, scale: &Value, replicas: i64, live: &Value) -> Result<(
 
 /// The scale of an object.
 fn of(object: &Value) -> Value {
-    let metadata = object.get("metadata").and_then(Value::as_object).into_iter().flatten();
-    let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
-    let metadata: Map<String, Value> = metadata
-        .filter(|(key, _)| kept.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    let number = |pointer| object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
-    let (replicas, present) = (number("/spec/replicas"), number("/status/replicas"));
-    let mut spec = Map::new();
-    if replicas != 0 {
-        spec.insert("replicas".to_owned(), replicas.into());
+    let mut metadata = json!({});
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        tree::copy(&mut metadata, key, tree::field(object, "metadata"));
     }
-    let mut status = json!({ "replicas": present });
+    let replicas = |part| tree::int(tree::field(object, part), "replicas");
+    let spec = match replicas("spec") {
+        0 => json!({}),
+        replicas => json!({ "replicas": replicas }),
+    };
+    let mut status = json!({ "replicas": replicas("status") });
     let selector = object.pointer("/spec/selector").and_then(label_selector).unwrap_or_default();
-    if let (false, Value::Object(fields)) = (selector.is_empty(), &mut status) {
-        fields.insert("selector".to_owned(), selector.into());
+    if !selector.is_empty() {
+        tree::set(&mut status, "selector", selector);
     }
     json!({ "metadata": metadata, "spec": spec, "status": status })
 }

@@ -4,30 +4,22 @@ use serde_json::{Value, json};
 
 use super::call::{Call, Content, Outcome};
 use super::change::{Place, failed_precondition};
-use super::commit;
 use super::decode::{self, Expected};
-use super::meta;
-use super::names;
 use super::options::{WriteOptions, manager};
-use super::tracking;
+use super::{commit, meta, names, tracking};
 use crate::codec::protobuf;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path, bind};
+use crate::kinds::bind;
 use crate::schema::Type;
 use crate::status::Status;
 use crate::token::{self, Account};
+use crate::tree;
 
 const TOKEN_KIND: &str = "TokenRequest";
-const TOKEN_GROUP: &str = "authentication.k8s.io";
 /// Seconds that a token is good for, unless the request asks for others.
 const TOKEN_TIME: i64 = 3600;
-const TOKEN_LEAST: i64 = 600;
-const TOKEN_MOST: i64 = 1 << 32;
 
 /// Acts on an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn create(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     match call.target.subresource {
         "token" => token(call, warnings),
@@ -59,43 +51,23 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let type_name = "k8s.io/api/authentication/v1.TokenRequest";
     let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
     // A default of upstream's decoder: the field is managed by the client that left it out.
-    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
-    let seconds = spec.entry("expirationSeconds").or_insert(Value::Null);
-    if seconds.is_null() {
-        *seconds = TOKEN_TIME.into();
-    }
+    tree::set_default(tree::field_mut(&mut object, "spec"), "expirationSeconds", TOKEN_TIME);
     tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
         None,
         &mut object,
         &manager(&options, call.headers),
         core.environment.now(),
     );
-    for (field, wanted) in [("name", &target.name), ("namespace", &target.namespace)] {
-        let given = meta::text(&object, field);
-        if !given.is_empty() && given != wanted {
-            let mut errors = Errors::default();
-            let detail = format!("must match the service account {field} if specified");
-            errors.invalid(&Path::root("metadata").child(field), given, &detail);
-            return Err(errors.into_status(TOKEN_GROUP, TOKEN_KIND, &target.name));
-        }
-    }
     let key = names::key_of(entry, &target.namespace, &target.name)?;
     let account = core.store.get(entry.resource, &key);
     let account = account.ok_or_else(|| Status::not_found("", "serviceaccounts", &target.name))?;
     let uid = meta::text(&entry.tree(account.body())?, "uid").to_owned();
-    let given = meta::text(&object, "uid");
-    if !given.is_empty() && given != uid {
-        let cause = format!(
-            "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
-        );
-        return Err(Status::conflict(TOKEN_GROUP, TOKEN_KIND, &target.name, &cause));
-    }
-    let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(TOKEN_TIME);
-    check_seconds(seconds)?;
-    let audiences = object.pointer("/spec/audiences").filter(|audiences| audiences.is_array()).cloned();
-    let audiences = audiences
-        .filter(|audiences| audiences.as_array().is_some_and(|audiences| !audiences.is_empty()))
-        .unwrap_or_else(|| json!([token::ISSUER]));
+    let spec = tree::field(&object, "spec");
+    let seconds = tree::maybe_int(spec, "expirationSeconds").unwrap_or(TOKEN_TIME);
+    let audiences = match tree::list(spec, "audiences") {
+        [] => json!([token::ISSUER]),
+        audiences => audiences.into(),
+    };
     let now = core.environment.now();
     let expires = now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
     let account = Account { namespace: target.namespace.clone(), name: target.name.clone(), uid };
@@ -106,26 +78,12 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
         meta::set(&mut object, field, value.as_str().into());
     }
     meta::set(&mut object, "creationTimestamp", time(now).into());
-    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
-    spec.insert("audiences".to_owned(), audiences);
-    spec.insert("expirationSeconds".to_owned(), seconds.into());
-    let status = json!({ "token": text, "expirationTimestamp": time(expires) });
-    meta::map(&mut object).insert("status".to_owned(), status);
+    let spec = tree::field_mut(&mut object, "spec");
+    tree::set(spec, "audiences", audiences);
+    tree::set(spec, "expirationSeconds", seconds);
+    tree::set(&mut object, "status", json!({ "token": text, "expirationTimestamp": time(expires) }));
     let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
     Ok(Outcome::new(201, content))
-}
-
-fn check_seconds(seconds: i64) -> Result<(), Status> {
-    let mut errors = Errors::default();
-    let spec = Path::root("spec");
-    let path = spec.child("expirationSeconds");
-    if seconds < TOKEN_LEAST {
-        errors.invalid(&path, seconds, "may not specify a duration less than 10 minutes");
-    }
-    if seconds > TOKEN_MOST {
-        errors.invalid(&path, seconds, "may not specify a duration larger than 2^32 seconds");
-    }
-    if errors.is_empty() { Ok(()) } else { Err(errors.into_status(TOKEN_GROUP, TOKEN_KIND, "")) }
 }
 
 /// `BindingREST` of the registry of Pods.

@@ -3,18 +3,13 @@
 use super::call::{Call, Outcome};
 use super::change::{Change, change};
 use super::create::warn_of_repeated_owners;
-use super::decode;
-use super::meta;
-use super::names;
 use super::options::{WriteOptions, manager};
-use super::tracking;
+use super::{decode, meta, names, tracking};
 use crate::http::content_type;
+use crate::kinds::fit_namespace;
 use crate::status::Status;
 
 /// Replaces an object or a part of it.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let body = call.body()?;
@@ -23,7 +18,7 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
     let mut object = decode::body(format, body, entry.into(), options.validation, warnings)?;
     decode::keep_reset(format, body, &mut object);
     entry.kind.strategy.default(&mut object);
-    names::fit_namespace(entry, &target.namespace, &mut object)?;
+    fit_namespace(entry.kind, &target.namespace, &mut object)?;
     names::check_name(&object, &target.name)?;
     warn_of_repeated_owners(&mut object, warnings);
     let by = manager(&options, call.headers);

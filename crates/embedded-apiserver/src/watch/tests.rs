@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::events::WatchKind;
 use super::*;
+use crate::http::query::Query;
 use crate::list::{ListOptions, Request, Target};
 use crate::status::Status;
 use crate::store::example::labelled;
@@ -33,7 +34,7 @@ fn request(namespace: &str, query: &str, cached: bool) -> Result<Request, Status
         selectable: Arc::default(),
         index: None,
     };
-    Request::new(target, None, ListOptions::parse(form_urlencoded::parse(query.as_bytes()), true)?)
+    Request::new(target, ListOptions::parse(&Query::parse(&format!("watch=1&{query}")))?)
 }
 
 async fn begin(store: &Arc<Store>, namespace: &str, query: &str) -> Result<Watch, Status> {
@@ -305,12 +306,12 @@ proptest! {
             let from = from.min(store.version());
             let list = async |version: u64| {
                 let query = format!("resourceVersion={version}&resourceVersionMatch=Exact{selector}");
-                let options = ListOptions::parse(form_urlencoded::parse(query.as_bytes()), false).unwrap();
+                let options = ListOptions::parse(&Query::parse(&query)).unwrap();
                 let target = Target {
                     resource: PODS, namespaced: true, namespace: namespace.to_owned(), cached: true,
                     selectable: Arc::default(), index: None,
                 };
-                let page = crate::list::list(&store, &Request::new(target, None, options).unwrap()).await.unwrap();
+                let page = crate::list::list(&store, &Request::new(target, options).unwrap()).await.unwrap();
                 page.items.iter().map(|object| (object.key().to_owned(), object.version())).collect::<BTreeMap<_, _>>()
             };
             let mut state = list(from).await;

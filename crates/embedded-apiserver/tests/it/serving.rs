@@ -107,6 +107,11 @@ async fn a_snapshot_is_restored_under_a_running_server() {
     assert_eq!(server.version(), version);
     assert!(server.objects("v1", "Pod").is_empty());
     assert_eq!(server.objects("v1", "Namespace").len(), 4);
-    let copy = ApiServer::builder().snapshot(before.clone()).build().unwrap();
-    assert_eq!(copy.snapshot().unwrap(), before);
+    assert_eq!(server.snapshot().unwrap(), before);
+    for (text, error) in [
+        ("{}", "the snapshot is no JSON of kind"),
+        (&*before.replace("\"Namespace\"", "\"Job\""), "is wrong: no kind Job in v1"),
+    ] {
+        assert!(server.restore(text, None).unwrap_err().to_string().contains(error));
+    }
 }

@@ -142,9 +142,11 @@ fn make_unready(pod: &mut Value) {
 
 /// The message of an object, as an API server that stores it sends it.
 async fn encoded(object: &Value, resource: &str) -> Vec<u8> {
-    let snapshot = json!({"apiVersion": "v1", "kind": "List", "items": [object]});
+    let metadata = json!({"resourceVersion": "1"});
+    let snapshot = json!({"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": [object]});
     let builder = ApiServer::builder().first_objects(false).garbage_collection(false);
-    let server = builder.snapshot(snapshot.to_string()).build().expect("an API server with one object");
+    let server = builder.build().expect("an API server");
+    server.restore(&snapshot.to_string(), None).expect("an API server with one object");
     let request = http::Request::get(format!("/api/v1/{resource}")).header(ACCEPT, PROTOBUF);
     let request = request.body(kube::client::Body::empty()).expect("a request");
     let answer = Client::new(server, "default").send(request).await.expect("an answer");

@@ -24,13 +24,8 @@ const LENGTH: usize = 60;
 const NAMES: usize = 4;
 
 pub(crate) const JSON: &str = "application/json";
-pub(crate) const YAML: &str = "application/yaml";
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL_PROTOBUF: &str =
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(crate) const SEQUENCE: &str = "sequence=⟦ns⟧";
 
 /// A verb: its options, how often it is chosen, and the function that makes the requests.
@@ -66,7 +61,7 @@ const SLOW: [&str; 3] = ["future version", "timeout", "bookmarks"];
 /// Every cell that a run has to reach.
 pub(crate) fn cells() -> impl Iterator<Item = Cell> {
     let of_resources = RESOURCES.iter().flat_map(|resource| {
-        let verbs = VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
+        let verbs = VERBS.iter().filter(|verb| resource.takes(verb.name));
         verbs.flat_map(|verb| {
             let cell = |option| Cell { resource: resource.cell_name(), verb: verb.name, option };
             verb.options.iter().map(move |option| cell(*option))
@@ -98,9 +93,8 @@ fn combination(number: usize) -> (&'static Resource, &'static Verb, &'static str
     let mut rest = number % options;
     for verb in VERBS {
         if let Some(option) = verb.options.get(rest) {
-            // A resource without status gets what comes first.
-            let usable = verb.name != "status" || resource.status;
-            return if usable {
+            // A resource without the verb gets what comes first.
+            return if resource.takes(verb.name) {
                 (resource, verb, option)
             } else {
                 (resource, &VERBS[0], VERBS[0].options[0])
@@ -175,7 +169,7 @@ impl Generator {
         if self.names(resource).is_empty() && self.rng.percent(70) {
             return &VERBS[0];
         }
-        let usable = || VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
+        let usable = || VERBS.iter().filter(|verb| resource.takes(verb.name));
         let mut chosen = self.rng.below(usable().map(|verb| verb.weight).sum());
         usable()
             .find(|verb| {

@@ -1,8 +1,6 @@
 //! Get, list, watch.
 
-use super::{
-    Generator, PARTIAL, PARTIAL_LIST, PARTIAL_PROTOBUF, PROTOBUF, Resource, SEQUENCE, TABLE, YAML, query,
-};
+use super::{Generator, PROTOBUF, Resource, SEQUENCE, TABLE, query};
 use crate::conformance::request::{Cell, Request};
 
 pub(super) const GET: &[&str] = &[
@@ -13,16 +11,11 @@ pub(super) const GET: &[&str] = &[
     "future version",
     "bad version",
     "protobuf",
-    "yaml",
     "table",
-    "partial metadata",
-    "partial metadata protobuf",
-    "pretty",
     "bad accept",
     "several accepts",
     "table object",
     "any accept",
-    "unknown table version",
     "json stream",
 ];
 
@@ -48,18 +41,12 @@ pub(super) const LIST: &[&str] = &[
     "bad field",
     "all namespaces",
     "protobuf",
-    "yaml",
     "table",
     "table object",
     "table none",
-    "partial metadata",
-    "shard namespace",
-    "shard uid",
-    "bad shard",
     "bad limit",
     "initial events",
     "future version",
-    "pretty",
     "bad version",
     "not older than zero",
     "limit protobuf",
@@ -80,20 +67,14 @@ pub(super) const WATCH: &[&str] = &[
     "one name",
     "protobuf",
     "table",
-    "partial metadata",
-    "partial metadata protobuf",
     "timeout",
     "bookmarks",
     "bad version",
-    "old path",
-    "yaml",
-    "shard namespace",
     "list version",
     "bad label",
     "bad timeout",
     "initial events protobuf",
     "table none",
-    "watch a name",
 ];
 
 fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
@@ -118,15 +99,11 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
         "future version" => request.query = query(&[("resourceVersion", "999999999999")]),
         "bad version" => request.query = query(&[("resourceVersion", *g.rng.pick(&["x", "-1", "1.5"]))]),
         "protobuf" => request.accept = Some(PROTOBUF),
-        "yaml" => request.accept = Some(YAML),
         "table" => request.accept = Some(TABLE),
         "table object" => {
             request.accept = Some(TABLE);
             request.query = query(&[("includeObject", *g.rng.pick(&["Object", "None", "Metadata", "x"]))]);
         }
-        "partial metadata" => request.accept = Some(PARTIAL),
-        "partial metadata protobuf" => request.accept = Some(PARTIAL_PROTOBUF),
-        "pretty" => request.query = query(&[("pretty", "true")]),
         "bad accept" => {
             request.accept = Some(*g.rng.pick(&[
                 "text/html",
@@ -140,13 +117,12 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
         "several accepts" => {
             request.accept = Some(*g.rng.pick(&[
                 "application/vnd.kubernetes.protobuf,application/json",
-                "text/html,application/yaml",
+                "text/html,application/json",
                 "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
                 "application/yaml;q=0.1,application/json;q=0.9",
             ]))
         }
         "any accept" => request.accept = *g.rng.pick(&[None, Some("*/*"), Some("application/*"), Some("")]),
-        "unknown table version" => request.accept = Some("application/json;as=Table;g=meta.k8s.io;v=v1beta1"),
         "json stream" => request.accept = Some("application/json;stream=watch"),
         _ => {}
     }
@@ -261,7 +237,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             }
         }
         "protobuf" => request.accept = Some(PROTOBUF),
-        "yaml" => request.accept = Some(YAML),
         "table" => request.accept = Some(TABLE),
         "table object" => {
             request.accept = Some(TABLE);
@@ -270,30 +245,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
         "table none" => {
             request.accept = Some(TABLE);
             request.query = query(&[("includeObject", "None")]);
-        }
-        "partial metadata" => request.accept = Some(*g.rng.pick(&[PARTIAL_LIST, PARTIAL_LIST, PARTIAL])),
-        "shard namespace" => {
-            let half = *g.rng.pick(&[
-                "'0x0000000000000000', '0x8000000000000000'",
-                "'0x8000000000000000', '0x10000000000000000'",
-            ]);
-            request.query =
-                query(&[("shardSelector", &format!("shardRange(object.metadata.namespace, {half})"))]);
-        }
-        "shard uid" => {
-            request.query =
-                query(&[("shardSelector", "shardRange(object.metadata.uid, '0x0', '0x10000000000000000')")])
-        }
-        "bad shard" => {
-            request.query = query(&[(
-                "shardSelector",
-                *g.rng.pick(&[
-                    "x",
-                    "shardRange(object.metadata.name, '0x0', '0x1')",
-                    "shardRange(object.metadata.uid, '5', '3')",
-                    "shardRange(object.metadata.uid, '0x8000000000000000', '0x0000000000000000')",
-                ]),
-            )])
         }
         "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
         "initial events" => {
@@ -305,7 +256,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
                 ("resourceVersionMatch", *g.rng.pick(&["NotOlderThan", "Exact"])),
             ])
         }
-        "pretty" => request.query = query(&[("pretty", "true")]),
         _ => {}
     }
     own(resource, &mut request, label);
@@ -424,7 +374,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             }
         }
         "one name" => push(&mut request, "fieldSelector", &format!("metadata.name={name}")),
-        "watch a name" => request.path = resource.object_path(&name),
         "protobuf" => {
             request.accept =
                 Some(*g.rng.pick(&[PROTOBUF, "application/vnd.kubernetes.protobuf;stream=watch"]))
@@ -434,9 +383,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             request.accept = Some(TABLE);
             push(&mut request, "includeObject", "None");
         }
-        "partial metadata" => request.accept = Some(PARTIAL),
-        "partial metadata protobuf" => request.accept = Some(PARTIAL_PROTOBUF),
-        "yaml" => request.accept = Some(YAML),
         "timeout" => {
             push(&mut request, "timeoutSeconds", "1");
             awaits_end = true;
@@ -447,24 +393,9 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             awaits_end = true;
         }
         "bad timeout" => push(&mut request, "timeoutSeconds", "x"),
-        "old path" => {
-            request.query.clear();
-            request.path = request.path.replacen("/v1/", "/v1/watch/", 1);
-        }
-        "shard namespace" => push(
-            &mut request,
-            "shardSelector",
-            "shardRange(object.metadata.namespace, '0x0000000000000000', '0x8000000000000000')",
-        ),
         _ => {}
     }
-    if option == "watch a name" {
-        if !resource.namespaced {
-            request.sync = Some(resource.path());
-        }
-    } else {
-        own(resource, &mut request, label);
-    }
+    own(resource, &mut request, label);
     let collection = resource.path();
     g.push_watch(request, awaits_end, collection);
 }

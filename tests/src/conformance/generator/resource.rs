@@ -208,7 +208,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
         content: o::node,
         change: o::change_node,
         status_change: o::node_status,
-        invalid: o::invalid_node,
+        invalid: o::invalid_metadata,
     },
     Resource {
         plural: "namespaces",
@@ -252,6 +252,15 @@ impl Resource {
     pub(crate) fn name(&self, number: usize) -> String {
         let letter = &self.plural[..1];
         if self.namespaced { format!("{letter}{number}") } else { format!("⟦ns⟧-{letter}{number}") }
+    }
+
+    /// True if the verb is sent to it. The real server lets clients of `events.k8s.io` change nothing but the series of an Event.
+    pub(crate) fn takes(&self, verb: &str) -> bool {
+        match verb {
+            "status" => self.status,
+            "update" | "patch" => self.api_version != "events.k8s.io/v1",
+            _ => true,
+        }
     }
 
     /// A name that tells the groups of Events apart, for cells.

@@ -1,55 +1,26 @@
-//! JSON of any type of the schema, with the semantics and error texts of Go: `sigs.k8s.io/json` for decoding,
-//! `encoding/json` for encoding.
+//! JSON of any type of the schema, with the semantics of Go: `sigs.k8s.io/json` for decoding, `encoding/json` for encoding.
 
-mod copy;
 mod decode;
 mod encode;
-mod head;
 mod place;
-mod reader;
-mod syntax;
-mod untyped;
 
 use serde_json::Value;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
-pub(crate) use head::head;
-pub(crate) use place::{FieldValidation, Problem};
-pub(crate) use syntax::{MAX_DEPTH, error as syntax_error};
-pub(crate) use untyped::untyped;
-
-use crate::schema::Type;
+pub(crate) use place::{FieldValidation, json_type_of};
 
 pub(crate) use super::error::DecodeError;
 
-/// The type of a value in the words of `encoding/json`.
-pub(crate) fn json_type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
+/// Objects and arrays are nested no deeper, as `serde_json` has it. Go's limit is 10,000.
+pub(crate) const MAX_DEPTH: usize = 127;
 
-/// Decodes a tree, such as the result of a patch, as if it were the body of a request.
-///
-/// Cost: a copy. A tree that does not fit its type is written and read as JSON, for Go's words about it.
-///
-/// # Errors
-/// Those of [`decode`].
-pub(crate) fn normalise(
-    of: &'static Type,
-    tree: &Value,
-    validation: FieldValidation,
-) -> Result<(Value, Vec<Problem>), DecodeError> {
-    match copy::copy(of, tree) {
-        Some(tree) => Ok((tree, Vec::new())),
-        None => decode(of, tree.to_string().as_bytes(), validation),
-    }
+/// A body as a tree of no type. Of duplicate fields, the last one counts.
+pub(crate) fn parse(body: &[u8]) -> Result<Value, DecodeError> {
+    serde_json::from_slice(body).map_err(|error| {
+        let text = if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() };
+        DecodeError(text)
+    })
 }
 
 #[cfg(test)]

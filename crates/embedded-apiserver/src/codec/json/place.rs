@@ -1,39 +1,19 @@
 //! Places in a body, and what can be wrong there.
 
-use std::fmt;
+use serde_json::Value;
 
-use crate::codec::text::quote;
 use crate::schema::Field;
 
 /// The parameter `fieldValidation` of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum FieldValidation {
-    /// Unknown and duplicate fields are not looked for.
+    /// Unknown fields are not looked for.
     Ignore,
     /// They become `Warning` headers; the default of the server.
     #[default]
     Warn,
     /// They fail the request.
     Strict,
-}
-
-/// An unknown or duplicate field. Displays as in Go: `unknown field "spec.foo"`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Problem {
-    Unknown(String),
-    Duplicate(String),
-    /// A text of another encoding, such as YAML's duplicate keys.
-    Other(String),
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(path) => write!(f, "unknown field {}", quote(path)),
-            Self::Duplicate(path) => write!(f, "duplicate field {}", quote(path)),
-            Self::Other(text) => f.write_str(text),
-        }
-    }
 }
 
 /// A place in a body: a chain up to the root, on the stack of the decoder.
@@ -69,10 +49,9 @@ impl<'a> Place<'a> {
 
     /// The error of a value that does not fit `kind`, as `json.UnmarshalTypeError` prints it.
     pub(super) fn mismatch(&self, value: &str, kind: &str) -> String {
-        let steps = self.steps();
         let mut path = Vec::new();
         let mut owner = None;
-        for step in steps {
+        for step in self.steps() {
             if let Step::Field(of, field) = step {
                 path.extend(field.embedded.iter().copied().chain([field.json]));
                 owner = Some(of);
@@ -103,5 +82,17 @@ impl<'a> Place<'a> {
             }
         }
         path
+    }
+}
+
+/// The type of a value in the words of `encoding/json`.
+pub(crate) fn json_type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

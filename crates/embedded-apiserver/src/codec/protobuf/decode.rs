@@ -5,17 +5,14 @@ use serde_json::{Map, Value};
 
 use crate::codec::error::DecodeError;
 use crate::codec::native::{self, IntOrString};
-use crate::codec::quantity;
 use crate::codec::time::{self, Layout};
 use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 
 /// Decodes the message of a type to its canonical tree, without `kind` and `apiVersion`. Unknown fields are dropped.
 ///
 /// Cost: linear; nesting is limited by that of the types.
-///
-/// # Errors
-/// The bytes are no message, a known field has another wire type, or a quantity is malformed, in Go's words. Text that is not UTF-8 is no error: each wrong byte
-/// becomes U+FFFD.
+/// Errors: The bytes are no message, a known field has another wire type, or a quantity is malformed, in Go's
+/// words. Text that is not UTF-8 is no error: each wrong byte becomes U+FFFD.
 pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
     object(of, bytes, None)
 }
@@ -46,21 +43,12 @@ fn fields_of(
 ) -> Result<(), DecodeError> {
     let mut fields = Fields::new(message.name, bytes);
     loop {
-        let rest = bytes.get(fields.offset()..).unwrap_or_default();
-        let next = fields
-            .next_field()
-            .map_err(|error| wrong_wire_type(of, message, rest).unwrap_or(error.into()))?;
-        let Some((number, wire)) = next else { return Ok(()) };
+        let Some((number, wire)) = fields.next_field()? else { return Ok(()) };
         match message.entry(number).map(|Entry { part, .. }| part) {
             None => {}
             Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                if !matches!((wire_type(&field.node), wire), (0, Wire::Varint(_)) | (2, Wire::Bytes(_)))
-                    && let Some(error) = wrong_wire_type(of, message, rest)
-                {
-                    return Err(error);
-                }
                 let bit = 1 << position;
                 let again = *seen & bit != 0;
                 *seen |= bit;
@@ -78,32 +66,6 @@ fn fields_of(
                 }
             }
         }
-    }
-}
-
-/// The error of a field whose wire type is not that of its Go type. Go's decoder checks it before it reads the value.
-#[cold]
-fn wrong_wire_type(of: &'static Type, message: &'static Message, rest: &[u8]) -> Option<DecodeError> {
-    let end = rest.iter().take(MAX_KEY).position(|byte| *byte < 0x80)?;
-    let bytes = rest.get(..=end)?.iter().rev();
-    let key = bytes.fold(0_u64, |key, byte| key << 7 | u64::from(byte & 0x7f));
-    let entry = message.entry(u32::try_from(key >> 3).ok()?)?;
-    let Part::Field(position) = entry.part else { return None };
-    let field = of.fields.get(position)?;
-    let (found, name) = (key & 7, field.go);
-    (found != wire_type(&field.node))
-        .then(|| DecodeError(format!("proto: wrong wireType = {found} for field {name}")))
-}
-
-/// Bytes of a key on the wire: a field number has at most 29 bits, a wire type 3.
-const MAX_KEY: usize = 5;
-
-/// The wire type of a field's values: 0 for varints, 2 for bytes with their length before them.
-fn wire_type(of: &Node) -> u64 {
-    match &of.shape {
-        Shape::Bool | Shape::Int32 | Shape::Int64 => 0,
-        Shape::List(item) => wire_type(item),
-        _ => 2,
     }
 }
 
@@ -139,11 +101,7 @@ fn node(
         Shape::Int64 => Value::from(fields.int64(wire)?),
         Shape::Time => moment(Layout::Seconds, fields.bytes(wire)?)?,
         Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?)?,
-        Shape::Quantity => {
-            let amount = text(native::only_bytes("Quantity", fields.bytes(wire)?)?);
-            let canonical = quantity::canonical(&amount).map_err(|error| DecodeError(error.to_owned()))?;
-            Value::String(canonical.into_owned())
-        }
+        Shape::Quantity => Value::String(text(native::only_bytes("Quantity", fields.bytes(wire)?)?)),
         Shape::IntOrString => match native::int_or_string(fields.bytes(wire)?)? {
             IntOrString::Int(int) => Value::from(int),
             IntOrString::Text(bytes) => Value::String(text(bytes)),

@@ -4,16 +4,13 @@ use serde_json::{Map, Value};
 
 use super::write::Writer;
 use crate::codec::fields_v1;
-use crate::codec::quantity;
 use crate::codec::time::{self, Layout, Moment};
 use crate::schema::{MAX_FIELDS, Message, Node, Part, Shape, Type};
 
 /// Encodes a canonical tree as the message of its type, byte for byte as Go's `Marshal`. `kind` and `apiVersion` are not part
 /// of it.
 ///
-/// Cost: linear, one pass. A value of another type than the schema's counts as zero; [`json::normalise`] finds those.
-///
-/// [`json::normalise`]: crate::codec::json::normalise
+/// Cost: linear, one pass. A value of another type than the schema's counts as zero; `json::decode` finds those.
 pub(crate) fn encode(of: &'static Type, tree: &Value) -> Vec<u8> {
     let mut writer = Writer::default();
     object(&mut writer, of, tree);
@@ -57,9 +54,7 @@ fn node(writer: &mut Writer, number: u32, of: &'static Node, value: &Value) {
         Shape::Time => moment(writer, number, Layout::Seconds, value),
         Shape::MicroTime => moment(writer, number, Layout::Micros, value),
         Shape::Quantity => {
-            let text = value.as_str().unwrap_or("0");
-            let amount = quantity::canonical(text).unwrap_or("0".into());
-            writer.nested(number, |writer| writer.bytes(1, amount.as_bytes()));
+            writer.nested(number, |writer| writer.bytes(1, value.as_str().unwrap_or("0").as_bytes()));
         }
         Shape::IntOrString => writer.nested(number, |writer| {
             let text = value.as_str();
@@ -106,7 +101,7 @@ fn entries(writer: &mut Writer, number: u32, of: &'static Node, map: &Map<String
     }
 }
 
-pub(super) fn moment(writer: &mut Writer, number: u32, layout: Layout, value: &Value) {
+fn moment(writer: &mut Writer, number: u32, layout: Layout, value: &Value) {
     let moment = value
         .as_str()
         .and_then(|text| time::parse(layout, text).ok())

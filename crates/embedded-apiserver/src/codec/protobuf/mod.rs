@@ -3,18 +3,14 @@
 
 mod decode;
 mod encode;
-mod managed;
 mod path;
 mod splice;
-mod to_json;
 mod write;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::encode;
-pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
 pub(crate) use path::field_numbers;
-pub(crate) use splice::{Template, append_to_metadata};
-pub(crate) use to_json::to_json;
+pub(crate) use splice::Template;
 
 #[cfg(test)]
 mod tests;

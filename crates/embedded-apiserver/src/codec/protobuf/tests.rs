@@ -15,34 +15,15 @@ fn trees_are_those_of_go_and_encode_to_the_same_bytes() {
 }
 
 #[test]
-fn json_is_written_without_a_tree_as_go_writes_it() {
-    for object in objects() {
-        let mut text = Vec::new();
-        to_json(object.of, &object.protobuf, None, &mut text).unwrap();
-        assert_eq!(String::from_utf8(text).unwrap(), object.json, "{}", object.of.path);
-    }
-}
-
-#[test]
 fn json_of_go_decodes_to_the_same_tree() {
     for object in objects() {
         let tree = decode(object.of, &object.protobuf).unwrap();
         let (from_json, problems) =
-            json::decode(object.of, object.json.as_bytes(), FieldValidation::Strict).unwrap();
+            json::decode(object.of, json::parse(object.json.as_bytes()).unwrap(), FieldValidation::Strict)
+                .unwrap();
         assert_eq!(from_json, tree, "{}", object.of.path);
-        assert_eq!(problems, []);
+        assert_eq!(problems, Vec::<String>::new());
     }
-}
-
-#[test]
-fn a_single_object_begins_with_its_type() {
-    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
-    let mut text = Vec::new();
-    to_json(pod, &encode(pod, &pod.zero()), Some(("v1", "Pod")), &mut text).unwrap();
-    assert_eq!(
-        String::from_utf8(text).unwrap(),
-        r#"{"kind":"Pod","apiVersion":"v1","metadata":{},"spec":{"containers":null},"status":{}}"#
-    );
 }
 
 #[test]
@@ -68,21 +49,6 @@ fn the_resource_version_is_replaced_in_place() {
     }
     assert_eq!(Template::cut(b"").stamp(7), b"\x0a\x03\x32\x017");
     assert_eq!(Template::cut(b"\x10\x01").stamp(7), b"\x0a\x03\x32\x017\x10\x01");
-}
-
-#[test]
-fn fields_of_another_wire_type_are_refused_by_name() {
-    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
-    let refused = |bytes: &[u8]| decode(pod, bytes).unwrap_err().0;
-    assert_eq!(refused(b"\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta");
-    assert_eq!(refused(b"\x0a\x02\x08\x01"), "proto: wrong wireType = 0 for field Name");
-    assert_eq!(refused(b"\x0a\x03\x3a\x01"), "unexpected EOF");
-    assert_eq!(
-        refused(b"\x12\x02\x21b"),
-        "proto: wrong wireType = 1 for field TerminationGracePeriodSeconds"
-    );
-    assert_eq!(refused(b"abc"), "unexpected EOF");
-    assert_eq!(refused(b"\x00"), "proto: Pod: illegal tag 0 (wire type 0)");
 }
 
 #[test]

@@ -1,96 +1,46 @@
-//! Upstream's admission plugins that change pods: `PodTopologyLabels`, `Priority`, `DefaultTolerationSeconds`,
-//! `RuntimeClass`.
+//! Upstream's admission plugins that change pods: `PodTopologyLabels`, `Priority`, `DefaultTolerationSeconds`.
 
 use serde_json::{Value, json};
 
 use crate::kinds::strategy::Scope;
-use crate::kinds::tree;
-use crate::status::Status;
+use crate::tree;
 
 /// Labels that a pod takes over from its node.
 const TOPOLOGY: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
-const POLICY: &str = "PreemptLowerPriority";
 
-pub(super) fn admit(scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+pub(super) fn admit(scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) {
     let node = tree::text(tree::field(object, "spec"), "nodeName").to_owned();
     if !node.is_empty() {
         copy_topology(scope, object, &node);
     }
-    match old {
-        None => {
-            fill_priority(object).map_err(|reason| refuse(object, &reason))?;
-            check_runtime_class(object)?;
-        }
-        Some(old) => {
-            let (spec, before) = (tree::field_mut(object, "spec"), tree::field(old, "spec"));
-            for key in ["priority", "preemptionPolicy"] {
-                if !tree::has(spec, key) {
-                    tree::copy(spec, key, before);
-                }
+    let spec = tree::field_mut(object, "spec");
+    if let Some(old) = old {
+        for key in ["priority", "preemptionPolicy"] {
+            if !tree::has(spec, key) {
+                tree::copy(spec, key, tree::field(old, "spec"));
             }
         }
+    } else {
+        let priority = match tree::text(spec, "priorityClassName") {
+            "system-cluster-critical" => 2_000_000_000,
+            "system-node-critical" => 2_000_001_000,
+            _ => 0,
+        };
+        tree::set_default(spec, "priority", priority);
+        tree::set_default(spec, "preemptionPolicy", "PreemptLowerPriority");
     }
-    add_tolerations(tree::field_mut(object, "spec"));
-    Ok(())
+    add_tolerations(spec);
 }
 
 /// Copies the topology labels of a node to a pod on it.
 pub(super) fn copy_topology(scope: &Scope<'_>, object: &mut Value, node: &str) {
-    let Some(labels) = scope.cluster.node_labels(node) else {
-        return;
-    };
+    let Some(labels) = scope.cluster.node_labels(node) else { return };
     for key in TOPOLOGY {
         if let Some(value) = tree::maybe_text(&labels, key) {
             let own = tree::field_mut(tree::field_mut(object, "metadata"), "labels");
             tree::set(own, key, value);
         }
     }
-}
-
-/// Resolves the priority class: the two that every cluster has, or none.
-fn fill_priority(object: &mut Value) -> Result<(), String> {
-    let spec = tree::field_mut(object, "spec");
-    let class = tree::text(spec, "priorityClassName");
-    let priority: i64 = match class {
-        "" => 0,
-        "system-cluster-critical" => 2_000_000_000,
-        "system-node-critical" => 2_000_001_000,
-        other => return Err(format!("no PriorityClass with name {other} was found")),
-    };
-    if let Some(given) = tree::maybe_int(spec, "priority")
-        && given != priority
-    {
-        return Err(format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {priority} from the given PriorityClass name"
-        ));
-    }
-    tree::set(spec, "priority", priority);
-    if let Some(given) = tree::maybe_text(spec, "preemptionPolicy")
-        && given != POLICY
-    {
-        return Err(format!(
-            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {POLICY} from the given PriorityClass name"
-        ));
-    }
-    tree::set(spec, "preemptionPolicy", POLICY);
-    Ok(())
-}
-
-/// There are no runtime classes.
-fn check_runtime_class(object: &Value) -> Result<(), Status> {
-    match tree::maybe_text(tree::field(object, "spec"), "runtimeClassName") {
-        Some(class) => Err(refuse(object, &format!("pod rejected: RuntimeClass \"{class}\" not found"))),
-        None => Ok(()),
-    }
-}
-
-fn refuse(object: &Value, reason: &str) -> Status {
-    let meta = tree::field(object, "metadata");
-    let name = match tree::text(meta, "name") {
-        "" => tree::text(meta, "generateName"),
-        name => name,
-    };
-    Status::forbidden("", "pods", name, reason)
 }
 
 /// Lets pods stay on a lost node for five minutes.
@@ -100,14 +50,10 @@ fn add_tolerations(spec: &mut Value) {
             [key, ""].contains(&tree::text(toleration, "key"))
                 && ["NoExecute", ""].contains(&tree::text(toleration, "effect"))
         };
-        if tree::list(spec, "tolerations").iter().any(tolerates) {
-            continue;
-        }
-        let toleration =
-            json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300 });
-        match tree::field_mut(spec, "tolerations") {
-            Value::Array(items) => items.push(toleration),
-            other => *other = json!([toleration]),
+        if !tree::list(spec, "tolerations").iter().any(tolerates) {
+            let toleration =
+                json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300 });
+            tree::push(spec, "tolerations", toleration);
         }
     }
 }

@@ -3,17 +3,16 @@
 use serde_json::{Value, json};
 
 use crate::kinds::field::{Errors, Path};
+use crate::kinds::metadata;
 use crate::kinds::strategy::Scope;
-use crate::kinds::{go, metadata, tree};
 use crate::status::Status;
+use crate::{go, tree};
 
 use super::admit;
 
 /// Binds a stored pod to the node that a `Binding` names. The caller commits the pod with its usual loop; preconditions
 /// are the uid and resourceVersion of the binding's metadata.
-///
-/// # Errors
-/// The binding is malformed, or the pod is bound already, is being deleted, or is gated.
+/// Errors: The binding is malformed, or the pod is bound already, is being deleted, or is gated.
 pub(crate) fn bind(scope: &Scope<'_>, pod: &mut Value, binding: &Value) -> Result<(), Status> {
     let target = tree::field(binding, "target");
     let node = tree::text(target, "name");
@@ -78,8 +77,5 @@ fn set_scheduled(scope: &Scope<'_>, pod: &mut Value) {
         *before = condition;
         return;
     }
-    match tree::field_mut(status, "conditions") {
-        Value::Array(conditions) => conditions.push(condition),
-        other => *other = json!([condition]),
-    }
+    tree::push(status, "conditions", condition);
 }

@@ -1,35 +1,28 @@
-//! Defaults of pods and pod templates, and what conversion to the internal type does: `pkg/apis/core/v1`.
+//! Defaults of pods and pod templates: `pkg/apis/core/v1`. Of volumes, only those of common sources.
 
 use serde_json::{Value, json};
 
-use crate::kinds::tree;
-
-use super::image;
+use crate::tree;
 
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// Annotations of old kubelets, which no pod keeps.
-const DROPPED_ANNOTATIONS: [&str; 4] = [
-    "pod.beta.kubernetes.io/init-containers",
-    "pod.alpha.kubernetes.io/init-containers",
-    "pod.beta.kubernetes.io/init-container-statuses",
-    "pod.alpha.kubernetes.io/init-container-statuses",
-];
 
-/// `SetObjectDefaults_Pod`, and the conversion of pods.
+/// Numbers of probes that stand for their defaults when they are 0.
+const PROBE: [(&str, i64); 4] =
+    [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)];
+
+/// `SetObjectDefaults_Pod`.
 pub(super) fn default_pod(object: &mut Value) {
-    drop_annotations(object);
     let spec = tree::field_mut(object, "spec");
+    let uses_host = tree::flag(spec, "hostNetwork");
     for key in ["containers", "initContainers"] {
         for container in tree::list_mut(spec, key) {
             request_limits(container);
+            if uses_host {
+                open_host_ports(container);
+            }
         }
     }
     tree::set_default(spec, "enableServiceLinks", true);
-    if tree::flag(spec, "hostNetwork") {
-        for key in ["containers", "initContainers"] {
-            tree::list_mut(spec, key).iter_mut().for_each(open_host_ports);
-        }
-    }
     default_spec(spec);
     if tree::int(spec, "terminationGracePeriodSeconds") < 0 {
         tree::set(spec, "terminationGracePeriodSeconds", 1);
@@ -41,16 +34,7 @@ pub(super) fn default_pod(object: &mut Value) {
 
 /// The defaults of a pod template, in an object with `spec.template`.
 pub(crate) fn default_template(template: &mut Value) {
-    drop_annotations(template);
     default_spec(tree::field_mut(template, "spec"));
-}
-
-fn drop_annotations(object: &mut Value) {
-    if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
-        for key in DROPPED_ANNOTATIONS {
-            annotations.remove(key);
-        }
-    }
 }
 
 /// On the network of the host, ports are ports of the host.
@@ -65,20 +49,10 @@ fn open_host_ports(container: &mut Value) {
 
 /// Requests default to limits.
 fn request_limits(container: &mut Value) {
-    let Some(resources) = tree::present_mut(container, "resources") else {
-        return;
-    };
-    let Some(limits) = tree::field(resources, "limits").as_object().cloned() else {
-        return;
-    };
-    let requests = tree::field_mut(resources, "requests");
+    let Some(resources) = tree::present_mut(container, "resources") else { return };
+    let Some(limits) = tree::field(resources, "limits").as_object().cloned() else { return };
     for (name, limit) in limits {
-        if !tree::has(requests, &name) {
-            tree::set(requests, &name, limit);
-        }
-    }
-    if tree::same(requests, &Value::Null) {
-        tree::remove(resources, "requests");
+        tree::set_default(tree::field_mut(resources, "requests"), &name, limit);
     }
 }
 
@@ -112,95 +86,63 @@ fn default_spec(spec: &mut Value) {
         "" => tree::text(spec, "serviceAccount"),
         name => name,
     };
-    if !account.is_empty() && tree::text(spec, "serviceAccount") != tree::text(spec, "serviceAccountName") {
+    if !account.is_empty() {
         let account = account.to_owned();
         tree::set(spec, "serviceAccountName", account.as_str());
         tree::set(spec, "serviceAccount", account);
     }
-    for volume in tree::list_mut(spec, "volumes") {
-        default_volume(volume);
-    }
+    tree::list_mut(spec, "volumes").iter_mut().for_each(default_volume);
     for key in CONTAINERS {
-        for container in tree::list_mut(spec, key) {
-            default_container(container);
-        }
+        tree::list_mut(spec, key).iter_mut().for_each(default_container);
     }
 }
 
 fn default_container(container: &mut Value) {
-    if tree::text(container, "imagePullPolicy").is_empty() {
-        let policy = if image::is_latest(tree::text(container, "image")) { "Always" } else { "IfNotPresent" };
-        tree::set(container, "imagePullPolicy", policy);
-    }
+    let policy = if is_latest(tree::text(container, "image")) { "Always" } else { "IfNotPresent" };
+    tree::set_default_text(container, "imagePullPolicy", policy);
     tree::set_default_text(container, "terminationMessagePath", "/dev/termination-log");
     tree::set_default_text(container, "terminationMessagePolicy", "File");
     for port in tree::list_mut(container, "ports") {
         tree::set_default_text(port, "protocol", "TCP");
     }
     for variable in tree::list_mut(container, "env") {
-        if let Some(source) = tree::present_mut(variable, "valueFrom") {
-            default_field_ref(source);
-            if let Some(file) = tree::present_mut(source, "fileKeyRef") {
-                tree::set_default(file, "optional", false);
-            }
+        if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef").filter(|field| field.is_object()) {
+            tree::set_default_text(field, "apiVersion", "v1");
         }
     }
     for key in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(probe) = tree::present_mut(container, key) {
-            for (key, default) in [
-                ("timeoutSeconds", 1),
-                ("periodSeconds", 10),
-                ("successThreshold", 1),
-                ("failureThreshold", 3),
-            ] {
-                if tree::int(probe, key) == 0 {
-                    tree::set(probe, key, default);
-                }
-            }
-            default_http_get(probe);
-            if let Some(grpc) = tree::present_mut(probe, "grpc") {
-                tree::set_default(grpc, "service", "");
+        let Some(probe) = tree::present_mut(container, key) else { continue };
+        for (key, default) in PROBE {
+            if tree::int(probe, key) == 0 {
+                tree::set(probe, key, default);
             }
         }
+        default_handler(probe);
     }
     if let Some(lifecycle) = tree::present_mut(container, "lifecycle") {
         for key in ["postStart", "preStop"] {
             if let Some(handler) = tree::present_mut(lifecycle, key) {
-                default_http_get(handler);
+                default_handler(handler);
             }
         }
     }
 }
 
-fn default_http_get(handler: &mut Value) {
+fn default_handler(handler: &mut Value) {
     if let Some(get) = tree::present_mut(handler, "httpGet") {
         tree::set_default_text(get, "path", "/");
         tree::set_default_text(get, "scheme", "HTTP");
     }
-}
-
-fn default_field_ref(source: &mut Value) {
-    if let Some(field) = tree::present_mut(source, "fieldRef") {
-        tree::set_default_text(field, "apiVersion", "v1");
+    if let Some(grpc) = tree::present_mut(handler, "grpc") {
+        tree::set_default(grpc, "service", "");
     }
 }
 
-/// Defaults of strings in volume sources.
-const VOLUME_TEXTS: [(&str, &str, &str); 7] = [
-    ("iscsi", "iscsiInterface", "default"),
-    ("rbd", "pool", "rbd"),
-    ("rbd", "user", "admin"),
-    ("rbd", "keyring", "/etc/ceph/keyring"),
-    ("scaleIO", "storageMode", "ThinProvisioned"),
-    ("scaleIO", "fsType", "xfs"),
-    ("image", "pullPolicy", ""),
-];
-
 fn default_volume(volume: &mut Value) {
-    if volume
+    let has_source = volume
         .as_object()
-        .is_some_and(|fields| fields.iter().all(|(key, value)| key == "name" || value.is_null()))
-    {
+        .is_some_and(|fields| fields.iter().any(|(key, value)| key != "name" && !value.is_null()));
+    if !has_source {
         tree::set(volume, "emptyDir", json!({}));
     }
     for key in ["secret", "configMap", "downwardAPI", "projected"] {
@@ -211,45 +153,13 @@ fn default_volume(volume: &mut Value) {
     if let Some(path) = tree::present_mut(volume, "hostPath") {
         tree::set_default(path, "type", "");
     }
-    for (key, field, default) in VOLUME_TEXTS {
-        if let Some(source) = tree::present_mut(volume, key) {
-            let is_latest = key == "image" && image::is_latest(tree::text(source, "reference"));
-            let default = match (key, is_latest) {
-                ("image", true) => "Always",
-                ("image", false) => "IfNotPresent",
-                _ => default,
-            };
-            tree::set_default_text(source, field, default);
-        }
-    }
-    if let Some(disk) = tree::present_mut(volume, "azureDisk") {
-        for (key, default) in [
-            ("cachingMode", json!("ReadWrite")),
-            ("fsType", json!("ext4")),
-            ("readOnly", json!(false)),
-            ("kind", json!("Shared")),
-        ] {
-            tree::set_default(disk, key, default);
-        }
-    }
-    if let Some(downward) = tree::present_mut(volume, "downwardAPI") {
-        for item in tree::list_mut(downward, "items") {
-            default_field_ref(item);
-        }
-    }
-    if let Some(projected) = tree::present_mut(volume, "projected") {
-        for source in tree::list_mut(projected, "sources") {
-            if let Some(downward) = tree::present_mut(source, "downwardAPI") {
-                for item in tree::list_mut(downward, "items") {
-                    default_field_ref(item);
-                }
-            }
-            if let Some(token) = tree::present_mut(source, "serviceAccountToken") {
-                tree::set_default(token, "expirationSeconds", 3600);
-            }
-        }
-    }
-    if let Some(Value::Object(claim)) = volume.pointer_mut("/ephemeral/volumeClaimTemplate/spec") {
-        claim.entry("volumeMode").or_insert_with(|| json!("Filesystem"));
-    }
+}
+
+/// True if the tag of an image is `latest`, named or implied.
+fn is_latest(reference: &str) -> bool {
+    // A colon before the last slash begins a port.
+    let name = reference.rsplit('/').next().unwrap_or_default();
+    !reference.is_empty()
+        && !name.contains('@')
+        && name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }

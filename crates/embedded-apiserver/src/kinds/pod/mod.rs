@@ -1,33 +1,23 @@
-//! Pods: `pkg/registry/core/pod`.
+//! Pods: `pkg/registry/core/pod`, as far as endpoints depend on it. Everything else of a pod is stored unchecked.
 
 mod admit;
-mod annotations;
 mod bind;
-mod containers;
 mod defaults;
-mod environment;
-mod image;
 mod qos;
-mod resources;
-mod scheduling;
-mod security;
 mod spec;
 mod status;
 mod update;
-mod volumes;
-mod warnings;
 
 use serde_json::{Value, json};
 
-use crate::kinds::field::{Errors, Path};
+use crate::kinds::field::Errors;
 use crate::kinds::strategy::{Scope, Strategy};
-use crate::kinds::{content, metadata, tree};
+use crate::kinds::{content, metadata};
 use crate::status::Status;
+use crate::tree;
 
 pub(crate) use bind::bind;
 pub(super) use defaults::default_template;
-pub(super) use spec::{taint_effect, validate_template};
-pub(super) use warnings::template_warnings;
 
 /// The rules of Pods.
 pub(crate) struct Pod;
@@ -38,13 +28,17 @@ impl Strategy for Pod {
     }
 
     fn admit(&self, scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
-        if scope.subresource.is_empty() { admit::admit(scope, object, old) } else { Ok(()) }
+        if scope.subresource.is_empty() {
+            admit::admit(scope, object, old);
+        }
+        Ok(())
     }
 
     fn prepare_for_create(&self, scope: &Scope<'_>, object: &mut Value) {
         metadata::set_generation(object, 1);
-        let mut status = json!({ "phase": "Pending", "qosClass": qos::class(tree::field(object, "spec")) });
-        if !tree::list(tree::field(object, "spec"), "schedulingGates").is_empty() {
+        let spec = tree::field(object, "spec");
+        let mut status = json!({ "phase": "Pending", "qosClass": qos::class(spec) });
+        if !tree::list(spec, "schedulingGates").is_empty() {
             let condition = json!({
                 "type": "PodScheduled",
                 "status": "False",
@@ -70,18 +64,8 @@ impl Strategy for Pod {
     }
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
-        validate_pod(object, errors);
-        let spec = tree::field(object, "spec");
-        let path = Path::root("spec");
-        if !tree::list(spec, "ephemeralContainers").is_empty() {
-            errors.forbidden(&path.child("ephemeralContainers"), "cannot be set on create");
-        }
-        if !tree::text(spec, "nodeName").is_empty() && !tree::list(spec, "schedulingGates").is_empty() {
-            errors.forbidden(
-                &path.child("nodeName"),
-                "cannot be set until all schedulingGates have been cleared",
-            );
-        }
+        metadata::validate_own(object, true, content::subdomain_name, errors);
+        spec::validate(tree::field(object, "spec"), errors);
     }
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
@@ -90,28 +74,12 @@ impl Strategy for Pod {
             status::validate(object, old, errors);
             return;
         }
-        validate_pod(object, errors);
-        annotations::validate_changes(object, old, errors);
+        self.validate(scope, object, errors);
         update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
     }
 
-    fn warnings(&self, scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        if scope.subresource == "status" {
-            return status::warnings(object);
-        }
-        if old.is_some() {
-            return Vec::new();
-        }
-        let mut warnings = Vec::new();
-        let messages = content::dns_label(tree::text(tree::field(object, "metadata"), "name"));
-        if !messages.is_empty() {
-            warnings.push(format!(
-                "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [{}]",
-                messages.join(" ")
-            ));
-        }
-        warnings.extend(warnings::pod_warnings(object));
-        warnings
+    fn warnings(&self, scope: &Scope<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if scope.subresource == "status" { status::warnings(object) } else { Vec::new() }
     }
 
     fn grace_period(&self, object: &Value, requested: Option<i64>) -> Option<i64> {
@@ -122,26 +90,6 @@ impl Strategy for Pod {
         }
         let period = requested.unwrap_or_else(|| tree::int(spec, "terminationGracePeriodSeconds"));
         Some(if period < 0 { 1 } else { period })
-    }
-}
-
-/// `validatePodMetadataAndSpec`.
-fn validate_pod(object: &Value, errors: &mut Errors) {
-    metadata::validate_own(object, true, content::subdomain_name, errors);
-    let own = tree::at(object, &["metadata", "annotations"]);
-    let spec = tree::field(object, "spec");
-    annotations::validate(own, spec, &Path::root("metadata.annotations"), errors);
-    let path = Path::root("spec");
-    spec::validate(spec, &path, spec::Of::Pod, errors);
-    for key in ["containers", "initContainers"] {
-        let path = path.child(key);
-        for (index, container) in tree::list(spec, key).iter().enumerate() {
-            let image = tree::text(container, "image");
-            if image.trim().len() != image.len() {
-                let path = path.index(index);
-                errors.invalid(&path.child("image"), image, "must not have leading or trailing whitespace");
-            }
-        }
     }
 }
 

@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::kinds::allocation::{Claim, Reservation};
 use crate::kinds::field::{Bad, Errors, Path};
 use crate::kinds::strategy::Scope;
-use crate::kinds::{content, go, ip, tree};
+use crate::kinds::{content, ip};
 use crate::status::Status;
+use crate::{go, tree};
 
 use super::families;
 use super::spec::Spec;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::ip::{self, Network};
-use crate::kinds::tree;
+use crate::tree;
 
 use super::spec::Spec;
 

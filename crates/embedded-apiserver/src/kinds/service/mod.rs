@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use crate::kinds::allocation::{Allocators, Reservation};
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::strategy::{Scope, Strategy, Unread};
-use crate::kinds::{ip, metadata, tree};
+use crate::kinds::{ip, metadata};
 use crate::status::Status;
+use crate::tree;
 
 use spec::Spec;
 

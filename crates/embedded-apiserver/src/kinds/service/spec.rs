@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::tree;
+use crate::tree;
 
 /// The `spec` of a Service.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::field::{Errors, Path};
-use crate::kinds::tree;
+use crate::tree;
 
 use super::families::SINGLE;
 use super::spec::Spec;

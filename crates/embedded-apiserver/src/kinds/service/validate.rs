@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::kinds::checks::{self, PROTOCOLS};
-use crate::kinds::content;
 use crate::kinds::field::{Errors, Path};
-use crate::kinds::{go, ip, metadata, tree};
+use crate::kinds::{content, ip, metadata};
+use crate::{go, tree};
 
 use super::families;
 use super::spec::Spec;

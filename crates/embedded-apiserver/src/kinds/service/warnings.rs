@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::kinds::field::Path;
-use crate::kinds::{ip, tree};
+use crate::kinds::ip;
+use crate::tree;
 
 use super::spec::Spec;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::patch::go_text;
+use crate::go;
 use crate::patch::refusal::unprocessable;
 use crate::status::Status;
 
@@ -28,18 +28,18 @@ impl Failure {
 
     /// A value has another type than a directive or merge needs.
     pub(super) fn wrong_type(expected: &'static str, actual: &Value) -> Self {
-        let actual = if actual.is_null() { "%!s(<nil>)" } else { go_text::type_of(actual) };
+        let actual = if actual.is_null() { "%!s(<nil>)" } else { go::type_of(actual) };
         Self::Other(format!("expected a {expected}, but received a {actual}"))
     }
 
     pub(super) fn no_merge_key(item: &Map<String, Value>, key: &str) -> Self {
-        let item = go_text::plain(&Value::Object(item.clone()));
+        let item = go::plain(&Value::Object(item.clone()));
         Self::Other(format!("map: {item} does not contain declared merge key: {key}"))
     }
 
     pub(super) fn unknown_directive(directive: &Value, item: &Map<String, Value>) -> Self {
-        let item = go_text::plain(&Value::Object(item.clone()));
-        let directive = go_text::as_text(directive);
+        let item = go::plain(&Value::Object(item.clone()));
+        let directive = go::as_text(directive);
         Self::Other(format!("unknown patch type: {directive} in map: {item}"))
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::patch::go_text;
+use crate::go;
 
 use super::directives::deletes;
 use super::failure::Failure;
@@ -22,9 +22,9 @@ impl Items {
             match first {
                 None if item.is_array() => return Err(Failure::Unprocessable),
                 None => first = Some(item),
-                Some(first) if go_text::type_of(first) != go_text::type_of(item) => {
+                Some(first) if go::type_of(first) != go::type_of(item) => {
                     let all: Vec<Value> = lists.iter().map(|list| Value::Array(list.to_vec())).collect();
-                    let all = go_text::plain(&Value::Array(all));
+                    let all = go::plain(&Value::Array(all));
                     return Err(Failure::Other(format!("list element types are not identical: {all}")));
                 }
                 Some(_) => {}

@@ -59,7 +59,7 @@ impl Place {
             let name = of.name;
             return Err(Failure::Other(format!(
                 "unable to find api field in struct {name} for the json field {}",
-                crate::patch::go_text::quoted(key)
+                crate::go::quote(key)
             )));
         };
         let strategy =

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::patch::go_text;
+use crate::go;
 
 use super::directives::deletes;
 use super::failure::{DIRECTIVE, Failure, SET_ELEMENT_ORDER};
@@ -27,7 +27,7 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result
     if left.peek().is_none() {
         return Ok(());
     }
-    let plain = |items: &[Value]| go_text::plain(&Value::Array(items.to_vec()));
+    let plain = |items: &[Value]| go::plain(&Value::Array(items.to_vec()));
     Err(Failure::Other(format!(
         "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
         plain(patch),

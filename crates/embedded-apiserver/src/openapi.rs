@@ -12,7 +12,7 @@ mod schemas;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, LOCATION};
+use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -42,27 +42,19 @@ pub(crate) fn answer(path: &str, query: Option<&str>, headers: &HeaderMap) -> Op
             let found = documents().iter().find(|(of, _)| of == name);
             Some(found.map_or_else(
                 || empty(StatusCode::NOT_FOUND),
-                |(name, document)| version_3(name, document, query, headers),
+                |(_, document)| version_3(document, query, headers),
             ))
         }
     }
 }
 
-fn version_3(name: &str, document: &Document, query: Option<&str>, headers: &HeaderMap) -> Response<Bytes> {
+fn version_3(document: &Document, query: Option<&str>, headers: &HeaderMap) -> Response<Bytes> {
     if preferred(headers, &[JSON]).is_none() {
         return empty(StatusCode::NOT_ACCEPTABLE);
     }
-    match Query::parse(query.unwrap_or_default()).first("hash") {
-        None => document.response(headers, REVALIDATE),
-        Some(hash) if hash == document.hash() => document.response(headers, FOREVER),
-        Some(_) => {
-            let mut response = empty(StatusCode::MOVED_PERMANENTLY);
-            if let Ok(address) = address(name, document).parse() {
-                response.headers_mut().insert(LOCATION, address);
-            }
-            response
-        }
-    }
+    let query = Query::parse(query.unwrap_or_default());
+    let is_current = query.first("hash") == Some(document.hash());
+    document.response(headers, if is_current { FOREVER } else { REVALIDATE })
 }
 
 fn version_2(headers: &HeaderMap) -> Response<Bytes> {
@@ -90,17 +82,14 @@ fn empty(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-/// The path of a document with its hash, which clients keep.
-fn address(name: &str, document: &Document) -> String {
-    format!("/openapi/v3/{name}?hash={}", document.hash())
-}
-
 fn index() -> &'static Document {
     static INDEX: OnceLock<Document> = OnceLock::new();
     INDEX.get_or_init(|| {
-        let paths = documents()
-            .iter()
-            .map(|(name, document)| (name.clone(), json!({"serverRelativeURL": address(name, document)})));
+        // Clients keep what they get from an address with its hash.
+        let paths = documents().iter().map(|(name, document)| {
+            let address = format!("/openapi/v3/{name}?hash={}", document.hash());
+            (name.clone(), json!({"serverRelativeURL": address}))
+        });
         let paths: Map<String, Value> = paths.collect();
         Document::new(JSON, json!({"paths": paths}).to_string())
     })

@@ -49,10 +49,7 @@ impl Canonical {
                 for item in items.iter_mut() {
                     self.walk(key, item);
                 }
-                if key == "managedFields"
-                    || (key == "causes" && items.iter().all(is_conflict))
-                    || (key == "finalizers" && items.iter().any(is_collectors))
-                {
+                if key == "managedFields" || (key == "finalizers" && items.iter().any(is_collectors)) {
                     items.sort_by_cached_key(Tree::print);
                 }
             }
@@ -153,7 +150,7 @@ impl Canonical {
         {
             return format!("{}failed to allocate IP ⟦address⟧: {}", self.text(before), self.text(after));
         }
-        let printed = without_printed_managers(text).or_else(|| with_sorted_errors(text));
+        let printed = without_printed_managers(text);
         let text = printed.as_deref().unwrap_or(text);
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -220,29 +217,6 @@ impl Canonical {
         };
         (low > 0x100).then(|| (text.len(), self.number(format!("address {text}"), family)))
     }
-}
-
-/// True if a cause is a conflict of server-side apply: they follow Go's random order of managers.
-fn is_conflict(cause: &Tree) -> bool {
-    cause.get("reason").and_then(Tree::as_text) == Some("FieldManagerConflict")
-}
-
-/// Sorts the errors about the structure of an object, which follow Go's random order of its fields up to one that is not
-/// declared. With such a field it alone is sure to be named.
-fn with_sorted_errors(text: &str) -> Option<String> {
-    // The line feed is escaped, as in JSON.
-    const NEXT: &str = "\\n  ";
-    const UNDECLARED: &str = ": field not declared in schema";
-    let (before, errors) = text.split_once("errors:\\n  ")?;
-    let mut errors: Vec<&str> = errors.split(NEXT).collect();
-    errors.sort_unstable();
-    if errors.iter().any(|error| error.ends_with(UNDECLARED)) {
-        errors.retain(|error| error.ends_with(UNDECLARED));
-    }
-    if let [error] = errors[..] {
-        return Some(format!("{before}{error}"));
-    }
-    Some(format!("{before}errors:{NEXT}{}", errors.join(NEXT)))
 }
 
 /// A finalizer that a deletion sets. The real server collects those of Namespaces in a map, so that their order is random.
@@ -394,22 +368,6 @@ mod tests {
         };
         assert_eq!(error("[{operation:[]},{operation}]"), error("[{operation},{operation:[]}]"));
         assert_ne!(error("[{operation:[]}]"), error("[{operation}]"));
-    }
-
-    #[test]
-    fn conflicts_and_errors_of_fields_have_no_order() {
-        let errors = |errors: &str| canonical(&format!(r#"{{"message":"(a): errors:\n  {errors}"}}"#));
-        assert_eq!(errors(r".a: x\n  .b: y"), errors(r".b: y\n  .a: x"));
-        let undeclared = ".u: field not declared in schema";
-        let alone = canonical(&format!(r#"{{"message":"(a): {undeclared}"}}"#));
-        assert_eq!(errors(&format!(r".b: y\n  {undeclared}")), alone);
-        let causes = |first: &str, second: &str, reason: &str| {
-            let cause = |field| format!(r#"{{"reason":"{reason}","field":"{field}"}}"#);
-            canonical(&format!(r#"{{"causes":[{},{}]}}"#, cause(first), cause(second)))
-        };
-        let conflict = "FieldManagerConflict";
-        assert_eq!(causes(".a", ".b", conflict), causes(".b", ".a", conflict));
-        assert_ne!(causes(".a", ".b", "FieldValueInvalid"), causes(".b", ".a", "FieldValueInvalid"));
     }
 
     #[test]

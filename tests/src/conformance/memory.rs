@@ -137,7 +137,10 @@ impl Memory {
             "first" => (self.string(first, "/metadata/resourceVersion"), "1"),
             "uid" => (self.string(last, "/metadata/uid"), NO_UID),
             "name" => (self.string(number, "/metadata/name"), "no-name"),
-            "continue" => (self.string(number, "/metadata/continue"), "none"),
+            "continue" => {
+                // Base64 of no text: tokens that are no JSON are refused in other words.
+                (self.string(number, "/metadata/continue"), "!!")
+            },
             "list" => (self.string(number, "/metadata/resourceVersion"), "0"),
             _ => panic!("reference {reference}"),
         };
@@ -147,7 +150,8 @@ impl Memory {
 
 /// A protobuf object with other metadata. `fresh` removes uid, version, times and managers, so that it can be created.
 fn edited(bytes: &[u8], fresh: bool, label: Option<&(&str, String)>) -> Option<Vec<u8>> {
-    let unknown = Unknown::parse(bytes).ok()?;
+    // An error is no object.
+    let unknown = Unknown::parse(bytes).ok().filter(|unknown| unknown.kind != "Status")?;
     let mut object = Vec::new();
     let mut fields = Fields::new("object", unknown.raw);
     while let Some((number, value)) = fields.next_field().ok()? {

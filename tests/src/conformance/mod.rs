@@ -18,7 +18,7 @@
 //! | warnings of an update that conflicts | not compared: the real server gives them if its cache was behind |
 //! | Events that the real server's repair of Services writes | left out by label; a continue token that is due to them ends the sequence |
 //! | audit ids, flow control, dates | not compared |
-//! | conflicts of server-side apply, errors of its type check, finalizers that deletions set | sorted: they follow the random order of Go's maps |
+//! | finalizers that deletions set | sorted: they follow the random order of Go's maps |
 //! | differences that do not repeat in five runs of the sequence alone | reported; the run fails from the third on |
 //! | panics of the real server | end the sequence; counted as status 0 |
 

@@ -33,32 +33,11 @@ pub(crate) fn write_json(out: &mut Vec<u8>, json: &[u8]) {
     out.extend_from_slice(rest);
 }
 
-/// Bytes that may need an escape: controls, quotes, `\`, the three of HTML, and the first byte of U+2028.
-static SPECIAL: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0_u8;
-    while byte < 0x20 {
-        set(&mut table, byte);
-        byte += 1;
-    }
-    set(&mut table, b'"');
-    set(&mut table, b'\\');
-    set(&mut table, b'<');
-    set(&mut table, b'>');
-    set(&mut table, b'&');
-    set(&mut table, 0xe2);
-    table
-};
-
-#[expect(clippy::indexing_slicing, reason = "the table has a place for each byte; evaluated by the compiler")]
-const fn set(table: &mut [bool; 256], byte: u8) {
-    table[byte as usize] = true;
-}
-
 fn write_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
+    // Controls, quotes, `\`, the three of HTML, and the first byte of U+2028.
+    let is_special = |byte: &u8| matches!(*byte, 0..0x20 | b'"' | b'\\' | b'<' | b'>' | b'&' | 0xe2);
     loop {
-        let is_special = |&byte: &u8| SPECIAL.get(usize::from(byte)).copied().unwrap_or(false);
         let Some(end) = rest.iter().position(is_special) else {
             out.extend_from_slice(rest);
             return;

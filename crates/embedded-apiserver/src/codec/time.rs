@@ -33,19 +33,45 @@ impl Moment {
 pub(super) enum Layout {
     /// `metav1.Time`: seconds; fractions are read and dropped.
     Seconds,
-    /// `metav1.MicroTime`: six digits of fraction.
+    /// `metav1.MicroTime`: exactly six digits of fraction.
     Micros,
 }
 
-/// Parses a time. The error is Go's for a text that does not begin with a year.
+/// Bytes of a time up to its seconds.
+const TO_SECONDS: usize = 19;
+
+/// True if a time is spelled as `2006-01-02T15:04:05` up to its seconds, of several ways in ISO 8601.
+fn is_extended(text: &str) -> bool {
+    let fits = |(at, byte): (usize, &u8)| match at {
+        4 | 7 => *byte == b'-',
+        10 => *byte == b'T',
+        13 | 16 => *byte == b':',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() > TO_SECONDS && text.as_bytes().iter().enumerate().take(TO_SECONDS).all(fits)
+}
+
+/// Parses a time. The error is Go's for a text that does not begin with a year, or has another fraction than the layout.
 pub(super) fn parse(layout: Layout, text: &str) -> Result<Moment, String> {
-    let time: Timestamp = text.parse().map_err(|_| {
+    let wrong = |rest: &str, part: &str| {
         let layout = match layout {
             Layout::Seconds => "2006-01-02T15:04:05Z07:00",
             Layout::Micros => "2006-01-02T15:04:05.000000Z07:00",
         };
-        format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")
-    })?;
+        format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}")
+    };
+    let time: Option<Timestamp> = text.parse().ok().filter(|_| is_extended(text));
+    let time = time.ok_or_else(|| wrong(text, "2006"))?;
+    if layout == Layout::Micros {
+        let rest = text.get(TO_SECONDS..).unwrap_or_default();
+        let after = rest.strip_prefix(['.', ',']).unwrap_or_default();
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or_default();
+        match end {
+            6 => {}
+            7.. => return Err(wrong(after.get(6..).unwrap_or_default(), "Z07:00")),
+            _ => return Err(wrong(rest, ".000000")),
+        }
+    }
     let (seconds, nanos) = (time.as_second(), i64::from(time.subsec_nanosecond()));
     // Fractions of times before 1970 are negative.
     let seconds = seconds + nanos.div_euclid(1_000_000_000);

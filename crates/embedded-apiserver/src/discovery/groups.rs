@@ -1,11 +1,8 @@
 //! Discovery one by one: versions, groups, and the resources of a version.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{KINDS, Kind};
+use crate::kinds::Kind;
 use crate::reviews::REVIEWS;
 
 /// The order in which the real server lists its groups.
@@ -114,7 +111,6 @@ fn resource(kind: &Kind) -> Value {
         "namespaced": kind.namespaced,
         "kind": kind.kind,
         "verbs": kind.verbs,
-        "storageVersionHash": storage_version_hash(kind),
     });
     if let Some(fields) = entry.as_object_mut() {
         for (key, names) in [("shortNames", kind.short_names), ("categories", kind.categories)] {
@@ -124,11 +120,4 @@ fn resource(kind: &Kind) -> Value {
         }
     }
     entry
-}
-
-/// Changes when objects are stored in another version: eight bytes of SHA-256 of the kind they are stored as.
-fn storage_version_hash(kind: &Kind) -> String {
-    let stored = KINDS.iter().find(|other| other.storage == kind.storage).unwrap_or(kind);
-    let hash = digest(&SHA256, format!("{}/{}/{}", stored.group, stored.version, stored.kind).as_bytes());
-    BASE64_STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
 }

@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::Bytes;
 use futures::Stream;
 use http_body::{Frame, SizeHint};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 
 use crate::status::Status;
 
@@ -86,31 +86,12 @@ where
     B: http_body::Body,
     B::Error: std::fmt::Display,
 {
-    let mut body = std::pin::pin!(body);
-    let mut all = BytesMut::new();
-    let mut first = Bytes::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Status::new(500, "", error.to_string()))?;
-        let Ok(mut data) = frame.into_data() else { continue };
-        let size = data.remaining();
-        if first.len() + all.len() + size > LIMIT {
+    let body = Limited::new(body.map_err(|error| error.to_string()), LIMIT);
+    body.collect().await.map(Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
             let message = format!("Request entity too large: limit is {LIMIT}");
-            return Err(Status::new(413, "RequestEntityTooLarge", message));
+            return Status::new(413, "RequestEntityTooLarge", message);
         }
-        // Most bodies come in one piece, which needs no copy.
-        if first.is_empty() && all.is_empty() {
-            first = data.copy_to_bytes(size);
-            continue;
-        }
-        if !first.is_empty() {
-            all.extend_from_slice(&std::mem::take(&mut first));
-        }
-        while data.has_remaining() {
-            let chunk = data.chunk();
-            let read = chunk.len();
-            all.extend_from_slice(chunk);
-            data.advance(read);
-        }
-    }
-    Ok(if all.is_empty() { first } else { all.freeze() })
+        Status::new(500, "", error.to_string())
+    })
 }

@@ -34,7 +34,7 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
     before_create_by_update(scope, object)
 }
 
-/// As [`before_create`], for an object that a PUT or an apply patch creates: what the client says of its deletion stays.
+/// As [`before_create`], for an object that a PUT creates: what the client says of its deletion stays.
 pub(crate) fn before_create_by_update(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
     metadata::fit_namespace(scope.kind, scope.namespace, object)?;

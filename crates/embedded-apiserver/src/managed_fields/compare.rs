@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::element::{Element, same};
-use super::problem::Problems;
+use super::element::Element;
 use super::set::{Node, Part, Set};
 use super::shape::{List, Shape};
 
@@ -19,13 +18,12 @@ pub(crate) struct Comparison<'a> {
 
 /// Compares two objects of one type. Source: structured-merge-diff `typed.Compare`.
 ///
+/// `None` if a list has an item without a key.
+///
 /// Cost: linear; elements and sets are made for changed parts only, and borrow from the objects.
-/// Errors: A list has an item without a key; upstream's text.
-pub(crate) fn compare<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Result<Comparison<'a>, String> {
-    let mut problems = Problems::default();
-    let changes = walk(shape, Some(old), Some(new), &mut problems);
-    problems.into_result()?;
-    Ok(Comparison {
+pub(crate) fn compare<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Option<Comparison<'a>> {
+    let changes = walk(shape, Some(old), Some(new))?;
+    Some(Comparison {
         removed: changes.removed.children,
         modified: changes.modified.children,
         added: changes.added.children,
@@ -49,103 +47,78 @@ impl<'a> Changes<'a> {
     }
 }
 
-fn walk<'a>(
-    shape: Shape,
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
-    problems: &mut Problems,
-) -> Changes<'a> {
+fn walk<'a>(shape: Shape, old: Option<&'a Value>, new: Option<&'a Value>) -> Option<Changes<'a>> {
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
-        (None, Some(new)) => return Changes { added: whole(shape, new, problems), ..Changes::default() },
-        (Some(old), None) => return Changes { removed: whole(shape, old, problems), ..Changes::default() },
-        (None, None) => return Changes::default(),
+        (None, Some(new)) => return Some(Changes { added: whole(shape, new)?, ..Changes::default() }),
+        (Some(old), None) => return Some(Changes { removed: whole(shape, old)?, ..Changes::default() }),
+        (None, None) => return Some(Changes::default()),
     };
     if (shape.is_leaf(new) && shape.is_leaf(old)) || (is_void(old) && is_void(new)) {
-        let modified = if same(old, new) { Part::default() } else { Part::leaf() };
-        return Changes { modified, ..Changes::default() };
+        let modified = if old == new { Part::default() } else { Part::leaf() };
+        return Some(Changes { modified, ..Changes::default() });
     }
     match shape {
-        Shape::List(list) => walk_items(list, items(old), items(new), problems),
-        Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new, problems),
-        _ => walk_fields(shape, old.as_object(), new.as_object(), problems),
+        Shape::List(list) => walk_items(list, items(old), items(new)),
+        Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new),
+        _ => walk_fields(shape, old.as_object(), new.as_object()),
     }
 }
 
 /// All paths at a place that one side does not have.
-fn whole<'a>(shape: Shape, value: &'a Value, problems: &mut Problems) -> Part<'a> {
+fn whole(shape: Shape, value: &Value) -> Option<Part<'_>> {
     if shape.is_leaf(value) || is_void(value) {
-        return Part::leaf();
+        return Some(Part::leaf());
     }
     let children = match (shape, value) {
-        (Shape::List(list), Value::Array(items)) => whole_items(list, items, problems),
+        (Shape::List(list), Value::Array(items)) => whole_items(list, items)?,
         (_, Value::Object(fields)) => {
             let mut nodes = Vec::with_capacity(fields.len());
             for (name, field) in fields {
-                let Some((below, _)) = shape.child(name) else { continue };
+                let Some(below) = shape.child(name) else { continue };
+                let part = whole(below, field)?;
                 let element = Element::Field(Cow::Borrowed(name));
-                let part = below_step(&element, problems, |further| whole(below, field, further));
                 nodes.push(Node { element, member: part.member, children: part.children });
             }
             Set::from_nodes(nodes)
         }
         _ => Set::default(),
     };
-    Part { member: true, children }
+    Some(Part { member: true, children })
 }
 
-fn whole_items<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> Set<'a> {
-    let mut keyed = keyed(list, items, problems).into_iter().peekable();
+fn whole_items(list: List, items: &[Value]) -> Option<Set<'_>> {
+    let mut keyed = keyed(list, items)?.into_iter().peekable();
     let mut nodes = Vec::with_capacity(keyed.len());
     while let Some((element, item)) = keyed.next() {
         let mut double = false;
         while keyed.next_if(|(other, _)| *other == element).is_some() {
             double = true;
         }
-        let part = if double {
-            Part::leaf()
-        } else {
-            below_step(&element, problems, |further| whole(list.item(), item, further))
-        };
+        let part = if double { Part::leaf() } else { whole(list.item(), item)? };
         nodes.push(Node { element, member: part.member, children: part.children });
     }
-    Set::from_nodes(nodes)
-}
-
-/// Walks one step further, and puts the step before the errors.
-fn below_step<T>(element: &Element<'_>, problems: &mut Problems, walk: impl FnOnce(&mut Problems) -> T) -> T {
-    let mut further = Problems::default();
-    let result = walk(&mut further);
-    if !further.is_empty() {
-        problems.add_below(element, further);
-    }
-    result
+    Some(Set::from_nodes(nodes))
 }
 
 /// A place of any type that holds a map on one side and something else on the other: the place and what is in the map.
-fn walk_changed_kind<'a>(
-    shape: Shape,
-    old: &'a Value,
-    new: &'a Value,
-    problems: &mut Problems,
-) -> Changes<'a> {
-    let mut changes = walk_fields(shape, old.as_object(), new.as_object(), problems);
+fn walk_changed_kind<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Option<Changes<'a>> {
+    let mut changes = walk_fields(shape, old.as_object(), new.as_object())?;
     changes.modified.member = !old.is_null() && !new.is_null();
-    changes
+    Some(changes)
 }
 
 fn walk_fields<'a>(
     shape: Shape,
     old: Option<&'a Map<String, Value>>,
     new: Option<&'a Map<String, Value>>,
-    problems: &mut Problems,
-) -> Changes<'a> {
+) -> Option<Changes<'a>> {
     let mut changes = Changes::default();
     let mut left = old.into_iter().flatten().peekable();
     let mut right = new.into_iter().flatten().peekable();
     loop {
         let (name, old, new) = match (left.peek().copied(), right.peek().copied()) {
-            (None, None) => return changes,
+            (None, None) => return Some(changes),
             (Some((a, old)), Some((b, new))) if a == b => (a, Some(old), Some(new)),
             (Some((a, old)), Some((b, _))) if a < b => (a, Some(old), None),
             (Some((a, old)), None) => (a, Some(old), None),
@@ -157,33 +130,27 @@ fn walk_fields<'a>(
         if new.is_some() {
             right.next();
         }
-        let Some((below, _)) = shape.child(name) else {
-            // the check of the object has reported it
-            continue;
-        };
-        let element = Element::Field(Cow::Borrowed(name));
-        let part = below_step(&element, problems, |further| walk(below, old, new, further));
-        changes.add(&element, part);
+        // Neither kind nor apiVersion: the decoder of the type leaves out all other names.
+        let Some(below) = shape.child(name) else { continue };
+        changes.add(&Element::Field(Cow::Borrowed(name)), walk(below, old, new)?);
     }
 }
 
-fn walk_items<'a>(list: List, old: &'a [Value], new: &'a [Value], problems: &mut Problems) -> Changes<'a> {
+fn walk_items<'a>(list: List, old: &'a [Value], new: &'a [Value]) -> Option<Changes<'a>> {
     let mut changes = Changes::default();
     if !old.is_empty() && old == new {
-        return changes;
+        return Some(changes);
     }
-    let left = keyed(list, old, problems);
-    let right = keyed(list, new, problems);
+    let (left, right) = (keyed(list, old)?, keyed(list, new)?);
     let (mut left, mut right) = (left.as_slice(), right.as_slice());
     while let Some(element) = first_element(left, right) {
         let (old, later) = split_group(left, &element);
         left = later;
         let (new, later) = split_group(right, &element);
         right = later;
-        let part = below_step(&element, problems, |further| walk_group(list, old, new, further));
-        changes.add(&element, part);
+        changes.add(&element, walk_group(list, old, new)?);
     }
-    changes
+    Some(changes)
 }
 
 /// Compares all items with one key. Items that occur several times are one value together.
@@ -191,45 +158,32 @@ fn walk_group<'a>(
     list: List,
     old: &[(Element<'a>, &'a Value)],
     new: &[(Element<'a>, &'a Value)],
-    problems: &mut Problems,
-) -> Changes<'a> {
+) -> Option<Changes<'a>> {
     let first = |group: &[(Element<'a>, &'a Value)]| group.first().map(|(_, item)| *item);
+    let mut changes = Changes::default();
     match (old.len(), new.len()) {
-        (0 | 1, 0 | 1) => walk(list.item(), first(old), first(new), problems),
-        (2.., 2..) => {
-            let mut changes = Changes::default();
-            changes.modified.member =
-                old.len() != new.len() || old.iter().zip(new).any(|(old, new)| !same(old.1, new.1));
-            changes
-        }
-        (2.., rest) => {
-            let mut changes =
-                if rest == 0 { Changes::default() } else { walk(list.item(), None, first(new), problems) };
+        (0 | 1, 0 | 1) => return walk(list.item(), first(old), first(new)),
+        (2.., 2..) => changes.modified.member = !old.iter().map(|old| old.1).eq(new.iter().map(|new| new.1)),
+        (2.., _) => {
+            changes = walk(list.item(), None, first(new))?;
             changes.removed.member = true;
-            changes
         }
-        (rest, _) => {
-            let mut changes =
-                if rest == 0 { Changes::default() } else { walk(list.item(), first(old), None, problems) };
+        _ => {
+            changes = walk(list.item(), first(old), None)?;
             changes.added.member = true;
-            changes
         }
     }
+    Some(changes)
 }
 
-/// The items with their keys, in the order of the keys; items with one key keep their order.
-fn keyed<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> Vec<(Element<'a>, &'a Value)> {
-    let mut keyed = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        match list.element(item) {
-            Ok(element) => keyed.push((element, item)),
-            Err(message) => problems.add(format!("element {index}: {message}")),
-        }
-    }
+/// The items with their keys, in the order of the keys; items with one key keep their order. `None` if one has no key.
+fn keyed(list: List, items: &[Value]) -> Option<Vec<(Element<'_>, &Value)>> {
+    let keyed = items.iter().map(|item| Some((list.element(item)?, item)));
+    let mut keyed: Vec<_> = keyed.collect::<Option<_>>()?;
     if !keyed.is_sorted_by(|a, b| a.0 <= b.0) {
         keyed.sort_by(|a, b| a.0.cmp(&b.0));
     }
-    keyed
+    Some(keyed)
 }
 
 fn first_element<'a>(left: &[(Element<'a>, &Value)], right: &[(Element<'a>, &Value)]) -> Option<Element<'a>> {

@@ -1,12 +1,11 @@
-//! One step of a path into an object, as server-side apply names it.
+//! One step of a path into an object, as `FieldsV1` names it.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::fmt;
 
-use serde_json::{Deserializer, Number, Value};
+use serde_json::{Deserializer, Value};
 
-use crate::codec::fields_v1::{order, order_numbers};
+use crate::codec::fields_v1::order;
 use crate::go;
 
 /// A step: a field, or an item of a list by key, value or position. Source: structured-merge-diff `fieldpath.PathElement`.
@@ -22,38 +21,25 @@ pub(crate) enum Element<'a> {
     Index(i64),
 }
 
-/// The reason why a text is no element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// A type of element that this version does not know; readers skip it.
-    UnknownType,
-    /// Anything else.
-    Malformed,
-}
-
 impl<'a> Element<'a> {
-    /// Reads `f:…`, `k:{…}`, `v:…` or `i:…`.
-    /// Errors: The text is of none of these forms.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, Unreadable> {
-        let (Some(kind), Some(rest)) = (text.get(..2), text.get(2..)) else {
-            return Err(Unreadable::Malformed);
-        };
-        match kind {
-            "f:" => Ok(Self::Field(Cow::Borrowed(rest))),
-            "v:" => Ok(Self::Value(Cow::Owned(as_floats(first_json(rest)?)))),
+    /// Reads `f:…`, `k:{…}`, `v:…` or `i:…`: `Some(None)` for an unknown type of element, which readers skip, and `None` if the
+    /// text is no element.
+    #[expect(clippy::option_option, reason = "two kinds of nothing")]
+    pub(crate) fn parse(text: &'a str) -> Option<Option<Self>> {
+        let (kind, rest) = (text.get(..2)?, text.get(2..)?);
+        Some(Some(match kind {
+            "f:" => Self::Field(Cow::Borrowed(rest)),
+            "v:" => Self::Value(Cow::Owned(first_json(rest)?)),
             "k:" => match first_json(rest)? {
-                Value::Object(fields) => Ok(Self::Key(
-                    fields
-                        .into_iter()
-                        .map(|(name, value)| (Cow::Owned(name), Cow::Owned(as_floats(value))))
-                        .collect(),
-                )),
-                _ => Err(Unreadable::Malformed),
+                Value::Object(fields) => {
+                    let fields = fields.into_iter();
+                    Self::Key(fields.map(|(name, value)| (Cow::Owned(name), Cow::Owned(value))).collect())
+                }
+                _ => return None,
             },
-            "i:" => rest.parse().map(Self::Index).map_err(|_| Unreadable::Malformed),
-            _ if kind.ends_with(':') => Err(Unreadable::UnknownType),
-            _ => Err(Unreadable::Malformed),
-        }
+            "i:" => Self::Index(rest.parse().ok()?),
+            _ => return kind.ends_with(':').then_some(None),
+        }))
     }
 
     /// The text that [`parse`](Self::parse) reads, as in `FieldsV1`.
@@ -88,20 +74,9 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Upstream reads every number of an element as a `float64`, and prints it as such in conflicts.
-fn as_floats(value: Value) -> Value {
-    match &value {
-        Value::Number(number) => number.as_f64().and_then(Number::from_f64).map_or(value, Value::Number),
-        _ => value,
-    }
-}
-
 /// The first JSON value of a text; what follows it is not looked at.
-fn first_json(text: &str) -> Result<Value, Unreadable> {
-    match Deserializer::from_str(text).into_iter().next() {
-        Some(Ok(value)) => Ok(value),
-        _ => Err(Unreadable::Malformed),
-    }
+fn first_json(text: &str) -> Option<Value> {
+    Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
 impl Ord for Element<'_> {
@@ -137,39 +112,3 @@ impl PartialEq for Element<'_> {
 }
 
 impl Eq for Element<'_> {}
-
-/// The step as it stands in messages: `.name`, `[port=80,protocol="TCP"]`, `[="x"]`, `[0]`.
-impl fmt::Display for Element<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Field(name) => write!(out, ".{name}"),
-            Self::Value(value) => write!(out, "[={}]", shown(value)),
-            Self::Index(index) => write!(out, "[{index}]"),
-            Self::Key(fields) => {
-                let fields: Vec<String> =
-                    fields.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
-                write!(out, "[{}]", fields.join(","))
-            }
-        }
-    }
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::String(string) => go::quote(string),
-        other => go::plain(other),
-    }
-}
-
-/// True if two values are the same to server-side apply: `1` and `1.0` are.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => order_numbers(a, b).is_eq(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && same(a.1, b.1))
-        }
-        _ => a == b,
-    }
-}

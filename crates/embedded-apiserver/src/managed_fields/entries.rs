@@ -7,8 +7,6 @@ use serde_json::{Map, Value};
 
 use super::fields_v1;
 use super::set::Set;
-use super::shape::Shape;
-use super::{element, reconcile};
 
 /// The most entries of updates that an object keeps. Source: apimachinery `DefaultMaxUpdateManagers`.
 const MOST_UPDATE_MANAGERS: usize = 10;
@@ -43,18 +41,9 @@ pub(crate) struct Entry<'a> {
 impl<'a> Identity<'a> {
     pub(crate) fn of_update(manager: &'a str, api_version: &'a str, subresource: &'a str) -> Self {
         Self {
-            manager: known(manager),
+            manager: Cow::Borrowed(if manager.is_empty() { "unknown" } else { manager }),
             applied: false,
             api_version: Cow::Borrowed(api_version),
-            subresource: Cow::Borrowed(subresource),
-        }
-    }
-
-    pub(crate) fn of_apply(manager: &'a str, subresource: &'a str) -> Self {
-        Self {
-            manager: known(manager),
-            applied: true,
-            api_version: Cow::Borrowed(""),
             subresource: Cow::Borrowed(subresource),
         }
     }
@@ -78,50 +67,36 @@ impl<'a> Identity<'a> {
     }
 }
 
-fn known(manager: &str) -> Cow<'_, str> {
-    Cow::Borrowed(if manager.is_empty() { "unknown" } else { manager })
-}
-
 fn operation(applied: bool) -> &'static str {
     if applied { "Apply" } else { "Update" }
 }
 
-/// Reads all entries. Of two with one identity, the later wins.
-pub(crate) fn decode(list: Option<&Value>) -> Result<Vec<Entry<'_>>, String> {
+/// Reads all entries. Of two with one identity, the later wins. `None` if one is malformed.
+pub(crate) fn decode(list: Option<&Value>) -> Option<Vec<Entry<'_>>> {
     let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut entries: Vec<Entry<'_>> = Vec::with_capacity(list.len() + 1);
-    for (index, encoded) in list.iter().enumerate() {
-        let entry = decode_entry(index, encoded)?;
+    for encoded in list {
+        let entry = decode_entry(encoded)?;
         match entries.iter_mut().find(|other| other.identity == entry.identity) {
             Some(other) => *other = entry,
             None => entries.push(entry),
         }
     }
-    Ok(entries)
+    Some(entries)
 }
 
-fn decode_entry(index: usize, encoded: &Value) -> Result<Entry<'_>, String> {
+fn decode_entry(encoded: &Value) -> Option<Entry<'_>> {
     let text = |name: &str| encoded.get(name).and_then(Value::as_str).unwrap_or_default();
     let applied = match text("operation") {
         "Apply" => true,
         "Update" => false,
-        _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+        _ => return None,
     };
     let api_version = text("apiVersion");
-    if api_version.is_empty() {
-        return Err("apiVersion must not be empty".to_owned());
+    if api_version.is_empty() || text("fieldsType") != "FieldsV1" {
+        return None;
     }
-    match text("fieldsType") {
-        "FieldsV1" => {}
-        "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
-        other => return Err(format!("invalid fieldsType \"{other}\" in managed fields entry {index}")),
-    }
-    let set = match encoded.get("fieldsV1") {
-        Some(fields) => fields_v1::decode(fields).map_err(|_: element::Unreadable| {
-            format!("error decoding set of managed fields entry {index}")
-        })?,
-        None => Set::default(),
-    };
+    let set = encoded.get("fieldsV1").map_or_else(|| Some(Set::default()), fields_v1::decode)?;
     let identity = Identity {
         manager: Cow::Borrowed(text("manager")),
         applied,
@@ -129,7 +104,7 @@ fn decode_entry(index: usize, encoded: &Value) -> Result<Entry<'_>, String> {
         subresource: Cow::Borrowed(text("subresource")),
     };
     let time = encoded.get("time").and_then(Value::as_str).map(Cow::Borrowed);
-    Ok(Entry { identity, api_version: Cow::Borrowed(api_version), time, set, encoded: Some(encoded) })
+    Some(Entry { identity, api_version: Cow::Borrowed(api_version), time, set, encoded: Some(encoded) })
 }
 
 impl Entry<'_> {
@@ -170,16 +145,6 @@ pub(crate) fn encode(mut entries: Vec<Entry<'_>>) -> Option<Value> {
     }
     entries.sort_by(Entry::order);
     Some(entries.iter().map(Entry::encode).collect())
-}
-
-/// Makes entries that a client sent fit the schema.
-pub(crate) fn normalise(entries: &mut [Entry<'_>], shape: Shape, api_version: &str) {
-    for entry in entries {
-        if entry.api_version == api_version {
-            entry.set = reconcile::reconcile(shape, &entry.set);
-        }
-        entry.encoded = None;
-    }
 }
 
 /// Merges the oldest entries of updates into one a version until there are few enough. Source: apimachinery

@@ -2,40 +2,34 @@
 
 use serde_json::{Map, Value};
 
-use super::element::{Element, Unreadable};
+use super::element::Element;
 use super::set::{Node, Set};
 
-/// Reads a set. Elements of unknown types are left out, as upstream does.
-/// Errors: A key is no element, or a value no object.
-pub(crate) fn decode(fields: &Value) -> Result<Set<'_>, Unreadable> {
+/// Reads a set. Elements of unknown types are left out, as upstream does. `None` if a key is no element, or a value no object.
+pub(crate) fn decode(fields: &Value) -> Option<Set<'_>> {
     decode_below(fields).map(|(set, _)| set)
 }
 
 /// The set below a node, and whether the node itself is a member: it says so with `.`, or has nothing else to say.
-fn decode_below(fields: &Value) -> Result<(Set<'_>, bool), Unreadable> {
+fn decode_below(fields: &Value) -> Option<(Set<'_>, bool)> {
     let fields = match fields {
         Value::Object(fields) => fields,
-        Value::Null => return Ok((Set::default(), true)),
-        _ => return Err(Unreadable::Malformed),
+        Value::Null => return Some((Set::default(), true)),
+        _ => return None,
     };
     let mut member = false;
     let mut nodes = Vec::with_capacity(fields.len());
     for (key, below) in fields {
         if key == "." {
             member = true;
-            continue;
+        } else if let Some(element) = Element::parse(key)? {
+            let (children, member) = decode_below(below)?;
+            nodes.push(Node { element, member, children });
         }
-        let element = match Element::parse(key) {
-            Ok(element) => element,
-            Err(Unreadable::UnknownType) => continue,
-            Err(Unreadable::Malformed) => return Err(Unreadable::Malformed),
-        };
-        let (children, member) = decode_below(below)?;
-        nodes.push(Node { element, member, children });
     }
     let set = Set::from_nodes(nodes);
     member |= set.is_empty();
-    Ok((set, member))
+    Some((set, member))
 }
 
 /// Writes a set.

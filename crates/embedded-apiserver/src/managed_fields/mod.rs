@@ -1,22 +1,12 @@
-//! Field management: which client owns which fields, and server-side apply.
+//! Field management: which client owns which fields.
 //!
 //! Every write records in `metadata.managedFields` what it has changed. Sources: KEP-555, structured-merge-diff v6,
 //! apimachinery `util/managedfields`.
 
-mod apply;
-mod check;
-mod collect;
 mod compare;
-mod conflict;
 mod element;
 mod entries;
 mod fields_v1;
-mod last_applied;
-mod merge;
-mod owners;
-mod problem;
-mod reconcile;
-mod remove;
 mod reset;
 mod set;
 mod shape;
@@ -32,7 +22,6 @@ use serde_json::Value;
 use crate::schema::Type;
 
 use compare::Comparison;
-use conflict::Conflict;
 
 pub(crate) use reset::reset_fields;
 pub(crate) use times::keep_times;
@@ -45,18 +34,10 @@ pub(crate) struct FieldManager<'k> {
     pub(crate) of: &'static Type,
     /// Group and version as in `apiVersion`.
     pub(crate) api_version: &'k str,
-    /// The kind.
-    pub(crate) kind: &'k str,
     /// `status`, …, or empty for the object itself.
     pub(crate) subresource: &'k str,
     /// Fields that requests cannot change here; see [`reset_fields`].
     pub(crate) reset: &'k [&'k [&'k str]],
-}
-
-/// The reason why ownership could not be changed.
-enum Failure<'a> {
-    Conflicts(Vec<Conflict<'a>>),
-    Other(String),
 }
 
 impl FieldManager<'_> {

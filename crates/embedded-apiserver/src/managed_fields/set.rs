@@ -79,21 +79,6 @@ impl<'a> Set<'a> {
         Self { nodes }
     }
 
-    /// The node of a step.
-    pub(crate) fn get(&self, element: &Element<'_>) -> Option<&Node<'a>> {
-        let at = self.nodes.binary_search_by(|node| node.element.cmp(element)).ok()?;
-        self.nodes.get(at)
-    }
-
-    /// True if a path is a member.
-    pub(crate) fn has(&self, path: &[Element<'_>]) -> bool {
-        match path {
-            [] => false,
-            [last] => self.get(last).is_some_and(|node| node.member),
-            [first, rest @ ..] => self.get(first).is_some_and(|node| node.children.has(rest)),
-        }
-    }
-
     /// Adds all paths of `other`.
     ///
     /// Cost: linear in both.
@@ -121,25 +106,6 @@ impl<'a> Set<'a> {
         Self { nodes }
     }
 
-    /// The paths that are in both.
-    pub(crate) fn intersection(&self, other: &Set<'_>) -> Self {
-        let mut nodes = Vec::new();
-        let mut right = other.nodes.iter().peekable();
-        for node in &self.nodes {
-            while right.next_if(|other| other.element < node.element).is_some() {}
-            let Some(same) = right.next_if(|other| other.element == node.element) else { continue };
-            let common = Node {
-                element: node.element.clone(),
-                member: node.member && same.member,
-                children: node.children.intersection(&same.children),
-            };
-            if !common.is_void() {
-                nodes.push(common);
-            }
-        }
-        Self { nodes }
-    }
-
     /// Removes the paths of `other`, but not the paths below them. Returns whether there were any.
     pub(crate) fn subtract(&mut self, other: &Set<'_>) -> bool {
         if other.is_empty() || self.is_empty() {
@@ -160,13 +126,6 @@ impl<'a> Set<'a> {
             self.nodes.retain(|node| !node.is_void());
         }
         changed
-    }
-
-    /// [`subtract`](Self::subtract), as a value.
-    #[must_use]
-    pub(crate) fn without(mut self, other: &Set<'_>) -> Self {
-        self.subtract(other);
-        self
     }
 
     /// Removes a path of field names and all paths below it.
@@ -201,27 +160,6 @@ impl<'a> Set<'a> {
         }
         if node.is_void() {
             self.nodes.remove(at);
-        }
-    }
-
-    /// All members, level by level within each branch: the members of a level come before what is below them. This is
-    /// upstream's order of conflicts.
-    pub(crate) fn paths(&self) -> Vec<Vec<Element<'a>>> {
-        let mut all = Vec::new();
-        self.collect_paths(&mut Vec::new(), &mut all);
-        all
-    }
-
-    fn collect_paths(&self, prefix: &mut Vec<Element<'a>>, all: &mut Vec<Vec<Element<'a>>>) {
-        for node in self.nodes.iter().filter(|node| node.member) {
-            let mut path = prefix.clone();
-            path.push(node.element.clone());
-            all.push(path);
-        }
-        for node in &self.nodes {
-            prefix.push(node.element.clone());
-            node.children.collect_paths(prefix, all);
-            prefix.pop();
         }
     }
 }

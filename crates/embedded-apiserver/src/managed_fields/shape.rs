@@ -1,8 +1,6 @@
-//! The schema as server-side apply sees it: what is one value, and what has parts with owners of their own.
+//! The schema as field management sees it: what is one value, and what has parts with owners of their own.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -14,8 +12,8 @@ use super::element::Element;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
     /// A string, number or boolean.
-    Scalar(Scalar),
-    /// A struct; other fields than its own are errors.
+    Scalar,
+    /// A struct.
     Struct {
         /// The Go type.
         of: &'static Type,
@@ -36,16 +34,6 @@ pub(crate) enum Shape {
         /// True if maps are, too.
         atomic: bool,
     },
-}
-
-/// The types of scalars that are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scalar {
-    Numeric,
-    String,
-    Boolean,
-    /// Times, quantities and the like: any scalar.
-    Untyped,
 }
 
 /// A list and the rule for the owners of its items.
@@ -77,13 +65,14 @@ impl Shape {
     /// The shape of a value in a list or map.
     pub(crate) fn of_node(node: &'static Node) -> Self {
         match &node.shape {
-            schema::Shape::String => Self::Scalar(Scalar::String),
-            schema::Shape::Bool => Self::Scalar(Scalar::Boolean),
-            schema::Shape::Int32 | schema::Shape::Int64 => Self::Scalar(Scalar::Numeric),
-            schema::Shape::Time
+            schema::Shape::String
+            | schema::Shape::Bool
+            | schema::Shape::Int32
+            | schema::Shape::Int64
+            | schema::Shape::Time
             | schema::Shape::MicroTime
             | schema::Shape::Quantity
-            | schema::Shape::IntOrString => Self::Scalar(Scalar::Untyped),
+            | schema::Shape::IntOrString => Self::Scalar,
             schema::Shape::FieldsV1 => Self::Any { atomic: false },
             schema::Shape::RawExtension => Self::Any { atomic: true },
             schema::Shape::Struct(of) => Self::of_type(of.get()),
@@ -104,29 +93,20 @@ impl Shape {
         }
     }
 
-    /// The shape of a field of a struct or a key of a map, and whether it is a declared field. `None` if there is none.
-    pub(crate) fn child(self, name: &str) -> Option<(Self, bool)> {
+    /// The shape of a field of a struct or a key of a map. `None` if there is none.
+    pub(crate) fn child(self, name: &str) -> Option<Self> {
         match self {
-            Self::Struct { of, .. } => of.field(name).map(|field| (Self::of_field(field), true)),
-            Self::Map { value, .. } => Some((Self::of_node(value), false)),
-            Self::Any { .. } => Some((self, false)),
-            Self::Scalar(_) | Self::List(_) => None,
-        }
-    }
-
-    /// The shape of what an element leads to. `None` if it leads nowhere.
-    pub(crate) fn below(self, element: &Element<'_>) -> Option<Self> {
-        match (self, element) {
-            (Self::List(list), _) => Some(list.item()),
-            (_, Element::Field(name)) => self.child(name).map(|(shape, _)| shape),
-            _ => None,
+            Self::Struct { of, .. } => of.field(name).map(Self::of_field),
+            Self::Map { value, .. } => Some(Self::of_node(value)),
+            Self::Any { .. } => Some(self),
+            Self::Scalar | Self::List(_) => None,
         }
     }
 
     /// True if a value in this place has one owner as a whole.
     pub(crate) fn is_leaf(self, value: &Value) -> bool {
         match self {
-            Self::Scalar(_) => true,
+            Self::Scalar => true,
             Self::Struct { atomic, .. } | Self::Map { atomic, .. } => atomic,
             Self::List(list) => matches!(list.kind, ListKind::Atomic),
             Self::Any { atomic } => atomic || !(value.is_object() || value.is_null()),
@@ -156,40 +136,27 @@ impl List {
         Shape::of_node(self.item)
     }
 
-    /// The step to an item.
-    /// Errors: The item cannot be told apart from others; upstream's text.
-    pub(crate) fn element(self, item: &Value) -> Result<Element<'_>, String> {
-        match self.kind {
-            ListKind::Atomic => Err("invalid indexing of non-associative list".to_owned()),
-            ListKind::Set => set_element(item),
-            ListKind::Map(keys) => self.keyed_element(keys, item),
-        }
-    }
-
-    fn keyed_element<'a>(self, keys: &[&'static str], item: &'a Value) -> Result<Element<'a>, String> {
-        let fields = match item {
-            Value::Object(fields) => fields,
-            Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-            _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+    /// The step to an item. `None` if it cannot be told apart from others.
+    pub(crate) fn element(self, item: &Value) -> Option<Element<'_>> {
+        let keys = match self.kind {
+            ListKind::Atomic => return None,
+            ListKind::Set => {
+                let is_scalar = !(item.is_null() || item.is_array() || item.is_object());
+                return is_scalar.then_some(Element::Value(Cow::Borrowed(item)));
+            }
+            ListKind::Map(keys) => keys,
         };
+        let fields = item.as_object()?;
         let mut key = Vec::with_capacity(keys.len());
         for &name in keys {
             if let Some(value) = fields.get(name).or_else(|| self.default_of(name)) {
                 key.push((Cow::Borrowed(name), Cow::Borrowed(value)));
             }
         }
-        if key.is_empty() && !keys.is_empty() {
-            let keys: Vec<String> = keys.iter().map(|key| format!("\"{key}\"")).collect();
-            return Err(format!(
-                "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
-                 values for any key fields)",
-                keys.join(" ")
-            ));
-        }
         if !key.is_sorted_by(|a, b| a.0 <= b.0) {
             key.sort_by(|a, b| a.0.cmp(&b.0));
         }
-        Ok(Element::Key(key))
+        (!key.is_empty()).then_some(Element::Key(key))
     }
 
     /// The value that an absent key field stands for.
@@ -198,58 +165,5 @@ impl List {
             Shape::Struct { of, .. } => of.field(name)?.default.as_ref(),
             _ => None,
         }
-    }
-}
-
-fn set_element(item: &Value) -> Result<Element<'_>, String> {
-    let text = match item {
-        Value::Object(_) => "associative list without keys has an element that's a map type",
-        Value::Array(_) => "not supported: associative list with lists as elements",
-        Value::Null => "associative list without keys has an element that's an explicit null",
-        _ => return Ok(Element::Value(Cow::Borrowed(item))),
-    };
-    Err(text.to_owned())
-}
-
-/// True if a decoded object of this type can have list items without a key.
-///
-/// Cost: one lookup; the first call looks at all types.
-pub(crate) fn can_lack_keys(of: &Type) -> bool {
-    static TYPES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-        let mut found = HashSet::new();
-        // types contain others: until nothing new is found
-        loop {
-            let before = found.len();
-            let reaching =
-                schema::types().iter().filter(|of| of.fields.iter().any(|field| lacks_keys(field, &found)));
-            let reaching: Vec<_> = reaching.map(|of| of.path).collect();
-            found.extend(reaching);
-            if found.len() == before {
-                return found;
-            }
-        }
-    });
-    TYPES.contains(of.path)
-}
-
-fn lacks_keys(field: &'static Field, found: &HashSet<&'static str>) -> bool {
-    let mut node = &field.node;
-    if let Shape::List(list @ List { kind: ListKind::Map(keys), .. }) = Shape::of_field(field) {
-        let omitted = |name: &&&str| match &list.item.shape {
-            schema::Shape::Struct(of) => {
-                of.get().field(name).is_some_and(|key| key.omitempty && key.default.is_none())
-            }
-            _ => true,
-        };
-        if keys.iter().all(|key| omitted(&key)) {
-            return true;
-        }
-    }
-    loop {
-        node = match &node.shape {
-            schema::Shape::Struct(of) => return found.contains(of.get().path),
-            schema::Shape::List(inner) | schema::Shape::Items(inner) | schema::Shape::Map(inner) => inner,
-            _ => return false,
-        };
     }
 }

@@ -17,7 +17,6 @@ fn manager_of(kind: &'static str, resource: &str, subresource: &'static str) -> 
     FieldManager {
         of: Type::named(&format!("k8s.io/api/core/v1.{kind}")).unwrap(),
         api_version: "v1",
-        kind,
         subresource,
         reset: reset_fields("", resource, subresource),
     }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::go::is_printable;
 
-use super::check::{Duplicates, check};
+use super::compare::{Comparison, compare};
 use super::entries::{self, Entry, Identity};
-use super::shape::{Shape, can_lack_keys};
-use super::{Failure, FieldManager, OWNERLESS, owners, seconds, set_entries, stored_entries};
+use super::shape::Shape;
+use super::{FieldManager, OWNERLESS, seconds, set_entries, stored_entries};
 
 /// The longest name of a manager in bytes, if it comes from a user agent.
 const LONGEST_MANAGER: usize = 128;
@@ -54,7 +54,7 @@ impl FieldManager<'_> {
         let stored = live.and_then(stored_entries);
         let mut entries = self.starting_entries(stored, sent);
         if entries.is_empty() && live.is_some() {
-            // upstream starts to track an object at its creation or its first apply
+            // upstream starts to track an object at its creation
             return None;
         }
         let zero;
@@ -64,7 +64,7 @@ impl FieldManager<'_> {
             zero = self.of.zero();
             &zero
         };
-        self.record((live, new), &mut entries, manager, time).ok()?;
+        self.record((live, new), &mut entries, manager, time)?;
         entries::encode(entries)
     }
 
@@ -77,33 +77,27 @@ impl FieldManager<'_> {
             return Vec::new();
         }
         match entries::decode(Some(sent)) {
-            Ok(mut entries) if !entries.is_empty() => {
-                entries::normalise(&mut entries, Shape::of_type(self.of), self.api_version);
+            Some(mut entries) if !entries.is_empty() => {
+                // What a client sent may be spelled in another way.
+                for entry in &mut entries {
+                    entry.encoded = None;
+                }
                 entries
             }
             _ => of_stored(),
         }
     }
 
-    /// Changes the entries by what differs between two objects.
-    /// Errors: A list has an item without a key; upstream's text. Upstream removes all entries then.
-    pub(super) fn record<'a>(
+    /// Changes the entries by what differs between two objects. `None` if a list has an item without a key: upstream removes
+    /// all entries then.
+    fn record<'a>(
         &'a self,
         (live, new): (&'a Value, &'a Value),
         entries: &mut Vec<Entry<'a>>,
         manager: &'a str,
         time: &'a str,
-    ) -> Result<(), String> {
-        for (name, object) in [("new", new), ("live", live)] {
-            self.check_keys(object).map_err(|error| {
-                format!("failed to convert {name} object ({}) to smd typed: {error}", self.name_of(object))
-            })?;
-        }
-        let comparison =
-            owners::take(self, (live, new), entries, None, true).map_err(|failure| match failure {
-                Failure::Conflicts(_) => String::new(),
-                Failure::Other(error) => error,
-            })?;
+    ) -> Option<()> {
+        let comparison = self.take((live, new), entries)?;
         let mut own = comparison.modified.union(comparison.added);
         for path in OWNERLESS {
             own.remove(path);
@@ -127,38 +121,29 @@ impl FieldManager<'_> {
             }
         }
         entries::cap(entries);
-        Ok(())
-    }
-}
-
-impl FieldManager<'_> {
-    /// Checks that list items have keys, in types where they can lack them.
-    pub(super) fn check_keys(&self, object: &Value) -> Result<(), String> {
-        if !can_lack_keys(self.of) {
-            return Ok(());
-        }
-        check(Shape::of_type(self.of), object, Duplicates::Allowed).into_result()
+        Some(())
     }
 
-    /// `namespace/name; group/version, Kind=kind`.
-    pub(super) fn name_of(&self, object: &Value) -> String {
-        let text = |name: &str| {
-            object
-                .get("metadata")
-                .and_then(|metadata| metadata.get(name))
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        format!("{}/{}; {}", text("namespace"), text("name"), group_version_kind(self.api_version, self.kind))
-    }
-}
-
-/// `schema.GroupVersionKind` as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`.
-pub(super) fn group_version_kind(api_version: &str, kind: &str) -> String {
-    match api_version.split_once('/') {
-        None => format!("/{api_version}, Kind={kind}"),
-        Some((_, version)) if version.contains('/') => "/, Kind=".to_owned(),
-        Some(_) => format!("{api_version}, Kind={kind}"),
+    /// Takes the fields that differ between `old` and `new` away from all owners, and returns them. Source:
+    /// structured-merge-diff `merge.Updater`.
+    fn take<'o>(
+        &self,
+        (old, new): (&'o Value, &'o Value),
+        entries: &mut Vec<Entry<'_>>,
+    ) -> Option<Comparison<'o>> {
+        let mut comparison = compare(Shape::of_type(self.of), old, new)?;
+        self.filter(&mut comparison);
+        // Entries of other versions are dropped. Events have two, but each group's type converter knows only its own.
+        entries.retain_mut(|entry| {
+            let Comparison { removed, modified, added } = &comparison;
+            let changed =
+                entry.set.subtract(modified) | entry.set.subtract(added) | entry.set.subtract(removed);
+            if changed {
+                entry.encoded = None;
+            }
+            entry.api_version == self.api_version && !entry.set.is_empty()
+        });
+        Some(comparison)
     }
 }
 

@@ -10,7 +10,6 @@ use super::schemas::{model, reference};
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const MEDIA_TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
 const PATCH_TYPES: &[&str] = &[
-    "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",

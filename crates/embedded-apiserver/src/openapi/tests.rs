@@ -1,4 +1,4 @@
-use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
@@ -63,14 +63,6 @@ fn all_references_lead_to_a_schema() {
         let document = document(entry["serverRelativeURL"].as_str().unwrap());
         check(&document, &document["components"]["schemas"]);
     }
-}
-
-#[test]
-fn an_outdated_hash_is_redirected() {
-    let response = answer("/openapi/v3/api/v1", Some("hash=12&timeout=32s"), &HeaderMap::new()).unwrap();
-    assert_eq!(response.status(), StatusCode::MOVED_PERMANENTLY);
-    let address = response.headers()[LOCATION].to_str().unwrap();
-    assert_eq!(document(address)["openapi"], "3.0.0");
 }
 
 #[test]

@@ -13,36 +13,30 @@ const MOST_OPERATIONS: usize = 10_000;
 /// The most bytes of JSON that all `copy` operations of a patch add (`--max-request-bytes` of the API server).
 const MOST_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
-/// Checks the types of a patch's parts, and fails with 400 if it is no list of operations. Returns the texts about unknown
-/// fields, which are warnings or errors by `fieldValidation`.
-pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>, Status> {
+/// Checks the types of a patch's parts, and fails with 400 if it is no list of operations.
+pub(crate) fn check_operations(patch: &Value) -> Result<(), Status> {
     let wrong = |value: &Value, place: &str| {
         let kind = json_type_of(value);
         Status::bad_request(format!("error decoding patch: json: cannot unmarshal {kind} into Go {place}"))
     };
     let operations = match patch {
         Value::Array(operations) => operations,
-        Value::Null => return Ok(Vec::new()),
+        Value::Null => return Ok(()),
         other => return Err(wrong(other, "value of type []handlers.jsonPatchOp")),
     };
-    let mut unknown = Vec::new();
-    for (index, operation) in operations.iter().enumerate() {
+    for operation in operations {
         let fields = match operation {
             Value::Object(fields) => fields,
             Value::Null => continue,
             other => return Err(wrong(other, "value of type handlers.jsonPatchOp")),
         };
-        for (name, value) in fields {
-            match name.as_str() {
-                "op" | "path" | "from" if !(value.is_string() || value.is_null()) => {
-                    return Err(wrong(value, &format!("struct field jsonPatchOp.{name} of type string")));
-                }
-                "op" | "path" | "from" | "value" => {}
-                _ => unknown.push(format!("json patch unknown field \"[{index}].{name}\"")),
+        for name in ["from", "op", "path"] {
+            if let Some(value) = fields.get(name).filter(|value| !(value.is_string() || value.is_null())) {
+                return Err(wrong(value, &format!("struct field jsonPatchOp.{name} of type string")));
             }
         }
     }
-    Ok(unknown)
+    Ok(())
 }
 
 /// The object with a list of operations applied in order.

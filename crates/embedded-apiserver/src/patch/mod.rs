@@ -1,4 +1,4 @@
-//! Patches: JSON merge patch, JSON patch, strategic merge patch. Server-side apply is in [`managed_fields`](crate::managed_fields).
+//! Patches: JSON merge patch, JSON patch, strategic merge patch.
 //!
 //! They work on trees. The caller decodes the result as the type of the object, which reports what does not fit.
 

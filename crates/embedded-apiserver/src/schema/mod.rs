@@ -1,7 +1,7 @@
 //! The types of the Kubernetes API, as Go declares them: names, encodings, and the rules of patches.
 //!
 //! The facts come from `schema/types.txt`, which `hack/schema` writes from the Go types and kube-apiserver's `OpenAPI`
-//! definitions. Everything that depends on a field (JSON, protobuf, patches, server-side apply, `OpenAPI`) reads them here.
+//! definitions. Everything that depends on a field (JSON, protobuf, patches, owners of fields, `OpenAPI`) reads them here.
 
 mod load;
 mod types;

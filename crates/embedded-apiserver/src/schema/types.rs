@@ -15,7 +15,7 @@ pub(crate) struct Type {
     pub(crate) path: &'static str,
     /// The name alone, such as `Pod`.
     pub(crate) name: &'static str,
-    /// True if server-side apply treats it as one value (`x-kubernetes-map-type: atomic`).
+    /// True if it has one owner as a whole (`x-kubernetes-map-type: atomic`).
     pub(crate) atomic: bool,
     /// The fields in Go's order, with those of inlined structs in their place: the order of JSON.
     pub(crate) fields: Vec<Field>,
@@ -42,21 +42,19 @@ pub(crate) struct Field {
     pub(crate) omitempty: bool,
     /// True if JSON leaves out its zero value.
     pub(crate) omitzero: bool,
-    /// True if `OpenAPI` demands it.
-    pub(crate) required: bool,
-    /// The default of `OpenAPI`, which server-side apply uses for absent keys of list items.
+    /// The default of `OpenAPI`, which absent keys of list items have.
     pub(crate) default: Option<Value>,
     /// The strategies of strategic merge patches: `merge`, `replace`, `retainKeys`, separated by commas; often empty.
     pub(crate) patch_strategy: &'static str,
     /// The key that strategic merge patches compare items by; often empty.
     pub(crate) patch_merge_key: &'static str,
-    /// The rule of server-side apply for a list.
+    /// The rule for the owners of a list's items.
     pub(crate) list_type: Option<ListType>,
-    /// True if server-side apply treats a map or struct in this place as one value.
+    /// True if a map or struct in this place has one owner as a whole.
     pub(crate) atomic_map: bool,
 }
 
-/// The rule of server-side apply for a list.
+/// The rule for the owners of a list's items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListType {
     /// One value.

@@ -36,7 +36,6 @@ impl<'a> Call<'a> {
             name: &target.name,
             subresource: target.subresource,
             dry_run: options.dry_run,
-            creates: false,
             uid: "",
         }
     }

@@ -23,8 +23,6 @@ pub(crate) struct Change<'a> {
     pub(crate) name: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) dry_run: bool,
-    /// True if the object is created if it does not exist, whatever its kind says: server-side apply.
-    pub(crate) creates: bool,
     /// The uid that the object must have; empty for any.
     pub(crate) uid: &'a str,
 }
@@ -81,10 +79,8 @@ fn create_instead(
 ) -> Result<Option<Changed>, Status> {
     let Change { entry, namespace, name, dry_run, .. } = change;
     let strategy = entry.kind.strategy;
-    let allowed = change.creates || strategy.creates_on_update();
-    let missing = || Status::not_found(entry.kind.group, entry.kind.plural, name);
-    if !allowed {
-        return Err(missing());
+    if !strategy.creates_on_update() {
+        return Err(Status::not_found(entry.kind.group, entry.kind.plural, name));
     }
     if !change.uid.is_empty() {
         return Err(precondition_failed(change, "UID", change.uid, ""));

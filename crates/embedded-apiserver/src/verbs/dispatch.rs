@@ -216,7 +216,7 @@ fn review_answer(
     let mut texts = Vec::new();
     let mut question = decode::body(format, body, expected, options.validation, &mut texts)?;
     let by = manager(&options, headers);
-    let fields = tracking::of_other(type_, &api_version, review.kind, "");
+    let fields = tracking::of_other(type_, &api_version, "");
     fields.update(None, &mut question, &by, core.environment.now());
     let answered = reviews::answer(review, question, user, &core.users)?;
     let mut response = object(201, media, (&api_version, review.kind), Some(type_), answered);

@@ -25,8 +25,6 @@ pub(crate) struct WriteOptions {
     /// As given; see [`manager`].
     pub(crate) field_manager: String,
     pub(crate) validation: FieldValidation,
-    /// Of server-side apply.
-    pub(crate) force: bool,
 }
 
 impl WriteOptions {
@@ -38,13 +36,9 @@ impl WriteOptions {
 
     /// Reads the parameters of a patch.
     /// Errors: 422 with all errors.
-    pub(crate) fn of_patch(query: &Query, applies: bool) -> Result<Self, Status> {
+    pub(crate) fn of_patch(query: &Query) -> Result<Self, Status> {
         let mut errors = Errors::default();
-        if applies {
-            if query.text("fieldManager").is_empty() {
-                errors.required(&Path::root("fieldManager"), "is required for apply patch");
-            }
-        } else if query.first("force").is_some() {
+        if query.first("force").is_some() {
             errors.forbidden(&Path::root("force"), "may not be specified for non-apply patch");
         }
         Self::checked(query, "PatchOptions", errors)
@@ -70,7 +64,6 @@ impl WriteOptions {
                 "Strict" => FieldValidation::Strict,
                 _ => FieldValidation::Warn,
             },
-            force: query.flag("force").unwrap_or_default(),
         })
     }
 }

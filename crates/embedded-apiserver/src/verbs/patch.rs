@@ -3,12 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::call::{Call, Outcome};
-use super::change::{Change, change};
+use super::change::change;
 use super::decode::{self, Expected, without_head};
 use super::options::{WriteOptions, manager};
 use super::{meta, names, tracking};
 use crate::codec::json::{self, FieldValidation, json_type_of};
-use crate::core::Entry;
 use crate::go;
 use crate::http::content_type;
 use crate::kinds::{Errors, Path, fit_namespace};
@@ -22,14 +21,12 @@ pub(crate) enum Kind {
     Json,
     Merge,
     Strategic,
-    Apply,
 }
 
 const KINDS: &[(&str, Kind)] = &[
     ("application/json-patch+json", Kind::Json),
     ("application/merge-patch+json", Kind::Merge),
     ("application/strategic-merge-patch+json", Kind::Strategic),
-    ("application/apply-patch+yaml", Kind::Apply),
 ];
 
 /// True if the router lets a content type pass. The rest of the header does not matter to it.
@@ -40,35 +37,18 @@ pub(crate) fn is_known(content_type: &str) -> bool {
     })
 }
 
-/// Changes an object, or with server-side apply creates it.
+/// Changes an object.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
-    let (kind, options) = kind_and_options(call)?;
-    let body = call.body()?;
-    let by = manager(&options, call.headers);
-    let request =
-        Change { creates: kind == Kind::Apply && target.subresource.is_empty(), ..call.change(&options) };
-    let patch =
-        Patch { entry, of: entry.into(), subresource: target.subresource, kind, body, options: &options };
-    let changed = change(core, request, warnings, &mut |live, warnings| {
-        let now = core.environment.now();
-        let mut object = match (kind, live) {
-            (Kind::Apply, live) => patch.apply(live, &by, now)?,
-            (_, None) => return Err(Status::not_found(entry.kind.group, entry.kind.plural, &target.name)),
-            (_, Some(live)) => {
-                let mut object = patch.patched(live, warnings)?;
-                entry.kind.strategy.default(&mut object);
-                tracking::manager(entry, target.subresource).update(Some(live), &mut object, &by, now);
-                object
-            }
-        };
-        if live.is_none() && !meta::text(&object, "uid").is_empty() {
-            let cause = format!(
-                "uid mismatch: the provided object specified uid {}, and no existing object was found",
-                meta::text(&object, "uid")
-            );
-            return Err(Status::conflict(entry.kind.group, entry.kind.plural, &target.name, &cause));
-        }
+    let patch = Patch::read(call, entry.into())?;
+    let by = manager(&patch.options, call.headers);
+    let changed = change(core, call.change(&patch.options), warnings, &mut |live, warnings| {
+        let missing = || Status::not_found(entry.kind.group, entry.kind.plural, &target.name);
+        let live = live.ok_or_else(missing)?;
+        let mut object = patch.patched(live, warnings)?;
+        entry.kind.strategy.default(&mut object);
+        let fields = tracking::manager(entry, target.subresource);
+        fields.update(Some(live), &mut object, &by, core.environment.now());
         fit_namespace(entry.kind, &target.namespace, &mut object)?;
         names::check_name(&object, &target.name)?;
         Ok(object)
@@ -76,50 +56,33 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
     Ok(call.changed(changed))
 }
 
-/// The kind of a patch, by its content type, and its parameters.
-/// Errors: 415, or the parameters are refused.
-pub(crate) fn kind_and_options(call: Call<'_>) -> Result<(Kind, WriteOptions), Status> {
-    let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
-    let kind = KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
-        let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
-        content_type::unsupported(&names.join(", "))
-    })?;
-    Ok((kind, WriteOptions::of_patch(call.query, kind == Kind::Apply)?))
-}
-
-/// The patched view of an object, such as its scale.
-/// Errors: The patch is refused, or is one of server-side apply, which views do not support.
-pub(crate) fn patched(
-    call: Call<'_>,
-    kind: Kind,
-    options: &WriteOptions,
-    of: Expected<'static>,
-    live: &Value,
-    warnings: &mut Vec<String>,
-) -> Result<Value, Status> {
-    if kind == Kind::Apply {
-        let known: Vec<_> =
-            KINDS.iter().filter(|(_, kind)| *kind != Kind::Apply).map(|(name, _)| *name).collect();
-        return Err(content_type::unsupported(&known.join(", ")));
-    }
-    let (entry, subresource) = (call.entry, call.target.subresource);
-    Patch { entry, of, subresource, kind, body: call.body()?, options }.patched(live, warnings)
-}
-
 /// A patch of one kind.
-struct Patch<'a> {
-    entry: &'static Entry,
+pub(crate) struct Patch<'a> {
     /// The patched object, or the view of it that a subresource is.
     of: Expected<'static>,
-    subresource: &'static str,
     kind: Kind,
     body: &'a [u8],
-    options: &'a WriteOptions,
+    pub(crate) options: WriteOptions,
 }
 
-impl Patch<'_> {
+impl<'a> Patch<'a> {
+    /// The patch that a request has, of the kind that its content type names.
+    /// Errors: 415, or the parameters are refused.
+    pub(crate) fn read(call: Call<'a>, of: Expected<'static>) -> Result<Self, Status> {
+        let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
+        let kind =
+            KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
+                let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
+                content_type::unsupported(&names.join(", "))
+            })?;
+        let options = WriteOptions::of_patch(call.query)?;
+        let body = call.body.as_ref().map_err(Clone::clone)?;
+        Ok(Self { of, kind, body, options })
+    }
+
     /// The object with the patch applied, as the type has it.
-    fn patched(&self, live: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
+    /// Errors: The patch is refused.
+    pub(crate) fn patched(&self, live: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
         let original = with_head(self.of, live);
         let checks = self.options.validation != FieldValidation::Ignore;
         let wrong = |error: String| {
@@ -127,8 +90,9 @@ impl Patch<'_> {
             Status::bad_request(if is_text { format!("error decoding patch: {error}") } else { error })
         };
         let mut patch = json::parse(self.body).map_err(|error| wrong(error.to_string()))?;
-        let is_checked = checks && self.kind == Kind::Json;
-        let mut problems = if is_checked { check_operations(&patch)? } else { Vec::new() };
+        if self.kind == Kind::Json && checks {
+            check_operations(&patch)?;
+        }
         if self.kind == Kind::Merge && checks && !(patch.is_object() || patch.is_null()) {
             return Err(wrong(not_an_object(&patch)));
         }
@@ -140,7 +104,7 @@ impl Patch<'_> {
                 shown(patched)
             }
             Kind::Merge => return Err(Status::bad_request("Invalid JSON Patch")),
-            Kind::Strategic | Kind::Apply => {
+            Kind::Strategic => {
                 if patch.is_null() {
                     patch = Value::Object(Map::new());
                 } else if !patch.is_object() {
@@ -157,45 +121,17 @@ impl Patch<'_> {
                 .map_err(|error| refused(&shown, &error))?;
         }
         let is_reset = meta::is_reset(&patched);
-        let (object, mut more) = json::decode(self.of.type_, patched, self.options.validation)
+        let (object, problems) = json::decode(self.of.type_, patched, self.options.validation)
             .map_err(|error| refused(&shown, &error.to_string()))?;
-        problems.append(&mut more);
-        self.report(problems, &shown, warnings)?;
+        if self.options.validation == FieldValidation::Strict && !problems.is_empty() {
+            return Err(refused(&shown, &format!("strict decoding error: {}", problems.join(", "))));
+        }
+        // Without validation there are none.
+        warnings.extend(problems);
         let mut object = without_head(object);
         if is_reset {
             meta::set(&mut object, "managedFields", Value::Array(Vec::new()));
         }
-        Ok(object)
-    }
-
-    /// Does with unknown and duplicate fields what the request asks for: nothing, warnings or an error.
-    fn report(
-        &self,
-        mut problems: Vec<String>,
-        shown: &str,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Status> {
-        match self.options.validation {
-            FieldValidation::Strict if !problems.is_empty() => {
-                return Err(refused(shown, &format!("strict decoding error: {}", problems.join(", "))));
-            }
-            FieldValidation::Ignore => {}
-            _ => warnings.append(&mut problems),
-        }
-        Ok(())
-    }
-
-    /// The object with the configuration applied to it.
-    fn apply(&self, live: Option<&Value>, by: &str, now: jiff::Timestamp) -> Result<Value, Status> {
-        let failed = |error: String| Status::bad_request(format!("error decoding YAML: {error}"));
-        let config = json::parse(self.body).map_err(|error| failed(error.to_string()))?;
-        let live = live.map(|live| with_head(self.of, live));
-        let manager = tracking::manager(self.entry, self.subresource);
-        let applied = manager.apply(live.as_ref(), &config, by, self.options.force, now)?;
-        let normal = json::decode(self.entry.type_, applied, FieldValidation::Ignore);
-        let (object, _) = normal.map_err(|error| Status::new(500, "", error.to_string()))?;
-        let mut object = without_head(object);
-        self.entry.kind.strategy.default(&mut object);
         Ok(object)
     }
 }

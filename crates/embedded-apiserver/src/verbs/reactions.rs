@@ -202,7 +202,7 @@ fn drop_finalizer(core: &Core, entry: &'static Entry, key: &str, finalizer: &str
 /// Updates an object as a controller would. What the rules refuse stays as it is.
 fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value)) {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-    let request = Change { entry, namespace, name, subresource: "", dry_run: false, creates: false, uid: "" };
+    let request = Change { entry, namespace, name, subresource: "", dry_run: false, uid: "" };
     _ = change(core, request, &mut Vec::new(), &mut |live, _| {
         let mut object = live.cloned().unwrap_or_default();
         edit(&mut object);
@@ -235,7 +235,6 @@ fn terminate(core: &Core, namespace: &str) {
         name: namespace,
         subresource: "finalize",
         dry_run: false,
-        creates: false,
         uid: meta::text(&object, "uid"),
     };
     _ = change(core, request, &mut Vec::new(), &mut |live, _| {

@@ -6,7 +6,8 @@ use super::call::{Call, Content, Outcome};
 use super::change::change;
 use super::decode::{self, Expected};
 use super::options::{WriteOptions, manager};
-use super::{meta, names, patch, tracking};
+use super::patch::Patch;
+use super::{meta, names, tracking};
 use crate::http::content_type;
 use crate::kinds::{Errors, Path};
 use crate::schema::Type;
@@ -41,13 +42,10 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
 }
 
 /// Patches the scale of an object.
-/// Errors: The request is refused; server-side apply is not supported here.
+/// Errors: The request is refused.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
-    let (kind, options) = patch::kind_and_options(call)?;
-    let wanted = |scale: &Value, warnings: &mut Vec<String>| {
-        patch::patched(call, kind, &options, expected()?, scale, warnings)
-    };
-    changed(call, &options, warnings, &wanted)
+    let patch = Patch::read(call, expected()?)?;
+    changed(call, &patch.options, warnings, &|scale, warnings| patch.patched(scale, warnings))
 }
 
 fn expected() -> Result<Expected<'static>, Status> {

@@ -52,7 +52,7 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
     // A default of upstream's decoder: the field is managed by the client that left it out.
     tree::set_default(tree::field_mut(&mut object, "spec"), "expirationSeconds", TOKEN_TIME);
-    tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
+    tracking::of_other(type_, api_version, "token").update(
         None,
         &mut object,
         &manager(&options, call.headers),

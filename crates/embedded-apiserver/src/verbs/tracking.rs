@@ -9,7 +9,6 @@ pub(crate) fn manager(entry: &'static Entry, subresource: &'static str) -> Field
     FieldManager {
         of: entry.type_,
         api_version: &entry.api_version,
-        kind: entry.kind.kind,
         subresource,
         reset: reset_fields(entry.kind.group, entry.kind.plural, subresource),
     }
@@ -19,8 +18,7 @@ pub(crate) fn manager(entry: &'static Entry, subresource: &'static str) -> Field
 pub(crate) fn of_other<'a>(
     of: &'static Type,
     api_version: &'a str,
-    kind: &'a str,
     subresource: &'a str,
 ) -> FieldManager<'a> {
-    FieldManager { of, api_version, kind, subresource, reset: &[] }
+    FieldManager { of, api_version, subresource, reset: &[] }
 }

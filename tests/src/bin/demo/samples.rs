@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kube::api::{Patch, PatchParams};
+use kube::api::PostParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
 use serde::Deserialize as _;
@@ -24,8 +24,8 @@ fn objects(file: &Path) -> Vec<DynamicObject> {
     objects.unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Equivalent of `kubectl apply --server-side --namespace=<namespace>`.
-pub(crate) async fn apply(client: &Client, namespace: &str, object: &DynamicObject) {
+/// Equivalent of `kubectl create --namespace=<namespace>`.
+pub(crate) async fn create(client: &Client, namespace: &str, object: &DynamicObject) {
     let types = object.types.as_ref().expect("a manifest has its kind");
     let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("an API version"));
     let api: Api<DynamicObject> = if types.kind == "Node" {
@@ -33,9 +33,8 @@ pub(crate) async fn apply(client: &Client, namespace: &str, object: &DynamicObje
     } else {
         Api::namespaced_with(client.clone(), namespace, &resource)
     };
-    let name = object.name_any();
-    let applied = api.patch(&name, &PatchParams::apply("demo"), &Patch::Apply(object)).await;
-    applied.unwrap_or_else(|error| panic!("applying {} {name}: {error}", types.kind));
+    let created = api.create(&PostParams::default(), object).await;
+    created.unwrap_or_else(|error| panic!("creating {} {}: {error}", types.kind, object.name_any()));
 }
 
 /// The kind of an object.

@@ -27,7 +27,7 @@ pub(crate) async fn play(kind: Kind, real: bool, pauses: bool) {
     let begun = Instant::now();
     let mut fixture = Fixture::start(kind, real, pauses).await;
     let objects = samples::read();
-    apply(&mut fixture, &objects).await;
+    create(&mut fixture, &objects).await;
     start(&mut fixture).await;
     pods_become_ready(&mut fixture, &objects).await;
     one_pod_comes_and_goes(&mut fixture).await;
@@ -44,12 +44,12 @@ pub(crate) async fn play(kind: Kind, real: bool, pauses: bool) {
     );
 }
 
-async fn apply(fixture: &mut Fixture, objects: &[DynamicObject]) {
-    fixture.begin("The manifests of config/samples are applied. The pods are not scheduled yet");
+async fn create(fixture: &mut Fixture, objects: &[DynamicObject]) {
+    fixture.begin("The objects of config/samples are created. The pods are not scheduled yet");
     for kind in ["Node", "Service", "Pod", "Endpoints"] {
         let of_kind: Vec<_> = objects.iter().filter(|object| samples::kind(object) == kind).collect();
         for object in &of_kind {
-            samples::apply(&fixture.client(), NAMESPACE, object).await;
+            samples::create(&fixture.client(), NAMESPACE, object).await;
         }
         let names: Vec<_> = of_kind.iter().map(|object| object.name_any()).collect();
         println!("    {}: {}", plural(names.len(), kind), names.join(", "));

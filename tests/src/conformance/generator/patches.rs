@@ -1,10 +1,10 @@
-//! Patches: merge, JSON, strategic merge, apply.
+//! Patches: merge, JSON, strategic merge.
 
 use random_operations::rng::Rng;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::objects::{self, UID};
-use super::{Generator, JSON, Resource, object, query, writes};
+use super::objects::UID;
+use super::{Generator, JSON, Resource, query, writes};
 use crate::conformance::request::{Body, Cell, Edit, Request};
 
 pub(super) const PATCH: &[&str] = &[
@@ -35,20 +35,6 @@ pub(super) const PATCH: &[&str] = &[
     "strategic bad directive",
     "strategic retain keys",
     "strategic invalid",
-    "apply",
-    "apply create",
-    "apply other manager",
-    "apply conflict",
-    "apply force",
-    "apply no manager",
-    "apply fewer fields",
-    "apply wrong kind",
-    "apply managed fields",
-    "apply dry run",
-    "apply unknown field",
-    "apply invalid",
-    "apply missing name",
-    "apply version",
     "wrong content type",
     "no content type",
     "truncated",
@@ -63,7 +49,6 @@ pub(super) const PATCH: &[&str] = &[
 const MERGE: &str = "application/merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
 
 /// The merge patch with the same effect as edits outside of lists.
 fn merge(edits: &[Edit]) -> Value {
@@ -107,23 +92,10 @@ fn json_patch(edits: &[Edit]) -> Value {
 }
 
 /// A patch of the kind that an option of the status verb names.
-pub(super) fn of_edits(
-    rng: &mut Rng,
-    request: &mut Request,
-    resource: &Resource,
-    option: &str,
-    edits: &[Edit],
-) {
+pub(super) fn of_edits(rng: &mut Rng, request: &mut Request, option: &str, edits: &[Edit]) {
     let (content_type, body) = match option {
         "json patch" => (JSON_PATCH, json_patch(edits)),
         "strategic patch" => (STRATEGIC, merge(edits)),
-        "apply" => {
-            request.query = query(&[("fieldManager", "status-manager"), ("force", "true")]);
-            let mut patch = merge(edits);
-            patch["apiVersion"] = json!(resource.api_version);
-            patch["kind"] = json!(resource.kind);
-            (APPLY, patch)
-        }
         _ => (MERGE, merge(edits)),
     };
     request.content_type = Some(content_type);
@@ -135,17 +107,13 @@ pub(super) fn of_edits(
 }
 
 pub(super) fn patch(g: &mut Generator, resource: &'static Resource, option: &'static str) {
-    let name = if option == "apply create" { g.free(resource) } else { g.existing(resource) };
+    let name = g.existing(resource);
     let subject = resource.subject(&name);
     let cell = Cell { resource: resource.cell_name(), verb: "patch", option };
     let mut request = g.request(cell, "PATCH", resource.object_path(&name));
     request.subject = Some(subject.clone());
     writes::answer(&mut request, option);
     let edits = (resource.change)(&mut g.rng);
-    if option.starts_with("apply") {
-        apply(g, resource, option, &name, request);
-        return;
-    }
     let (content_type, body) = if option.starts_with("json") {
         (JSON_PATCH, Body::Json(json_option(g, option, &edits, &subject)))
     } else if option.starts_with("strategic") {
@@ -191,8 +159,7 @@ fn other_option(
         "merge not an object" => patch = g.rng.pick(&[json!([]), json!("x"), json!(null), json!(1)]).clone(),
         "merge unknown field" => {
             set(&mut patch, "/metadata/unknown", json!(1));
-            // The message of a strict refusal shows the patched text, whose order is another one.
-            let validation = *g.rng.pick(&["Warn", "Ignore"]);
+            let validation = *g.rng.pick(&["Strict", "Warn", "Ignore"]);
             request.query = query(&[("fieldValidation", validation)]);
         }
         "wrong content type" => {
@@ -355,7 +322,6 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
         },
         "strategic bad directive" => vec![
             json!({"metadata": {"labels": {"$patch": "explode"}}}),
-            json!({"metadata": {"$patch": 1}}),
             json!({"metadata": {"$setElementOrder/finalizers": "x"}}),
             json!({"metadata": {"$unknown": "x"}}),
             json!({"metadata": {"ownerReferences": [{"name": "no key"}]}}),
@@ -374,103 +340,4 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
         _ => vec![merge(edits)],
     };
     g.rng.pick(&choices).clone()
-}
-
-/// The fields that a manager has opinions about: a part of an object.
-fn applied(rng: &mut Rng, resource: &Resource, name: &str) -> Map<String, Value> {
-    let full = object(rng, resource, Some(name));
-    let mut applied = full.as_object().unwrap().clone();
-    let mut metadata = json!({"name": name, "labels": {"sequence": "⟦ns⟧"}});
-    for edit in objects::change_metadata(rng) {
-        if let Edit::Set(pointer, value) = edit
-            && [
-                "/metadata/labels",
-                "/metadata/annotations",
-                "/metadata/finalizers",
-                "/metadata/ownerReferences",
-            ]
-            .iter()
-            .any(|start| pointer.starts_with(start))
-        {
-            Edit::Set(pointer.replacen("/metadata", "", 1), value).apply(&mut metadata);
-        }
-    }
-    applied.insert("metadata".to_owned(), metadata);
-    applied
-}
-
-fn apply(
-    g: &mut Generator,
-    resource: &'static Resource,
-    option: &'static str,
-    name: &str,
-    mut request: Request,
-) {
-    let mut document = Value::Object(applied(&mut g.rng, resource, name));
-    let mut manager = "applier";
-    let mut force = g.rng.percent(30);
-    match option {
-        "apply other manager" => manager = "second",
-        "apply conflict" => {
-            manager = "third";
-            force = false;
-            document["metadata"]["labels"]["app"] = json!(*g.rng.pick(&["x", "z"]));
-        }
-        "apply force" => {
-            manager = "third";
-            force = true;
-            document["metadata"]["labels"]["app"] = json!(*g.rng.pick(&["x", "z"]));
-        }
-        "apply no manager" => manager = "",
-        "apply fewer fields" => {
-            force = true;
-            let labels = if g.rng.percent(80) { json!({"sequence": "⟦ns⟧"}) } else { json!({}) };
-            let mut fewer = Map::new();
-            for key in ["apiVersion", "kind"] {
-                fewer.insert(key.to_owned(), document[key].clone());
-            }
-            fewer.insert("metadata".to_owned(), json!({"name": name, "labels": labels}));
-            document = Value::Object(fewer);
-        }
-        "apply wrong kind" => {
-            let (field, value) =
-                *g.rng.pick(&[("kind", "ConfigMap"), ("apiVersion", "v9"), ("kind", ""), ("apiVersion", "")]);
-            document[field] = json!(value);
-        }
-        "apply managed fields" => {
-            document["metadata"]["managedFields"] = json!([{"manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}])
-        }
-        "apply dry run" => {
-            request.query = query(&[("dryRun", "All")]);
-            request.subject = None;
-        }
-        "apply unknown field" => {
-            let place = *g.rng.pick(&["/unknown", "/metadata/unknown"]);
-            Edit::set(place, 1).apply(&mut document);
-            let validation = *g.rng.pick(&["Strict", "Warn", "Ignore"]);
-            request.query = query(&[("fieldValidation", validation)]);
-        }
-        "apply invalid" => (resource.invalid)(&mut g.rng).iter().for_each(|edit| edit.apply(&mut document)),
-        "apply missing name" => {
-            let value = g.rng.pick(&[json!("other"), Value::Null]).clone();
-            document["metadata"]["name"] = value;
-        }
-        "apply version" => {
-            document["metadata"]["resourceVersion"] =
-                json!(format!("⟦{}:{}⟧", *g.rng.pick(&["rv", "first"]), resource.subject(name)))
-        }
-        _ => {}
-    }
-    if !manager.is_empty() {
-        request.query.push(("fieldManager".to_owned(), manager.to_owned()));
-    }
-    if force {
-        request.query.push(("force".to_owned(), "true".to_owned()));
-    }
-    request.content_type = Some(APPLY);
-    request.body = Body::Json(document);
-    g.push(request);
-    if matches!(option, "apply" | "apply create" | "apply force" | "apply other manager") {
-        g.created(resource, name);
-    }
 }

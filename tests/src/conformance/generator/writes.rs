@@ -76,7 +76,6 @@ pub(super) const STATUS: &[&str] = &[
     "merge patch",
     "json patch",
     "strategic patch",
-    "apply",
     "answer protobuf",
     "answer table",
     "wrong type",
@@ -163,7 +162,9 @@ fn wrong_type(rng: &mut Rng, resource: &Resource, document: &mut Value) {
         json!({}),
         json!([{}]),
     ];
-    let value = rng.pick(&others).clone();
+    let is_unchecked = matches!(pointer.as_str(), "/spec" | "/status") && !is_checked(resource, "/spec/x");
+    let fits: Vec<&Value> = others.iter().filter(|value| !(is_unchecked && value.is_object())).collect();
+    let value = (*rng.pick(&fits)).clone();
     Edit::Set(pointer, value).apply(document);
 }
 
@@ -307,7 +308,8 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
         "null fields" => {
             let mut pointers = Vec::new();
             collect("", &document, &mut pointers);
-            pointers.retain(|pointer| is_checked(resource, pointer));
+            // What a kind demands of its spec may be unchecked.
+            pointers.retain(|pointer| is_checked(resource, pointer) && pointer != "/spec");
             let pointer = g.rng.pick(&pointers).clone();
             Edit::Set(pointer, Value::Null).apply(&mut document);
         }
@@ -316,8 +318,10 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "empty body" => {
-            let texts = ["", "{}", " ", "null", "[]", "\"x\"", "7"];
-            body = Some(Body::Text((*g.rng.pick(&texts)).to_owned()));
+            // Of the empty object, workloads demand what is unchecked.
+            let texts = ["", " ", "[]", "\"x\"", "7", "{}", "null"];
+            let texts = if resource.api_version == "apps/v1" { &texts[..5] } else { &texts[..] };
+            body = Some(Body::Text((*g.rng.pick(texts)).to_owned()));
             succeeds = false;
         }
         "wrong kind" => {
@@ -491,9 +495,9 @@ pub(super) fn status(g: &mut Generator, resource: &'static Resource, option: &'s
             request.subject = None;
         }
         "wrong type" => edits.push(Edit::set("/status", *g.rng.pick(&["text", ""]))),
-        "merge patch" | "strategic patch" | "json patch" | "apply" => {
+        "merge patch" | "strategic patch" | "json patch" => {
             request.method = "PATCH";
-            super::patches::of_edits(&mut g.rng, &mut request, resource, option, &edits);
+            super::patches::of_edits(&mut g.rng, &mut request, option, &edits);
             g.push(request);
             return;
         }

@@ -33,4 +33,20 @@ fn what_is_no_time_is_refused() {
     let refused = parse(Layout::Seconds, "soon").unwrap_err();
     let wanted = r#"parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006""#;
     assert_eq!(refused, wanted);
+    assert!(parse(Layout::Seconds, "20240102T030405Z").is_err());
+}
+
+#[test]
+fn micro_times_have_six_digits_of_fraction() {
+    for (text, rest, part) in [
+        ("2024-01-02T03:04:06Z", "Z", ".000000"),
+        ("2024-01-02T03:04:06.6Z", ".6Z", ".000000"),
+        ("2024-01-02T03:04:06.0000001Z", "1Z", "Z07:00"),
+    ] {
+        let wanted = format!(
+            "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {rest:?} as {part:?}"
+        );
+        assert_eq!(parse(Layout::Micros, text).unwrap_err(), wanted);
+        assert!(parse(Layout::Seconds, text).is_ok());
+    }
 }

@@ -9,8 +9,7 @@ const SPEC: Path<'static> = Path::root("spec");
 const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
 /// Fields that may change, in whatever way.
-const FREE: [&str; 4] =
-    ["activeDeadlineSeconds", "schedulingGates", "terminationGracePeriodSeconds", "tolerations"];
+const FREE: [&str; 3] = ["activeDeadlineSeconds", "schedulingGates", "tolerations"];
 
 /// Upstream appends a difference of its internal structs, which is left out here.
 const ONLY: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -21,6 +20,13 @@ pub(super) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
         if tree::list(new, key).len() != tree::list(old, key).len() {
             errors.forbidden(&SPEC.child(key), "pod updates may not add or remove containers");
             return;
+        }
+        let path = SPEC.child(key);
+        for (index, container) in tree::list(new, key).iter().enumerate() {
+            // Upstream says so twice.
+            if tree::text(container, "image").is_empty() {
+                errors.required(&path.index(index).child("image"), "");
+            }
         }
     }
     let is_gated = !tree::list(old, "schedulingGates").is_empty();

@@ -39,7 +39,7 @@ impl Failure {
 
     pub(super) fn unknown_directive(directive: &Value, item: &Map<String, Value>) -> Self {
         let item = go::plain(&Value::Object(item.clone()));
-        let directive = go::as_text(directive);
+        let directive = go::plain(directive);
         Self::Other(format!("unknown patch type: {directive} in map: {item}"))
     }
 

@@ -109,8 +109,6 @@ fn operations_of_the_wrong_type_are_named_as_go_names_them() {
         message(json!([{"op": 1}])),
         "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"
     );
-    let unknown = check_operations(&json!([{"op": "add", "paths": 1}])).unwrap();
-    assert_eq!(unknown, ["json patch unknown field \"[0].paths\""]);
 }
 
 #[test]
@@ -165,7 +163,6 @@ fn malformed_directives_are_refused_in_upstreams_words() {
 fn values_are_printed_as_go_prints_them() {
     let value = json!({"b": [1, "x y", null, 1.5, true], "a": {}, "c": 1_000_000.0, "d": 0.000_01});
     assert_eq!(go::plain(&value), "map[a:map[] b:[1 x y <nil> 1.5 true] c:1e+06 d:1e-05]");
-    assert_eq!(go::sharp(&json!({"a": ["x"]})), r#"map[string]interface {}{"a":[]interface {}{"x"}}"#);
     assert_eq!(go::quote("a\"\n\u{1}ü\u{200b}"), "\"a\\\"\\n\\x01ü\\u200b\"");
     assert_eq!(go::json(&json!("<a>&")), "\"\\u003ca\\u003e\\u0026\"");
 }

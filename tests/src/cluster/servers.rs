@@ -131,7 +131,6 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
         "--audit-log-mode=blocking".to_owned(),
         "--audit-log-maxsize=100000".to_owned(),
     ];
-    args.extend(release::apiserver_flags(binaries::servers().minor()));
     args.extend(options.apiserver_flags.iter().cloned());
     let mut environment = environment();
     if let Some(limit) = &options.memory_limit {

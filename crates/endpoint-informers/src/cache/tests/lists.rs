@@ -8,7 +8,7 @@ struct Listener(Mutex<Vec<String>>);
 
 impl Handler for Listener {
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        let deleted = matches!(change, Change::Deleted(_));
+        let deleted = matches!(change, Change::Deleted { .. });
         self.0.lock().push(format!("{}{}", if deleted { "-" } else { "+" }, change.latest().name));
     }
 

@@ -61,31 +61,29 @@ impl EndpointsController {
         let stored = state.endpoints.get(&key.namespace, &key.name);
         let Some(service) = state.services.get(&key.namespace, &key.name) else {
             state.services.check_absent(&key.namespace, &key.name)?;
-            let lookup = self.leftover(key, stored, state);
-            if !matches!(lookup, Lookup::Unproven(_)) {
-                self.check_not_behind(key, stored, state)?;
-            }
-            return Ok(lookup);
+            let is_behind = self.is_behind(key, stored, state);
+            return match self.leftover(key, stored, is_behind, state) {
+                lookup @ (Lookup::Waiting(_) | Lookup::Unproven(_)) => Ok(lookup),
+                _ if is_behind => Err(SyncError::StaleCache),
+                lookup => Ok(lookup),
+            };
         };
         if !is_served(service) {
             return Ok(Lookup::Nothing);
         }
         state.endpoints.check_absent(&key.namespace, &key.name)?;
-        self.check_not_behind(key, stored, state)?;
+        if self.is_behind(key, stored, state) {
+            return Err(SyncError::StaleCache);
+        }
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
         let pods = pods(service, unready, state, memory);
         Ok(Lookup::Served(SyncInput { service: Arc::clone(service), unready, stored: stored.cloned(), pods }))
     }
 
-    fn check_not_behind(
-        &self,
-        key: &ObjectKey,
-        stored: Option<&Arc<CachedEndpoints>>,
-        state: &State,
-    ) -> Result<(), SyncError> {
+    /// True if the cache does not show our last write.
+    fn is_behind(&self, key: &ObjectKey, stored: Option<&Arc<CachedEndpoints>>, state: &State) -> bool {
         let version = stored.map(|stored| stored.version);
-        let is_behind = self.tracker.lock().is_behind(key, version, state.endpoints.comparable());
-        if is_behind { Err(SyncError::StaleCache) } else { Ok(()) }
+        self.tracker.lock().is_behind(key, version, state.endpoints.comparable())
     }
 
     /// Decides about the Endpoints of a key whose Service is not in our watch.
@@ -94,14 +92,20 @@ impl EndpointsController {
     /// Service is delegated, only Endpoints that we wrote for its selector are deleted (KEP-4770): those of a Service
     /// without a selector belong to its users, even if they have our label. Endpoints that are created after their Service
     /// was deleted stay, unless they are a late create of ours.
-    fn leftover(&self, key: &ObjectKey, stored: Option<&Arc<CachedEndpoints>>, state: &State) -> Lookup {
+    fn leftover(
+        &self,
+        key: &ObjectKey,
+        stored: Option<&Arc<CachedEndpoints>>,
+        is_behind: bool,
+        state: &State,
+    ) -> Lookup {
         let tracker = self.tracker.lock();
         let is_late = stored
             .is_some_and(|stored| tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers));
         let found = if is_late {
             Some((Orphan { selected: true, ..Orphan::default() }, Verdict::Delete))
         } else {
-            let observed = state.endpoints.comparable();
+            let observed = state.endpoints.comparable().filter(|_| !is_behind);
             let stored = stored.map(|stored| (&stored.uid, stored.version));
             let found = tracker.orphan_of(key, stored, observed, Instant::now());
             found.map(|(orphan, verdict)| (orphan.clone(), verdict))

@@ -13,8 +13,9 @@ use endpointslice::Service;
 use endpointslice::model::{ResourceVersion, Uid};
 use kube_api::time::Instant;
 
-/// The time for which the cache may be older than the deletion of a Service before the API server is asked.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// The time for which the cache may be older than the deletion of a Service before the API server is asked: half of the time in
+/// which the Endpoints shall be gone.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(7500);
 
 /// The Endpoints of a Service that was deleted, or that does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,11 @@ pub(crate) enum Verdict {
 }
 
 impl Deletion {
+    /// The rest of the time for which the cache may be older.
+    pub(crate) fn rest(self, now: Instant) -> Duration {
+        PATIENCE.saturating_sub(now.saturating_duration_since(self.seen))
+    }
+
     /// True if an object of this version existed when the Service was deleted. One of a later version may have existed.
     fn follows(self, version: ResourceVersion) -> bool {
         self.version.zip(version.number()).is_none_or(|(deleted, version)| version <= deleted)
@@ -80,7 +86,8 @@ impl Orphan {
     }
 
     /// Decides about the Endpoints `stored`, which the cache shows; `is_created_here` if this process created them.
-    /// `observed` is the resourceVersion up to which the cache shows every change of Endpoints; `None` if that has no order.
+    /// `observed` is the resourceVersion up to which the cache shows every change of Endpoints; `None` if that has no order, or
+    /// the cache lacks a write of this process.
     pub(crate) fn verdict(
         &self,
         stored: Option<(&Uid, ResourceVersion)>,
@@ -97,7 +104,7 @@ impl Orphan {
             };
         };
         let is_passed = deletion.version.zip(observed).is_some_and(|(deleted, observed)| deleted <= observed);
-        let rest = PATIENCE.saturating_sub(now.saturating_duration_since(deletion.seen));
+        let rest = deletion.rest(now);
         match stored {
             _ if !is_passed && rest.is_zero() => Verdict::Ask,
             Some((uid, _)) if is_known(uid) => Verdict::Delete,

@@ -82,13 +82,17 @@ impl EndpointsController {
                 // A deletion that failed after the Service came back has recorded it as deleted.
                 self.tracker.lock().adopt(key);
             }
-            if let Ok(Lookup::Waiting(rest)) = &lookup {
-                self.queue.revisit(key.clone(), *rest);
-            }
             match &lookup {
+                Ok(Lookup::Waiting(rest)) => self.queue.revisit(key.clone(), *rest),
                 Ok(_) if !exists => self.forget(key),
                 // With the cache locked, so that the event is not missed.
-                Err(SyncError::StaleCache) => self.tracker.lock().wait(key),
+                Err(SyncError::StaleCache) => {
+                    let mut tracker = self.tracker.lock();
+                    tracker.wait(key);
+                    if let Some(rest) = tracker.patience(key, Instant::now()) {
+                        self.queue.revisit(key.clone(), rest);
+                    }
+                }
                 Ok(_) | Err(_) => {}
             }
             lookup

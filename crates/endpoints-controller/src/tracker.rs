@@ -212,6 +212,12 @@ impl Tracker {
         })
     }
 
+    /// The time after which the API server is asked about the Endpoints of a deleted Service.
+    pub(crate) fn patience(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
+        let rest = self.orphaned.get(key)?.deletion?.rest(now);
+        (!rest.is_zero()).then_some(rest)
+    }
+
     /// Records the resourceVersion of the Services with which the controller starts.
     pub(crate) fn starts_at(&mut self, observed: u64) {
         self.started_at = observed;

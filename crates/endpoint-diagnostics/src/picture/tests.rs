@@ -15,7 +15,8 @@ fn snapshot(slices: &[Value]) -> Snapshot {
         "selector": {"app": "web"}, "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ipFamilies": ["IPv4"],
         "ports": [{"name": "http", "port": 80, "targetPort": 8080}], "trafficDistribution": "PreferSameZone",
     });
-    let metadata = json!({"namespace": "shop", "name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"});
+    let metadata =
+        json!({"namespace": "shop", "name": "web", "uid": "s", "creationTimestamp": "2026-01-01T00:00:00Z"});
     let service = json!({"metadata": metadata, "spec": spec});
     snapshot.upsert(Object::Service(Arc::new(serde_json::from_value(service).unwrap())));
     for (name, ready) in [("web-0", "True"), ("web-1", "False")] {
@@ -51,8 +52,13 @@ fn slice(name: &str, endpoints: &[Value]) -> Value {
     let labels = json!({
         "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
     });
+    let owner = json!({
+        "apiVersion": "v1", "kind": "Service", "name": "web", "uid": "s", "controller": true, "blockOwnerDeletion": true,
+    });
     json!({
-        "metadata": {"namespace": "shop", "name": name, "labels": labels, "managedFields": managers},
+        "metadata": {
+            "namespace": "shop", "name": name, "labels": labels, "managedFields": managers, "ownerReferences": [owner],
+        },
         "addressType": "IPv4", "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}], "endpoints": endpoints,
     })
 }

@@ -107,10 +107,10 @@ struct Flags {
     #[arg(long)]
     shared: bool,
     /// Certificate for --shared, in PEM [default: a self-signed one]
-    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    #[arg(long, value_name = "FILE")]
     tls_cert_file: Option<PathBuf>,
     /// Its key, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    #[arg(long, value_name = "FILE")]
     tls_private_key_file: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
@@ -161,6 +161,9 @@ fn page(flags: &Flags) -> Result<Option<Page>, String> {
     ];
     if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
         return Err(format!("--serve and {flag} exclude each other"));
+    }
+    if flags.tls_cert_file.is_some() != flags.tls_private_key_file.is_some() {
+        return Err("--tls-cert-file and --tls-private-key-file need each other".to_owned());
     }
     let certificate = flags.tls_cert_file.clone().zip(flags.tls_private_key_file.clone());
     if flags.shared {
@@ -265,7 +268,7 @@ mod tests {
         let certificate = Some(("a".into(), "b".into()));
         let line = "-A --serve --shared --listen=[::]:443 --tls-cert-file=a --tls-private-key-file=b";
         assert_eq!(page(line), shared("[::]:443", certificate));
-        assert!(refused("--serve --shared --tls-cert-file=a").contains("--tls-private-key-file"));
+        assert!(refused("--serve --shared --tls-cert-file=a").contains("need each other"));
         assert!(refused("--serve --shared --listen=x").contains("such as 0.0.0.0:8443"));
         assert!(refused("-f a --serve --shared").contains("exclude each other"));
         assert_eq!(refused("--shared"), "--shared needs --serve");

@@ -7,7 +7,7 @@ from playwright.sync_api import expect as see
 
 from objects import HOSTILE, hostile, many, node, pod, service
 from servers import Failure
-from support import Files, expect, expect_no_complaints, go, opened, row, shown
+from support import Files, expect, expect_no_complaints, go, opened, row, shown, until
 
 SERVICES = 5000
 # Elements of rows that may exist at a time, for a grid of up to forty rows.
@@ -50,7 +50,7 @@ def many_services(program, context):
     with closing(Files(program, many(SERVICES))) as page:
         start = time.monotonic()
         tab = opened(context, page.link())
-        tab.wait_for_function(f"({COUNT})() === {SERVICES}")
+        until(tab, "the number of rows", f"() => ({COUNT})() === {SERVICES}")
         loaded = time.monotonic() - start
         tab.select_option("#sort", "name")
         scrolled = tab.evaluate(SCROLL)
@@ -88,7 +88,7 @@ def keyboard(program, context):
         press("/")
         expect("focus after /", tab.evaluate(FOCUS), "words")
         tab.keyboard.type("team-1/")
-        tab.wait_for_function(f"({COUNT})() === 5")
+        until(tab, "the number of rows", f"() => ({COUNT})() === 5")
         press("ArrowDown")
         expect("focus after the filter", tab.evaluate(FOCUS), "services")
         expect("first row", tab.evaluate(ACTIVE), "team-1/service-00001")
@@ -113,7 +113,7 @@ def keyboard(program, context):
         see(tab.locator("#detail")).to_be_hidden()
         press("/")
         press("Escape")
-        tab.wait_for_function(f"({COUNT})() === 50")
+        until(tab, "the number of rows", f"() => ({COUNT})() === 50")
         press("Escape")
         press("End")
         expect("end of all", tab.evaluate(ACTIVE), "team-9/service-00049")
@@ -135,17 +135,17 @@ def filters(program, context):
     with closing(Files(program, many(50))) as page:
         tab = opened(context, page.link("team-9/service-00019"))
         see(tab.locator("#report")).to_contain_text("service-00019-0")
-        expect("the row of the link is active", tab.evaluate(ACTIVE), "team-9/service-00019")
+        until(tab, "the row of the link is active", f"() => ({ACTIVE})() === 'team-9/service-00019'")
         counts = tab.evaluate("() => Object.fromEntries([...document.querySelectorAll('[data-count]')].map((n) => [n.dataset.count, +n.textContent]))")
         expect("counts", counts, {"all": 50, "attention": 10, "none": 10, "wrong": 5, "lagging": 0, "unknown": 0})
         for name, number in counts.items():
             tab.locator(f"label:has([value={name}])").click()
-            tab.wait_for_function(f"({COUNT})() === {number}")
+            until(tab, "the number of rows", f"() => ({COUNT})() === {number}")
             see(tab.locator("#nothing")).to_be_visible(visible=number == 0)
         tab.locator("label:has([value=none])").click()
         tab.get_by_role("button", name="Close").click()
         tab.select_option("#namespace", "team-8")
-        tab.wait_for_function(f"({COUNT})() === 5")
+        until(tab, "the number of rows", f"() => ({COUNT})() === 5")
         address = tab.url
         tab.locator("#overview").get_by_role("button", name="not-ready").click()
         see(tab.locator("#code-word")).to_have_text("not-ready")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect as see
 
 from objects import items, many, node, pod, service
 from servers import Failure, Page, RealCluster, Simulation, assets, free_ports
-from support import Files, expect, expect_no_complaints, go, opened, row, shown
+from support import Files, expect, expect_no_complaints, go, opened, row, shown, until
 
 CORE = "/api/v1/namespaces/default"
 # The time of the page's own clock at which a row first had a text.
@@ -38,7 +38,7 @@ def changes_on(cluster, program, context):
         for is_ready in [True, False, True, False, True]:
             start = time.time()
             cluster.set_ready("web-0", is_ready)
-            seen = tab.wait_for_function(WHEN, arg=["web", "1 of 1" if is_ready else "0 of 1"]).json_value()
+            seen = until(tab, "the row", WHEN, ["web", "1 of 1" if is_ready else "0 of 1"])
             milliseconds.append(round(seen - start * 1000))
             see(tab.locator(".headline")).to_contain_text("The only pod gets traffic." if is_ready else "No traffic")
         happened = tab.locator(".timeline")

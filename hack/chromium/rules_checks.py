@@ -11,7 +11,7 @@ from playwright.sync_api import expect as see
 from objects import many
 from screenshots import settled, shop
 from servers import Failure
-from support import Files, expect, expect_no_complaints, go, opened, row
+from support import Files, expect, expect_no_complaints, go, opened, row, until
 
 CONTRAST = (Path(__file__).resolve().parent / "contrast.js").read_text().split("\n", 1)[1].rstrip().rstrip(";")
 VIEWS = {"the list": "", "a Service": "shop/checkout", "what happened": "/changes?from=-3600"}
@@ -102,7 +102,7 @@ def accessibility(program, context):
             new MutationObserver(() => window.told.push(node.textContent)).observe(node, { childList: true, characterData: true, subtree: true });
         }""")
         tab.locator("#words").press_sequentially("monitoring/")
-        tab.wait_for_function("() => window.told.length > 0")
+        until(tab, "the number of results is told", "() => window.told.length > 0")
         expect("told", tab.evaluate("() => window.told"), ["3 Services"])
     return f"{checked} rules of axe-core passed, over {len(VIEWS)} views"
 

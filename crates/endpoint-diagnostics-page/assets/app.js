@@ -166,8 +166,9 @@ function route() {
   else changes.hide();
   if (service === null) return detail.close();
   const key = keyOf(service.namespace, service.name);
+  // The rows may have come after the address.
+  if (list.active !== key) list.activate(key);
   if (key === detail.key) return;
-  list.activate(key);
   byId("detail").scrollTop = 0;
   detail.open(service.namespace, service.name);
 }

@@ -52,7 +52,6 @@ pub struct Entry {
     pub took: Option<u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form of serde")]
 fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(time.as_millisecond())
 }

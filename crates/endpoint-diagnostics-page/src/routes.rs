@@ -128,6 +128,7 @@ async fn view<S: Source>(
     )
 }
 
+#[expect(clippy::option_option, reason = "no answer, and the answer that there is none")]
 fn one(key: &ObjectKey, found: Option<Option<impl Serialize>>) -> Response {
     match found {
         Some(Some(found)) => json(StatusCode::OK, &found),

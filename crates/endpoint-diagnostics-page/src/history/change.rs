@@ -137,7 +137,6 @@ fn of_node(
         node.zone.as_deref().map_or_else(String::new, |zone| format!(" (zone {zone})"))
     };
     match (before, after) {
-        (None, None) => None,
         (None, Some(node)) => event(format!("joined{}", in_zone(node)), Tone::Neutral),
         (Some(node), None) => event(format!("was removed{}", in_zone(node)), Tone::Bad),
         (Some(was), Some(is)) if was.ready && !is.ready => {

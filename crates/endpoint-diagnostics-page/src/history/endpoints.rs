@@ -49,11 +49,8 @@ pub(super) fn write(
 ) -> Option<(String, Tone)> {
     let names = |found: Vec<&String>| {
         let more = found.len().saturating_sub(NAMES);
-        let mut text = found.iter().take(NAMES).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        if more > 0 {
-            text.push_str(&format!(" and {more} more"));
-        }
-        text
+        let text = found.iter().take(NAMES).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{text} and {more} more") } else { text }
     };
     let ready = |members: &Members, name: &String| members.get(name).map(|(ready, _)| *ready);
     let select = |members: &Members, wanted: &dyn Fn(&String) -> bool| -> Vec<String> {

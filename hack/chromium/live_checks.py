@@ -7,7 +7,7 @@ from contextlib import closing
 from playwright.sync_api import expect as see
 
 from objects import items, many, node, pod, service
-from servers import Failure, Page, RealCluster, Simulation, assets, free_ports
+from servers import Failure, Page, Program, RealCluster, Simulation, assets, free_ports
 from support import Files, expect, expect_no_complaints, go, opened, row, shown, until
 
 CORE = "/api/v1/namespaces/default"
@@ -162,15 +162,37 @@ def reconnect(program, context):
         see(state).to_have_attribute("data-state", "fixed")
 
 
+def shared(program, context):
+    """The page for the users of a cluster asks for a token, and the API server decides about it."""
+    with closing(Simulation(program)) as cluster:
+        cluster.create(f"{CORE}/services", service("web"))
+        (port,) = free_ports(1)
+        words = ["-A", f"--kubeconfig={cluster.kubeconfig}", "--shared", f"--listen=127.0.0.1:{port}"]
+        with closing(Program([program, "explain", "--serve", *words])) as page:
+            address = page.line()
+            expect("the address", address, f"https://127.0.0.1:{port}/endpoints/")
+            tab = context.browser.new_context(ignore_https_errors=True).new_page()
+            tab.goto(address)
+            for token in ("of nobody", cluster.token):
+                see(tab.locator("#connection")).to_have_attribute("data-state", "refused")
+                tab.get_by_label("enter a token").fill(token)
+                with tab.expect_navigation():
+                    tab.get_by_role("button", name="Continue").click()
+            see(tab.locator("#connection")).to_have_attribute("data-state", "live")
+            see(row(tab, "web")).to_be_visible()
+            tab.context.close()
+            expect("exit code after SIGINT", page.interrupt(), 0)
+
+
 def walk(program, context):
     """Three questions of an incident, each from a cold page."""
     took = {}
     with closing(Simulation(program)) as cluster:
         cluster.create("/api/v1/nodes", node("node-1"))
-        for name in ("web", "api", "db"):
-            cluster.create(f"{CORE}/services", service(name))
+        for name, app in [("web", "website"), ("api", "api"), ("db", "db")]:
+            cluster.create(f"{CORE}/services", service(name, {"app": app}))
         start_pod(cluster, "api-0", {"app": "api"}, "10.244.3.8")
-        start_pod(cluster, "web-0", {"app": "wbe"}, "10.244.3.9")
+        start_pod(cluster, "web-0", {"app": "webiste"}, "10.244.3.9")
         with closing(Page(program, "-A", f"--kubeconfig={cluster.kubeconfig}")) as page:
             tab = opened(context, page.link())
             see(row(tab, "api")).to_contain_text("1 of 1")
@@ -188,7 +210,7 @@ def walk(program, context):
                 see(tab.locator(contains[0])).to_contain_text(contains[1])
                 took[question] = time.monotonic() - start
 
-            ask("why does web get no traffic", "web", ("#rows", "web"), (".headline", "the selector wants app=web, and the pod has app=wbe"))
+            ask("why does web get no traffic", "web", ("#rows", "web"), (".headline", "the selector wants app=website, and the pod has app=webiste"))
             ask("which Service has 10.244.3.8", "10.244.3.8", ("#rows", "pod api-0 10.244.3.8"), ("#detail-title", "default/api"))
             ask(f"what happened at {at}", at, ("#matches", "What happened at"), ("#happened", "api-0 became not ready"))
             expect_no_complaints(tab)

@@ -78,7 +78,7 @@ def accessibility(program, context):
         for role, name in [
             ("heading", "Endpoints"), ("grid", "Services"), ("search", "Services"), ("searchbox", "Find Services"),
             ("region", "shop/checkout"), ("heading", "shop/checkout"), ("radio", "Need attention"), ("combobox", "Namespace"),
-            ("columnheader", "Why"), ("table", "Endpoints by zone"), ("rowheader", "checkout-0"), ("button", "Close Esc"),
+            ("columnheader", "Why"), ("table", "Endpoints by zone"), ("rowheader", "checkout-0"), ("button", "Close"),
             ("figure", "Pods, slices and clients"), ("main", None), ("banner", None), ("navigation", "Views"),
         ]:
             if tab.get_by_role(role, name=name).count() == 0:

@@ -3,6 +3,7 @@
 //! [`queue`]: queue
 //! [`worker`]: worker
 //! [`write`]: mod@write
+//! [`write_order`]: write_order
 //! [`recorder`]: mod@recorder
 //! [`election`]: election
 //! [`key`]: key
@@ -18,3 +19,4 @@ pub mod queue;
 pub mod recorder;
 pub mod worker;
 pub mod write;
+pub mod write_order;

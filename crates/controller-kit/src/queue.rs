@@ -61,6 +61,7 @@ mod sources;
 mod state;
 #[cfg(test)]
 mod tests;
+mod turn_metrics;
 mod unwritten;
 
 use std::fmt;
@@ -83,6 +84,8 @@ use self::metrics::{QueueSources, Series};
 pub use self::priority::{NORMAL_PER_LOW, Priority};
 pub use self::rate_limit::{Bucket, RateLimit};
 use self::sources::source;
+pub use self::turn_metrics::LEVELS;
+pub(crate) use self::turn_metrics::TurnSeries;
 
 /// A work queue. Clones are handles to the same queue.
 ///

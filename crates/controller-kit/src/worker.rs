@@ -3,6 +3,7 @@
 mod concurrency;
 mod context;
 
+use std::future::pending;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use self::context::Turn;
 use crate::environment::spawn_in;
 use crate::key::ObjectKey;
 use crate::queue::{Cause, WorkQueue, reason};
+use crate::write_order::WriteOrder;
 use kube_api::error_chain;
 
 /// The error of a failed sync.
@@ -46,7 +48,7 @@ pub const MAX_PROMOTED: usize = 200;
 /// are not synced. Log lines name the `controller`.
 ///
 /// `concurrency` is the number of keys that are synced at the same time; a [`Concurrency`] may let more of them wait for
-/// requests.
+/// requests. `order` is that of the writes of syncs that [ask](SyncContext::admit) for them.
 ///
 /// A key that fails is retried with growing, capped delays and never given up; see [`Cause`] for the delays. A `sync`
 /// that panics counts as failed and does not end its worker.
@@ -54,6 +56,7 @@ pub async fn run_workers<E, F, Fut>(
     controller: &'static str,
     queue: WorkQueue<ObjectKey>,
     concurrency: impl Into<Concurrency> + Send,
+    order: Option<WriteOrder>,
     sync: F,
 ) where
     E: SyncError,
@@ -65,6 +68,7 @@ pub async fn run_workers<E, F, Fut>(
     let turns = Arc::new(Semaphore::new(concurrency.planning()));
     for _ in 0..concurrency.in_flight() {
         let (queue, turns, sync) = (queue.clone(), Arc::clone(&turns), sync.clone());
+        let order = order.clone();
         let worker = async move {
             // A worker without a turn takes no key, so that the queue decides as late as possible which comes next.
             while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
@@ -72,7 +76,7 @@ pub async fn run_workers<E, F, Fut>(
                 if queue.is_shut_down() {
                     break;
                 }
-                process(controller, &queue, &key, turn, &sync).await;
+                process(controller, &queue, &key, turn, order.as_ref(), &sync).await;
                 // A sync without a write need not await anything, and thousands of them in a row would block the other
                 // tasks of this thread.
                 tokio::task::yield_now().await;
@@ -80,7 +84,18 @@ pub async fn run_workers<E, F, Fut>(
         };
         spawn_in(&mut tasks, &Handle::current(), worker);
     }
-    while tasks.join_next().await.is_some() {}
+    let workers = async { while tasks.join_next().await.is_some() {} };
+    let turns = async {
+        match &order {
+            Some(order) => order.run().await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = workers => {}
+        never = turns => match never {},
+    }
 }
 
 async fn process<E, F, Fut>(
@@ -88,18 +103,26 @@ async fn process<E, F, Fut>(
     queue: &WorkQueue<ObjectKey>,
     key: &ObjectKey,
     turn: Turn,
+    order: Option<&WriteOrder>,
     sync: &F,
 ) where
     E: SyncError,
     F: Fn(ObjectKey, SyncContext) -> Fut,
     Fut: Future<Output = Result<(), E>>,
 {
-    let context = SyncContext::new(turn);
+    let context = SyncContext::new(turn, order.map(|order| (order.clone(), key.clone())));
     // On the heap, so that idle workers are small.
     let outcome = Box::pin(AssertUnwindSafe(sync(key.clone(), context.clone())).catch_unwind()).await;
     context.end_planning();
     if context.writes() {
         queue.needs_write(key);
+    }
+    if context.waits() && matches!(outcome, Ok(Ok(()))) {
+        // Whether its writes succeed is not known yet.
+        return queue.written(key);
+    }
+    if let Some(order) = order {
+        order.finish(key, matches!(outcome, Ok(Ok(()))), context.unused());
     }
     let (causes, err) = match outcome {
         Ok(Ok(())) => return queue.forget(key),

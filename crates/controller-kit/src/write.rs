@@ -101,13 +101,15 @@ impl WriteError {
 #[derive(Clone)]
 pub struct ObjectWriter {
     client: ApiClient,
+    /// For writes whose tokens are taken.
+    prepaid: ApiClient,
     ignored_annotations: &'static [&'static str],
 }
 
 impl ObjectWriter {
     /// A writer whose requests go through `client`.
     pub fn new(client: ApiClient) -> Self {
-        Self { client, ignored_annotations: &[] }
+        Self { prepaid: client.clone().prepaid(), client, ignored_annotations: &[] }
     }
 
     /// The same writer with annotations that say nothing about the content, such as a time: a failure whose next try
@@ -129,7 +131,7 @@ impl ObjectWriter {
         sync.begin_write();
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
-        match self.client.create_for_metadata(&collection::<T>(key), object).await {
+        match self.client(sync).create_for_metadata(&collection::<T>(key), object).await {
             Err(error) if error.is_namespace_terminating() => Ok(None),
             Err(error) => {
                 let generates_name = object.metadata().name.is_none();
@@ -156,7 +158,7 @@ impl ObjectWriter {
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
         let updated =
-            self.client.update_for_metadata(&path::<T>(key), object).await.map_err(|error| {
+            self.client(sync).update_for_metadata(&path::<T>(key), object).await.map_err(|error| {
                 WriteError::new::<T>(Verb::Update, key, self.fingerprint([object]), error)
             })?;
         versions.check_write(&baseline, Some(version(object.metadata())), version(&updated));
@@ -171,12 +173,17 @@ impl ObjectWriter {
         preconditions: &Preconditions,
     ) -> Result<(), WriteError> {
         sync.begin_write();
-        match self.client.delete(&path::<T>(key), preconditions).await {
+        match self.client(sync).delete(&path::<T>(key), preconditions).await {
             Err(error) if !error.is_not_found() => {
                 Err(WriteError::new::<T>(Verb::Delete, key, self.fingerprint::<T>([]), error))
             }
             _ => Ok(()),
         }
+    }
+
+    /// The client for the next write of a sync.
+    fn client(&self, sync: &SyncContext) -> &ApiClient {
+        if sync.take_prepaid() { &self.prepaid } else { &self.client }
     }
 
     /// Hashes what is to be written, so that a failure to write something else counts as a new failure. Versions and

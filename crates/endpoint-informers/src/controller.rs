@@ -7,6 +7,7 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, WorkQueue};
 use controller_kit::worker::{Concurrency, SyncContext, SyncError, promote_out_of_sync, run_workers};
+use controller_kit::write_order::WriteOrder;
 
 use crate::cache::{Cache, Handler, State};
 use crate::pending::{Decision, PendingWrite, WritePolicy};
@@ -101,6 +102,11 @@ pub trait Controller: Handler + 'static {
 
     /// The work queue.
     fn queue(&self) -> &WorkQueue<ObjectKey>;
+
+    /// The order of its writes, if a rate limit makes them wait.
+    fn write_order(&self) -> Option<&WriteOrder> {
+        None
+    }
 
     /// The number of keys that are synced at the same time, apart from those whose requests
     /// [overlap](run_overlapping).
@@ -201,7 +207,8 @@ pub async fn run_with_policy<C: Controller>(
         queue.add_with_priority(key.clone(), Priority::Low);
     }
     let syncer = Arc::clone(&controller);
-    let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key, context| {
+    let order = controller.write_order().cloned();
+    let workers = run_workers(C::NAME, queue.clone(), concurrency, order, move |key, context| {
         let (controller, policy) = (Arc::clone(&syncer), policy.clone());
         async move {
             let Some(policy) = policy else { return controller.sync(&context, &key).await };

@@ -13,6 +13,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
+use controller_kit::write_order::WriteOrder;
 use endpointslice::topology::TopologyCache;
 use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
@@ -201,6 +202,10 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
         &self.slices.queue
+    }
+
+    fn write_order(&self) -> Option<&WriteOrder> {
+        self.slices.write_order()
     }
 
     async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {

@@ -1,5 +1,6 @@
 //! The controller: its configuration, its state, and the [`Controller`] trait.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
+use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::deferred_events::DeferredEvents;
@@ -16,6 +18,7 @@ use endpoint_informers::memories::Memories;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
+use endpointslice::Urgency;
 use endpointslice::trigger_times::TriggerTimes;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
@@ -49,12 +52,15 @@ pub struct EndpointsController {
     pub(crate) config: Config,
     pub(crate) cache: Arc<Cache>,
     pub(crate) queue: WorkQueue<ObjectKey>,
+    pub(crate) order: Option<WriteOrder>,
     pub(crate) writer: EndpointsWriter,
     pub(crate) recorder: Recorder,
     pub(crate) repairs: Repairs,
     pub(crate) tracker: Mutex<Tracker>,
     pub(crate) deferred: DeferredEvents<CachedEndpoints>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
+    /// The trigger times of writes that wait for their turn.
+    pub(crate) waiting: Mutex<HashMap<ObjectKey, String>>,
     /// The memories of the last syncs.
     pub(crate) memories: Memories<Memory>,
 }
@@ -77,16 +83,22 @@ impl EndpointsController {
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
         let queue = WorkQueue::with_metrics(Self::NAME, QUEUE_NAME, RateLimit::default(), queues);
         let repairs = Repairs::new(queue.clone(), client.field_manager());
+        let order = client.limiter().map(|limiter| {
+            let order = WriteOrder::new(queue.clone(), Arc::clone(limiter));
+            order.with_metrics(Self::NAME, Urgency::NAMES, queues)
+        });
         let controller = Self {
             config,
             cache,
             queue,
+            order,
             writer: EndpointsWriter::new(client),
             recorder,
             repairs,
             tracker: Mutex::default(),
             deferred: DeferredEvents::default(),
             trigger_times: Mutex::default(),
+            waiting: Mutex::default(),
             memories: Memories::new(config.remembered_from),
         };
         (Arc::new(controller), events)
@@ -120,6 +132,10 @@ impl Controller for EndpointsController {
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
         &self.queue
+    }
+
+    fn write_order(&self) -> Option<&WriteOrder> {
+        self.order.as_ref()
     }
 
     fn workers(&self) -> usize {
@@ -156,6 +172,7 @@ impl Controller for EndpointsController {
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(Remembered::in_table("trigger times", keys));
         remembered.extend(Remembered::in_table("memories", self.memories.services()));
+        remembered.extend(Remembered::in_table("waiting", self.waiting.lock().keys().cloned()));
         remembered
     }
 

@@ -6,7 +6,8 @@ use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects
 use endpoint_informers::seen_pods::PodChanges;
 use endpointslice::desired::Skipped;
 use endpointslice::trigger_times::TriggerTimes;
-use endpointslice::{Pod, Service};
+use endpointslice::urgency::urgency_of_subsets;
+use endpointslice::{Pod, Service, Urgency};
 use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::Message as _;
 
@@ -131,6 +132,22 @@ impl Planner {
             }
             PlannerPods::All(pods) => self.plan_all(pods, trigger_time),
         }
+    }
+
+    /// What waits for the write of a plan of [`Self::plan`].
+    ///
+    /// Cost: that of decoding the stored object, if that was not necessary for the plan.
+    pub(crate) fn urgency(&self, plan: &Plan) -> Result<Urgency, SyncError> {
+        let (Plan::Create(planned) | Plan::Update(planned)) = plan else { return Ok(Urgency::Metadata) };
+        let subsets = |endpoints: &Endpoints| endpoints.subsets.clone().unwrap_or_default();
+        let before = match (&self.decoded, &self.stored) {
+            (Some(decoded), _) => subsets(decoded),
+            (None, Some(stored)) => stored.decode()?.subsets.unwrap_or_default(),
+            (None, None) => Vec::new(),
+        };
+        let (after, labels) =
+            (planned.subsets.as_deref().unwrap_or_default(), planned.metadata.labels.as_ref());
+        Ok(urgency_of_subsets(&before, after, labels))
     }
 
     fn plan_all(&self, pods: &[Arc<Pod>], trigger_time: Option<String>) -> (Plan, Vec<Skipped>) {

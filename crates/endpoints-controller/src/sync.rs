@@ -8,8 +8,9 @@ use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
+use endpointslice::Urgency;
 use endpointslice::model::Uid;
-use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LAST_CHANGE_TRIGGER_TIME};
 use k8s_openapi::api::core::v1 as core;
 use kube_api::time::Instant;
 use tracing::debug;
@@ -57,11 +58,12 @@ impl EndpointsController {
                 }
             }
             Lookup::Served(input) => {
-                let plan = self.plan(key, input)?;
-                self.apply(sync, key, &plan).await
+                let (plan, urgency) = self.plan(key, input)?;
+                self.apply(sync, key, &plan, urgency).await
             }
         };
         match &result {
+            Ok(()) if sync.waits() => {}
             Ok(()) => self.repairs.sync_succeeded(key, &self.cache, &self.recorder, "Endpoints"),
             // The cache may be stale, or the write may have been stored although the response was lost.
             Err(error) if error.is_transient() || error.source.is_unavailable() => {
@@ -104,13 +106,16 @@ impl EndpointsController {
     }
 
     /// Plans the write of a sync, and remembers what it has seen.
-    fn plan(&self, key: &ObjectKey, input: SyncInput) -> Result<Plan, SyncError> {
+    fn plan(&self, key: &ObjectKey, input: SyncInput) -> Result<(Plan, Urgency), SyncError> {
         let planner = input.prepare()?;
         let trigger_time = planner.trigger_time(&mut self.trigger_times.lock());
+        let earlier = self.waiting.lock().remove(key);
+        let trigger_time = earlier.into_iter().chain(trigger_time).min();
         let (plan, refused) = planner.plan(trigger_time);
         report_refused_addresses(&self.recorder, planner.service(), &refused, "Endpoints");
+        let urgency = planner.urgency(&plan)?;
         self.remember(key, planner.into_memory(&plan));
-        Ok(plan)
+        Ok((plan, urgency))
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
@@ -174,6 +179,10 @@ impl EndpointsController {
         endpoints: &CachedEndpoints,
     ) -> Result<(), WriteError> {
         let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false, listed: false };
+        if sync.admit(Urgency::Soft.level(), 1) == 0 {
+            self.tracker.lock().put_back(key, orphan);
+            return Ok(());
+        }
         let deleted = self.delete(sync, key, endpoints).await;
         let mut tracker = self.tracker.lock();
         match &deleted {
@@ -186,7 +195,19 @@ impl EndpointsController {
         deleted
     }
 
-    async fn apply(&self, sync: &SyncContext, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
+    async fn apply(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        plan: &Plan,
+        urgency: Urgency,
+    ) -> Result<(), WriteError> {
+        if let Plan::Create(endpoints) | Plan::Update(endpoints) = plan
+            && sync.admit(urgency.level(), 1) == 0
+        {
+            self.keep_trigger_time(key, endpoints);
+            return Ok(());
+        }
         let (endpoints, written) = match plan {
             Plan::Nothing => {
                 self.tracker.lock().settled(key);
@@ -220,6 +241,15 @@ impl EndpointsController {
         }
     }
 
+    /// Keeps the trigger time of a write that waits for its turn: the next plan dates its write by the earliest change in it.
+    fn keep_trigger_time(&self, key: &ObjectKey, planned: &core::Endpoints) {
+        let annotations = planned.metadata.annotations.as_ref();
+        let time = annotations.and_then(|annotations| annotations.get(LAST_CHANGE_TRIGGER_TIME));
+        if let Some(time) = time {
+            self.waiting.lock().insert(key.clone(), time.clone());
+        }
+    }
+
     async fn delete(
         &self,
         sync: &SyncContext,
@@ -233,6 +263,7 @@ impl EndpointsController {
 
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
+        self.waiting.lock().remove(key);
         // Each time, because an earlier addition of the key, such as a retry, replaces a later one.
         if let Some(rest) = self.tracker.lock().forget(key, Instant::now()) {
             self.queue.revisit(key.clone(), rest);

@@ -9,6 +9,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
+use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::memories::Memories;
@@ -56,8 +57,8 @@ pub struct EndpointSliceController {
     pub(crate) config: Config,
     pub(crate) slices: SliceController,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
-    /// Services whose last sync ended before its plan was complete, and the trigger time of that plan.
-    pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
+    /// Services whose last sync ended before its plan was complete.
+    pub(crate) unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
     pub(crate) topology: Mutex<TopologyCache>,
     /// The changes that wait; `None` if none may.
     pub(crate) deferrals: Option<Deferrals>,
@@ -68,6 +69,13 @@ pub struct EndpointSliceController {
     /// Wakes [`Self::follow_nodes`].
     pub(crate) shares_changed: Notify,
     pub(crate) metrics: Metrics,
+}
+
+/// A plan that is not complete.
+pub(crate) struct Unfinished {
+    pub(crate) trigger_time: Option<String>,
+    /// Its changes are counted in the metrics.
+    pub(crate) is_counted: bool,
 }
 
 /// The source of events, as upstream's.
@@ -99,7 +107,8 @@ impl EndpointSliceController {
         let queue = WorkQueue::with_metrics(Self::NAME, QUEUE_NAME, rate_limit, queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
         let slices = SliceController::new(ENDPOINTSLICE_CONTROLLER, cache, client, recorder, queue, delay)
-            .ignoring_annotations();
+            .ignoring_annotations()
+            .with_metrics(Self::NAME, queues);
         let controller = Self {
             config,
             slices,
@@ -127,6 +136,10 @@ impl Controller for EndpointSliceController {
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
         &self.slices.queue
+    }
+
+    fn write_order(&self) -> Option<&WriteOrder> {
+        self.slices.write_order()
     }
 
     fn workers(&self) -> usize {

@@ -8,8 +8,9 @@ use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot, decode_a
 use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::trigger_times::TriggerTimes;
+use endpointslice::urgency::urgency;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{Node, PlanOptions, Service, SlicePlan, SliceTemplate};
+use endpointslice::{Node, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::memory::{Changed, Memory};
@@ -151,6 +152,17 @@ impl Planner {
             PlannerInput::All { snapshot, existing, .. } => {
                 planned_writes(plan, existing, rules, |_, _| false, snapshot.pods())
             }
+        }
+    }
+
+    /// What waits for the writes of a plan of [`Self::plan`].
+    pub(crate) fn urgency(&self, plan: &SlicePlan) -> Urgency {
+        match &self.input {
+            _ if plan.is_empty() => Urgency::Metadata,
+            PlannerInput::Changes { memory, open, .. } => {
+                urgency(plan, open, |address_type, ports| memory.has_ready(address_type, ports))
+            }
+            PlannerInput::All { existing, .. } => urgency(plan, existing, |_, _| false),
         }
     }
 

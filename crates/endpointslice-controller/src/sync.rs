@@ -15,10 +15,10 @@ use endpointslice::coalescing::Rules;
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::topology::TopologyEvent;
-use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan};
+use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, Urgency};
 use tracing::debug;
 
-use crate::controller::EndpointSliceController;
+use crate::controller::{EndpointSliceController, Unfinished};
 use crate::deferral::Deferral;
 use crate::memory::Memory;
 use crate::planner::{Changes, Planner, SyncInput};
@@ -40,6 +40,7 @@ enum Lookup {
 struct Planned {
     service: Arc<Service>,
     plan: SlicePlan,
+    urgency: Urgency,
     skipped: Vec<Skipped>,
     events: Vec<TopologyEvent>,
     trigger_time: Option<String>,
@@ -55,6 +56,10 @@ impl EndpointSliceController {
         let _running = self.slices.expectations.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(sync, key).await;
+        if sync.waits() && result.is_ok() {
+            // It has not written yet.
+            return result;
+        }
         self.metrics.synced(&result, start.elapsed());
         if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
             self.slices.sync_succeeded(key);
@@ -68,15 +73,18 @@ impl EndpointSliceController {
             Lookup::Delegated(slices) => return self.delete_slices(sync, key, &slices).await,
             Lookup::Served(input) => self.plan(key, input)?,
         };
-        let Planned { service, plan, skipped, events, trigger_time, continues, deferral } = planned;
-        self.metrics.planned(key, &service, &plan, continues);
-        let applied = self.slices.apply(sync, key, &plan).await;
+        let Planned { service, plan, urgency, skipped, events, trigger_time, continues, deferral } = planned;
+        let applied = self.slices.apply(sync, key, &plan, urgency).await;
         if let Some(deferral) = deferral {
             self.metrics.deferred(deferral.counts());
-            self.finish_deferral(key, deferral, applied.errors.is_empty() && !applied.unfinished);
+            self.finish_deferral(key, deferral, applied.is_complete());
         }
-        if applied.unfinished {
-            self.unfinished.lock().insert(key.clone(), trigger_time);
+        if !applied.waits {
+            self.metrics.planned(key, &service, &plan, continues);
+        }
+        if applied.unfinished || applied.waits {
+            let is_counted = continues || !applied.waits;
+            self.unfinished.lock().insert(key.clone(), Unfinished { trigger_time, is_counted });
         }
         self.metrics.applied(&service, &plan, &applied);
         debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
@@ -131,7 +139,7 @@ impl EndpointSliceController {
     ) -> Result<(), SyncError> {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
-        let applied = self.slices.apply(sync, key, &plan).await;
+        let applied = self.slices.apply(sync, key, &plan, Urgency::Soft).await;
         self.metrics.written(applied.written);
         debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
         applied.into_result()
@@ -174,8 +182,9 @@ impl EndpointSliceController {
         let events = self.record_hints(&service, &planner.options().hints, &plan);
         let updates = plan.types.iter().any(|plan| !plan.update.is_empty());
         let deferral = self.defer(key, &planner, &mut plan, &skipped, trigger_time.as_deref());
+        let urgency = planner.urgency(&plan);
         self.remember(key, planner.into_memory(updates));
-        Ok(Planned { service, plan, skipped, events, trigger_time, continues, deferral })
+        Ok(Planned { service, plan, urgency, skipped, events, trigger_time, continues, deferral })
     }
 
     /// Takes the writes out of a plan that may wait.
@@ -206,8 +215,9 @@ impl EndpointSliceController {
     /// trigger time, also those that a later sync writes.
     fn resume(&self, key: &ObjectKey, trigger_time: Option<String>) -> (Option<String>, bool) {
         let unfinished = self.unfinished.lock().remove(key);
-        let continues = unfinished.is_some();
-        (unfinished.flatten().into_iter().chain(trigger_time).min(), continues)
+        let continues = unfinished.as_ref().is_some_and(|unfinished| unfinished.is_counted);
+        let earlier = unfinished.and_then(|unfinished| unfinished.trigger_time);
+        (earlier.into_iter().chain(trigger_time).min(), continues)
     }
 
     /// Forgets a Service that is not ours, except the expectations of its slices, which may still have to be deleted.

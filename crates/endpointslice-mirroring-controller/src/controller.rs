@@ -8,6 +8,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
+use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::pending::PendingWrite;
@@ -72,7 +73,8 @@ impl EndpointSliceMirroringController {
             RateLimit { base_delay: MIN_BACKOFF, max_delay: MAX_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(Self::NAME, QUEUE_NAME, rate_limit, queues);
         let (managed_by, delay) = (ENDPOINTSLICE_MIRRORING_CONTROLLER, config.batch_period);
-        let slices = SliceController::new(managed_by, cache, client, recorder, queue, delay);
+        let slices = SliceController::new(managed_by, cache, client, recorder, queue, delay)
+            .with_metrics(Self::NAME, queues);
         (Arc::new(Self { config, slices, metrics, unfinished: Mutex::default() }), events)
     }
 }
@@ -88,6 +90,10 @@ impl Controller for EndpointSliceMirroringController {
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
         &self.slices.queue
+    }
+
+    fn write_order(&self) -> Option<&WriteOrder> {
+        self.slices.write_order()
     }
 
     fn workers(&self) -> usize {

@@ -10,8 +10,9 @@ use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
-use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
+use endpointslice::urgency::urgency;
+use endpointslice::{SlicePlan, Urgency};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
@@ -31,6 +32,10 @@ impl EndpointSliceMirroringController {
         let _running = self.slices.expectations.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(sync, key).await;
+        if sync.waits() && result.is_ok() {
+            // It has not written yet.
+            return result;
+        }
         self.metrics.synced(&result, start.elapsed());
         if result.is_ok() {
             self.slices.sync_succeeded(key);
@@ -43,19 +48,25 @@ impl EndpointSliceMirroringController {
         let Snapshot { endpoints, slices } = self.snapshot(key, read)?;
         match endpoints {
             Some(cached) => {
-                let mirror = self.mirror(&cached, &slices)?;
+                let (mirror, urgency) = self.mirror(&cached, &slices)?;
                 drop(slices);
-                self.write(sync, key, &cached, mirror).await
+                self.write(sync, key, &cached, mirror, urgency).await
             }
             None => self.delete_slices(sync, key, decode_all(&slices.current)?).await,
         }
     }
 
     /// Plans by the decoded objects, which are dropped before the writes.
-    fn mirror(&self, cached: &CachedEndpoints, slices: &ManagedSlices) -> Result<Mirror, SyncError> {
+    fn mirror(
+        &self,
+        cached: &CachedEndpoints,
+        slices: &ManagedSlices,
+    ) -> Result<(Mirror, Urgency), SyncError> {
         let (existing, terminating) = (decode_all(&slices.current)?, decode_all(&slices.terminating)?);
         let max = self.config.max_endpoints_per_subset;
-        Ok(mirror_beside(&cached.decode()?, &existing, &terminating, max))
+        let mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
+        let urgency = urgency(&mirror.plan, &existing, |_, _| false);
+        Ok((mirror, urgency))
     }
 
     /// Reads the cache, and slices by `read`. Fails if the Endpoints or the Service could not be decoded: then nothing is
@@ -82,16 +93,20 @@ impl EndpointSliceMirroringController {
         key: &ObjectKey,
         cached: &CachedEndpoints,
         mirror: Mirror,
+        urgency: Urgency,
     ) -> Result<(), SyncError> {
         let max = self.config.max_endpoints_per_subset;
         let plan = &mirror.plan;
         self.metrics.skipped(mirror.skipped);
+        self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
+        self.report_skipped(key, cached, &mirror);
+        let applied = self.slices.apply(sync, key, plan, urgency).await;
+        if applied.waits {
+            return Ok(());
+        }
         if !self.unfinished.lock().remove(key) {
             self.metrics.planned(&plan.types);
         }
-        self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
-        self.report_skipped(key, cached, &mirror);
-        let applied = self.slices.apply(sync, key, plan).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone());
         }
@@ -112,7 +127,7 @@ impl EndpointSliceMirroringController {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
-        self.slices.apply(sync, key, &plan).await.into_result()
+        self.slices.apply(sync, key, &plan, Urgency::Soft).await.into_result()
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
@@ -123,7 +138,7 @@ impl EndpointSliceMirroringController {
             let current = decode_all(&slices.current).ok()?;
             return Some(self.slices.pending(key, SlicePlan::delete_all(current), &[]));
         };
-        let plan = self.mirror(&cached, &slices).ok()?.plan;
+        let plan = self.mirror(&cached, &slices).ok()?.0.plan;
         // Most Services are in sync: their slices need not be decoded.
         let stored =
             if plan.is_empty() { Vec::new() } else { [&slices.current[..], &slices.terminating].concat() };

@@ -79,7 +79,7 @@
 //!
 //! # Modules
 //!
-//! Each depends only on those to its left: `model` ← `endpoints` ← `desired` ← `topology` ← `plan` ← `coalescing`;
+//! Each depends only on those to its left: `model` ← `endpoints` ← `desired` ← `topology` ← `plan` ← `coalescing`, `urgency`;
 //! `expectations` and `trigger_times` depend on `model` alone.
 
 pub mod coalescing;
@@ -90,12 +90,14 @@ pub mod model;
 pub mod plan;
 pub mod topology;
 pub mod trigger_times;
+pub mod urgency;
 pub mod well_known;
 
 pub use desired::{Desired, PortSet, desired_from_service};
 pub use expectations::Expectations;
 pub use model::{AddressType, Interner, Node, Pod, Service};
 pub use plan::{Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan, plan_beside};
+pub use urgency::Urgency;
 
 /// The examples in the README are compiled and run with the documentation tests.
 #[cfg(doctest)]

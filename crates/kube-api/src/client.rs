@@ -78,6 +78,19 @@ impl ApiClient {
         self
     }
 
+    /// The rate limit of this client, if it has one.
+    pub fn limiter(&self) -> Option<&Arc<RateLimiter>> {
+        self.sender.limiter.as_ref()
+    }
+
+    /// The same client for requests whose caller has taken a token of the [limiter](Self::limiter) already. Only a request
+    /// that is sent again takes another one.
+    #[must_use]
+    pub fn prepaid(mut self) -> Self {
+        self.sender.is_prepaid = true;
+        self
+    }
+
     /// The same client with a fence around its writes.
     ///
     /// Without leadership a write fails with [`ApiError::NotLeader`] and is not sent. If leadership is lost during a

@@ -50,6 +50,31 @@ impl RateLimiter {
         }
     }
 
+    /// Takes this many tokens if they are there now, at most a full bucket; otherwise takes none, and returns the time until
+    /// they are. For callers that decide among themselves whose turn is next.
+    ///
+    /// # Errors
+    ///
+    /// The time until the tokens are there, if nobody takes one before.
+    pub fn try_acquire(&self, tokens: u32) -> Result<(), Duration> {
+        let Some(rate) = *self.rate.borrow() else { return Ok(()) };
+        self.bucket.lock().take_all(tokens, rate, Instant::now().into_std())
+    }
+
+    /// The time until this number of tokens is there, at most a full bucket, if nobody takes one before.
+    pub fn wait(&self, tokens: u32) -> Duration {
+        let Some(rate) = *self.rate.borrow() else { return Duration::ZERO };
+        // A copy: nothing is taken.
+        let mut bucket = *self.bucket.lock();
+        bucket.take_all(tokens, rate, Instant::now().into_std()).err().unwrap_or_default()
+    }
+
+    /// Waits until the rate is changed.
+    pub async fn rate_changed(&self) {
+        // Its sender is this limiter.
+        let _ = self.rate.subscribe().changed().await;
+    }
+
     /// Takes a token, and returns the time until it comes; none if it is there already.
     fn take(&self) -> Option<Duration> {
         let rate = (*self.rate.borrow())?;

@@ -55,6 +55,21 @@ impl TokenBucket {
         Some(wait)
     }
 
+    /// Takes this many tokens if they are all there, at most a full bucket. Otherwise takes none, and returns the time until
+    /// they are.
+    pub fn take_all(&mut self, tokens: u32, rate: Rate, now: Instant) -> Result<(), Duration> {
+        let tokens = tokens.clamp(1, rate.burst);
+        let full_at = self.full_at.map_or(now, |at| at.max(now));
+        let after = full_at.checked_add(rate.interval.saturating_mul(tokens)).unwrap_or(full_at);
+        match after.saturating_duration_since(now).saturating_sub(rate.depth()) {
+            Duration::ZERO => {
+                self.full_at = Some(after);
+                Ok(())
+            }
+            wait => Err(wait),
+        }
+    }
+
     /// Takes a token even if there is none, but leaves the bucket at most `debt` below empty.
     pub fn take_in_debt(&mut self, debt: Duration, rate: Rate, now: Instant) {
         let after = self.after_next(rate, now);
@@ -130,5 +145,16 @@ mod tests {
             assert_eq!(bucket.take_within(Duration::MAX, rate, now), Some(Duration::ZERO), "{qps} {burst}");
             bucket.take_within(Duration::MAX, rate, now);
         }
+    }
+
+    #[test]
+    fn several_tokens_are_taken_at_once_or_not_at_all() {
+        let (mut bucket, start) = (TokenBucket::default(), Instant::now());
+        assert_eq!(bucket.take_all(2, TEN, start), Ok(()));
+        assert_eq!(bucket.take_all(2, TEN, start), Err(100 * MS));
+        assert_eq!(bucket.take_all(1, TEN, start), Ok(()), "none was taken");
+        assert_eq!(bucket.take_all(9, TEN, start), Err(300 * MS), "no more than a full bucket");
+        assert_eq!(bucket.take_all(9, TEN, start + 300 * MS), Ok(()));
+        assert_eq!(bucket.take_all(0, TEN, start + 300 * MS), Err(100 * MS), "no less than one");
     }
 }

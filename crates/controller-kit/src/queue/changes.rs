@@ -23,6 +23,16 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(|core, now| core.postpone(key, delay, now));
     }
 
+    /// Keeps a key that a worker holds until it is [unparked](Self::unpark), at most for `longest`. Its change stays unwritten.
+    pub(crate) fn park(&self, key: K, urgency: &'static str, longest: Duration) {
+        self.shared.with(|core, now| core.park(key, urgency, longest, now));
+    }
+
+    /// Ends the wait of a [parked](Self::park) key, and adds it if its turn `comes`.
+    pub(crate) fn unpark(&self, key: &K, comes: bool) {
+        self.shared.with(|core, now| core.unpark(key, comes, now));
+    }
+
     /// Records that the worker which holds `key` found something to write.
     pub fn needs_write(&self, key: &K) {
         self.shared.core.lock().needs_write(key);

@@ -234,7 +234,8 @@ impl<K: QueueKey> Core<K> {
             // The sync reads what is delayed as well.
             let delayed = self.delays.take_change(Wait::Add, &ready.key);
             let failed = self.delays.take_change(Wait::Retry, &ready.key);
-            let change = merged(change, merged(delayed, failed));
+            let parked = self.delays.take_change(Wait::Turn, &ready.key);
+            let change = merged(merged(change, parked), merged(delayed, failed));
             let sequence = self.delays.next_sequence();
             let processing = Processing { since: now, priority, sequence, change, continues: false };
             self.processing.insert(ready.key.clone(), processing);

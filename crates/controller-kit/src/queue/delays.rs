@@ -14,6 +14,8 @@ pub(super) enum Wait {
     Add,
     /// The retry of a failed sync. A sync that succeeds ends it.
     Retry,
+    /// The wait of a planned write for its turn, which ends it.
+    Turn,
 }
 
 /// The waits by deadline. Waits with equal deadlines end in the order in which they began.
@@ -32,6 +34,8 @@ pub(super) struct Delay {
     pub(super) priority: Priority,
     /// True if this is a retry that holds a token of the shared bucket.
     pub(super) holds_token: bool,
+    /// What a write that waits for its turn is.
+    pub(super) urgency: Option<&'static str>,
     /// The change that waits.
     pub(super) change: Option<Unwritten>,
     /// Orders waits by the time of the last request for them.
@@ -41,7 +45,7 @@ pub(super) struct Delay {
 impl Delay {
     /// A wait without a token.
     pub(super) fn new(deadline: Instant, priority: Priority, change: Option<Unwritten>) -> Self {
-        Self { deadline, priority, holds_token: false, change, sequence: 0 }
+        Self { deadline, priority, holds_token: false, urgency: None, change, sequence: 0 }
     }
 }
 

@@ -13,6 +13,8 @@ pub struct KeyState {
     pub delayed: Option<Duration>,
     /// The time until the retry of a failed sync is due.
     pub retry: Option<Duration>,
+    /// The urgency of a plan that waits for its [turn](crate::write_order) to be written.
+    pub waits_to_write: Option<&'static str>,
     /// The number of consecutive failures, as `num_requeues`.
     pub failures: u32,
     /// The age of the oldest change that has not been written.

@@ -15,6 +15,7 @@ use kube_api::plain_counter::PlainCounter;
 use super::change_metrics::{ChangeMetrics, ChangeSeries, FailingCounts, encode_gauge};
 use super::sources::{Source, Sources};
 use super::state::QueueState;
+use super::turn_metrics::TurnMetrics;
 
 type Labels = [(&'static str, String); 1];
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
@@ -33,6 +34,7 @@ pub struct QueueMetrics {
     work_duration: Histograms,
     running: Running,
     changes: ChangeMetrics,
+    pub(crate) turns: TurnMetrics,
 }
 
 impl QueueMetrics {
@@ -46,6 +48,7 @@ impl QueueMetrics {
             work_duration: Histograms::new_with_constructor(duration_histogram),
             running: Running::default(),
             changes: ChangeMetrics::register(registry),
+            turns: TurnMetrics::register(registry),
         };
         registry.register(
             "workqueue_depth",

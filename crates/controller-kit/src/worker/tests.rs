@@ -34,7 +34,7 @@ async fn a_key_is_tried_until_it_succeeds_even_after_a_panic() {
     queue.add(ObjectKey::new("ns", "web"));
     let attempts = Arc::new(AtomicUsize::new(0));
     let (seen, until) = (Arc::clone(&attempts), queue.clone());
-    run_workers("test", queue, 2, move |_, _| {
+    run_workers("test", queue, 2, None, move |_, _| {
         let (attempt, queue) = (seen.fetch_add(1, Ordering::SeqCst), until.clone());
         async move {
             match attempt {
@@ -67,7 +67,7 @@ async fn other_tasks_run_between_syncs_that_do_not_wait() {
             }
         }
     });
-    run_workers("test", queue, 2, move |_, _| {
+    run_workers("test", queue, 2, None, move |_, _| {
         let (count, queue) = (Arc::clone(&count), until.clone());
         async move {
             if count.fetch_add(1, Ordering::SeqCst) == 999 {
@@ -95,7 +95,7 @@ async fn overlap(concurrency: Concurrency, keys: usize, ends_planning: bool) -> 
     (0..keys).for_each(|n| queue.add(key(n)));
     let seen = Arc::new(Mutex::new(Seen { left: keys, ..Seen::default() }));
     let (state, until, start) = (Arc::clone(&seen), queue.clone(), Instant::now());
-    let workers = run_workers("test", queue, concurrency, move |key, context| {
+    let workers = run_workers("test", queue, concurrency, None, move |key, context| {
         let (seen, queue) = (Arc::clone(&state), until.clone());
         async move {
             {
@@ -145,7 +145,7 @@ async fn each_sync_gives_its_turn_back() {
     (0..9).for_each(|n| queue.add(key(n)));
     let synced = Arc::new(AtomicUsize::new(0));
     let (count, until) = (Arc::clone(&synced), queue.clone());
-    let workers = run_workers("test", queue, Concurrency::from(1).overlapping(2), move |_, _| {
+    let workers = run_workers("test", queue, Concurrency::from(1).overlapping(2), None, move |_, _| {
         let (turn, queue) = (count.fetch_add(1, Ordering::SeqCst), until.clone());
         async move {
             if turn == 8 {
@@ -173,7 +173,7 @@ async fn after_an_outage_every_key_is_tried_within_the_cap() {
     let outage = Instant::now() + 120 * SECOND;
     let succeeded = Arc::new(Mutex::new(BTreeSet::new()));
     let synced = Arc::clone(&succeeded);
-    let workers = run_workers("test", queue.clone(), 5, move |key, _| {
+    let workers = run_workers("test", queue.clone(), 5, None, move |key, _| {
         let synced = Arc::clone(&synced);
         async move {
             sleep(Duration::from_millis(10)).await;
@@ -200,7 +200,7 @@ async fn synced(initial: Vec<usize>, out_of_sync: fn(usize) -> bool, change: Opt
     let (all, seen, end) = (initial.len() + usize::from(change.is_some()), Arc::clone(&order), queue.clone());
     let number = |key: &ObjectKey| key.name.strip_prefix("web-").unwrap().parse::<usize>().unwrap();
     let promotions = promote_out_of_sync(&queue, keys, |key| out_of_sync(number(key)));
-    let workers = run_workers("test", queue.clone(), 1, move |key, _| {
+    let workers = run_workers("test", queue.clone(), 1, None, move |key, _| {
         let (seen, end) = (Arc::clone(&seen), end.clone());
         async move {
             sleep(SECOND).await;
@@ -265,7 +265,7 @@ fn logged(error: Option<No>) -> String {
             async move { Err::<(), No>(error.expect("a bug")) }
         };
         let turn = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        process("endpoints-controller", &queue, &key(1), turn, &sync).now_or_never().unwrap();
+        process("endpoints-controller", &queue, &key(1), turn, None, &sync).now_or_never().unwrap();
     });
     let bytes = sink.0.lock().clone();
     String::from_utf8(bytes).unwrap()
@@ -318,7 +318,7 @@ async fn only_a_sync_that_writes_and_succeeds_is_measured() {
     (0..4).for_each(|n| queue.add(key(n)));
     let attempts = Arc::new(Mutex::new(BTreeMap::<ObjectKey, usize>::new()));
     let seen = Arc::clone(&attempts);
-    let workers = tokio::spawn(run_workers("test", queue.clone(), 2, move |synced, context| {
+    let workers = tokio::spawn(run_workers("test", queue.clone(), 2, None, move |synced, context| {
         let attempt = *seen.lock().entry(synced.clone()).and_modify(|n| *n += 1).or_insert(1);
         async move {
             sleep(SECOND).await;

@@ -18,8 +18,6 @@ use crate::shadow::{Report, Shadow};
 use crate::signals::{Approvals, StopSignals};
 use command::{Command, Format};
 
-#[cfg(test)]
-pub(crate) use command::args;
 pub(crate) use command::{NAME, command};
 
 /// The exit code if differences outlasted the grace period.

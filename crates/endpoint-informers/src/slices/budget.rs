@@ -63,6 +63,12 @@ impl<'a> WriteBudget<'a> {
         Self { queue: None, left: usize::MAX, creates: CreateLimit::NONE }
     }
 
+    /// The same with no more than this number of writes.
+    #[must_use]
+    pub(super) fn at_most(self, writes: usize) -> Self {
+        Self { left: self.left.min(writes), ..self }
+    }
+
     /// The same with this limit on creates.
     #[must_use]
     pub(super) fn with_creates(self, creates: CreateLimit) -> Self {

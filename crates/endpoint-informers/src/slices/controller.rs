@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use controller_kit::queue::WorkQueue;
+use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::SyncContext;
+use controller_kit::write_order::WriteOrder;
 use endpointslice::model::endpoints_of;
-use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, plan};
+use endpointslice::urgency::urgency;
+use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 
@@ -35,6 +37,7 @@ pub struct SliceController {
     /// The expectations of slices; handlers of slices tell them each change.
     pub expectations: SliceExpectations,
     writer: SliceWriter,
+    order: Option<WriteOrder>,
 }
 
 impl SliceController {
@@ -51,7 +54,20 @@ impl SliceController {
     ) -> Self {
         let expectations = SliceExpectations::new(managed_by, queue.clone(), delay)
             .with_field_manager(client.field_manager());
-        Self { cache, queue, recorder, expectations, writer: SliceWriter::new(client) }
+        let order = client.limiter().map(|limiter| WriteOrder::new(queue.clone(), Arc::clone(limiter)));
+        Self { cache, queue, recorder, expectations, writer: SliceWriter::new(client), order }
+    }
+
+    /// The same with these metrics about writes that wait for the client's rate limit.
+    #[must_use]
+    pub fn with_metrics(self, controller: &str, metrics: &QueueMetrics) -> Self {
+        let with_metrics = |order: WriteOrder| order.with_metrics(controller, Urgency::NAMES, metrics);
+        Self { order: self.order.map(with_metrics), ..self }
+    }
+
+    /// The order of the writes under the client's rate limit, if it has one.
+    pub fn write_order(&self) -> Option<&WriteOrder> {
+        self.order.as_ref()
     }
 
     /// The same for a controller whose plans leave annotations of slices as they are, as those for Services do: no sync
@@ -78,32 +94,50 @@ impl SliceController {
         let read = self.cache.read(|state| Snapshot::read(key, &self.expectations, state));
         let Some(found) = read? else { return Ok(()) };
         // The snapshot and the slices read are dropped before the writes.
-        let (plan, skipped) = {
+        let (plan, urgency, skipped) = {
             let snapshot = found.sorted();
             let existing = snapshot.existing()?;
             match desired(&snapshot) {
                 Some((desired, template, options)) => {
                     let skipped = desired.skipped().to_vec();
-                    (plan(&existing, desired, &template, &options), skipped)
+                    let plan = plan(&existing, desired, &template, &options);
+                    let urgency = urgency(&plan, &existing, |_, _| false);
+                    (plan, urgency, skipped)
                 }
-                None => (SlicePlan::delete_all(existing), Vec::new()),
+                None => (SlicePlan::delete_all(existing), Urgency::Soft, Vec::new()),
             }
         };
-        self.apply(sync, key, &plan).await.into_result()?;
+        let applied = self.apply(sync, key, &plan, urgency).await;
+        if applied.waits {
+            return Ok(());
+        }
+        applied.into_result()?;
         self.sync_succeeded(key);
         SyncError::unless_complete(&skipped)
     }
 
     /// Carries out the plan of a Service, up to the number of writes that one sync may make, and expects every write in the
     /// cache. A plan that is not finished is continued by the next sync, which
-    /// [`begin_sync`](SliceExpectations::begin_sync) requeues.
+    /// [`begin_sync`](SliceExpectations::begin_sync) requeues. If the client's rate limit makes it wait, nothing is written, and
+    /// the sync comes again [when its turn has come](controller_kit::write_order).
     ///
     /// See [`SliceWriter::apply_within`] for the order of the writes.
-    pub async fn apply(&self, sync: &SyncContext, key: &ObjectKey, plan: &SlicePlan) -> Applied {
+    pub async fn apply(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        plan: &SlicePlan,
+        urgency: Urgency,
+    ) -> Applied {
+        let writes = plan.writes();
+        let admitted = if writes == 0 { 0 } else { sync.admit(urgency.level(), writes) };
+        if admitted == 0 && writes > 0 {
+            return Applied { waits: true, ..Applied::default() };
+        }
         if endpoints(plan) <= MAX_OVERLAPPING {
             sync.end_planning();
         }
-        let mut budget = self.expectations.budget(key, plan);
+        let mut budget = self.expectations.budget(key, plan).at_most(admitted);
         let on_write = |written: Written<'_>| self.expectations.written(key, &written);
         let applied = self.writer.apply_within(sync, &mut budget, plan, on_write).await;
         for slice in self.expectations.applied(key, plan, &applied) {

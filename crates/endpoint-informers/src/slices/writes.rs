@@ -55,6 +55,8 @@ pub struct Applied {
     pub errors: Vec<WriteError>,
     /// The writes that succeeded.
     pub written: WriteCounts,
+    /// True if nothing was written, because the rate limit makes the plan wait for its turn.
+    pub waits: bool,
     /// True if the budget ended before the plan.
     pub unfinished: bool,
     /// The new slices that admission gave to another manager or Service.
@@ -66,6 +68,11 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// True if every write of the plan was made, but those that admission keeps from lasting.
+    pub fn is_complete(&self) -> bool {
+        self.errors.is_empty() && !self.unfinished && !self.waits
+    }
+
     /// Fails with all errors, if there are any.
     pub fn into_result(self) -> Result<(), SyncError> {
         if self.errors.is_empty() { Ok(()) } else { Err(SyncError::Write(self.errors)) }

@@ -87,6 +87,15 @@ impl SlicePlan {
         self.types.iter().map(|plan| (plan.address_type, plan.topology.as_ref()))
     }
 
+    /// The number of writes, without the creates that must not be made.
+    pub fn writes(&self) -> usize {
+        let of_type = |plan: &AddressTypePlan| {
+            let suppressed = if plan.creates_suppressed { plan.create.len() } else { 0 };
+            plan.changes() - suppressed
+        };
+        self.types.iter().map(of_type).sum::<usize>() + self.delete_if_unchanged.len()
+    }
+
     /// True if the plan has no writes.
     pub fn is_empty(&self) -> bool {
         self.delete_if_unchanged.is_empty() && self.types.iter().all(|plan| plan.changes() == 0)

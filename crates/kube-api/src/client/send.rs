@@ -42,6 +42,8 @@ pub(super) struct Sender {
     pub(super) encoding: Encoding,
     pub(super) user_agent: HeaderValue,
     pub(super) limiter: Option<Arc<RateLimiter>>,
+    /// The caller has taken the token of the first try.
+    pub(super) is_prepaid: bool,
     pub(super) shutdown: Option<watch::Receiver<bool>>,
     pub(super) tokens: Option<Arc<TokenCache>>,
     pub(super) metrics: Arc<ServerMetrics>,
@@ -58,6 +60,7 @@ impl Sender {
             encoding,
             user_agent,
             limiter: None,
+            is_prepaid: false,
             shutdown: None,
             tokens: None,
             metrics,
@@ -80,7 +83,9 @@ impl Sender {
         loop {
             if let Some(limiter) = &self.limiter {
                 let start = Instant::now();
-                limiter.acquire().await;
+                if !self.is_prepaid || retries + resends > 0 {
+                    limiter.acquire().await;
+                }
                 observed.waited_since(start);
             }
             let exchange = async {

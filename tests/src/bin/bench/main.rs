@@ -8,6 +8,7 @@
 )]
 
 mod delegated;
+mod density;
 mod measure;
 mod options;
 mod report;
@@ -45,6 +46,10 @@ async fn run(options: &Options) -> ExitCode {
     }
     if options.shadow {
         println!("\n{}", Box::pin(shadow::run(options)).await);
+        return ExitCode::SUCCESS;
+    }
+    if options.density {
+        println!("\n{}", Box::pin(density::run(options)).await);
         return ExitCode::SUCCESS;
     }
     if options.timeline {

@@ -55,6 +55,10 @@ pub(crate) struct Options {
     /// Measure `shadow` beside upstream instead, and a normal run of ours, with all three controllers.
     #[arg(long, conflicts_with = "delegated")]
     pub(crate) shadow: bool,
+    /// Measure the order of writes under client-go's default rate limit instead, with all three controllers: 1,200 Services
+    /// arrive, and pods of others stop being ready. Usual with `--services 2500 --pods 1 --namespaces 250`.
+    #[arg(long, conflicts_with_all = ["delegated", "shadow"])]
+    pub(crate) density: bool,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]

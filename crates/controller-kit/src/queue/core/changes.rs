@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::delays::Wait;
+use super::super::delays::{Delay, Wait};
 use super::super::key::QueueKey;
 use super::super::priority::Priority;
 use super::super::unwritten::merged;
-use super::Core;
+use super::{Core, later};
 
 impl<K: QueueKey> Core<K> {
     /// Adds a key after `delay` although nothing has changed.
@@ -18,6 +18,28 @@ impl<K: QueueKey> Core<K> {
     pub(in super::super) fn postpone(&mut self, key: K, delay: Duration, now: Instant) {
         self.continue_later(&key);
         self.add_later(key, Priority::Normal, delay, None, now);
+    }
+
+    /// Keeps a key that a worker holds until its turn to write, at most for `longest`, with its change.
+    pub(in super::super) fn park(&mut self, key: K, urgency: &'static str, longest: Duration, now: Instant) {
+        self.add_due(now);
+        if self.shut_down {
+            return;
+        }
+        self.continue_later(&key);
+        let change = self.delays.get(Wait::Turn, &key).and_then(|wait| wait.change);
+        let delay = Delay::new(later(now, longest), Priority::Normal, change);
+        self.delays.set(Wait::Turn, key, Delay { urgency: Some(urgency), ..delay });
+    }
+
+    /// Ends the wait of a parked key, and adds it if its turn `comes`. Does nothing without the wait.
+    pub(in super::super) fn unpark(&mut self, key: &K, comes: bool, now: Instant) {
+        self.add_due(now);
+        if let Some(Delay { change, .. }) = self.delays.remove(Wait::Turn, key)
+            && comes
+        {
+            self.insert(key.clone(), Priority::Normal, now, change);
+        }
     }
 
     /// Adds a key that a worker holds again, for the rest of its change.
@@ -47,6 +69,9 @@ impl<K: QueueKey> Core<K> {
         }
         match self.dirty.get_mut(key) {
             Some(again) => again.change = merged(again.change, Some(change)),
+            None if self.delays.get(Wait::Turn, key).is_some() => {
+                self.delays.merge_change(Wait::Turn, key, change);
+            }
             None => self.delays.merge_change(Wait::Add, key, change),
         }
         None

@@ -20,6 +20,7 @@ impl<K: QueueKey> Core<K> {
             queued: ready.map(|(since, _)| since).or(again.map(|again| again.since)).map(age),
             delayed: delay.map(|delay| until(delay.deadline)),
             retry: retry.map(|retry| until(retry.deadline)),
+            waits_to_write: self.delays.get(Wait::Turn, key).and_then(|turn| turn.urgency),
             failures: self.limiter.failures(key),
             unwritten: self.change_of(key).map(|change| age(change.since)),
             error: self.limiter.last_error(key, now),
@@ -35,6 +36,7 @@ impl<K: QueueKey> Core<K> {
             self.dirty.get(key).and_then(|again| again.change),
             self.delays.get(Wait::Add, key).and_then(|delay| delay.change),
             self.delays.get(Wait::Retry, key).and_then(|retry| retry.change),
+            self.delays.get(Wait::Turn, key).and_then(|turn| turn.change),
         ];
         changes.into_iter().fold(None, merged)
     }

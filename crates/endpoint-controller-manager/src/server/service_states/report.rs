@@ -18,6 +18,8 @@ pub(super) enum State {
     Delayed,
     /// The cache does not show the last write yet.
     WaitingForCache,
+    /// Its plan waits for the rate limit.
+    WaitingToWrite,
     Queued,
     Syncing,
     /// Its last sync failed. It is retried until one succeeds.
@@ -26,11 +28,12 @@ pub(super) enum State {
 
 impl State {
     fn of(state: &KeyState) -> Self {
-        let KeyState { syncing, queued, delayed, retry, failures, error, .. } = state;
+        let KeyState { syncing, queued, delayed, retry, waits_to_write, failures, error, .. } = state;
         match () {
             () if *failures > 0 || error.is_some() => Self::Failing,
             () if syncing.is_some() => Self::Syncing,
             () if queued.is_some() => Self::Queued,
+            () if waits_to_write.is_some() => Self::WaitingToWrite,
             () if retry.is_some() => Self::WaitingForCache,
             () if delayed.is_some() => Self::Delayed,
             () => Self::InSync,
@@ -47,6 +50,9 @@ pub(super) struct ControllerState {
     /// The event that ends the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
+    /// The urgency of the plan that waits for the rate limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    urgency: Option<&'static str>,
     /// The number of consecutive failures.
     failures: u32,
     /// The start of the sync that runs, or the time of the last one if that failed; those that succeeded are not recorded.
@@ -73,11 +79,12 @@ impl ControllerState {
     pub(super) fn of(controller: &'static str, state: Option<KeyState>, now: Timestamp) -> Self {
         let key = state.unwrap_or_default();
         let state = State::of(&key);
-        let KeyState { syncing, queued, delayed, retry, failures, unwritten, error } = key;
+        let KeyState { syncing, queued, delayed, retry, waits_to_write, failures, unwritten, error } = key;
         let next = delayed.into_iter().chain(retry).min();
         let waits_for = match () {
             () if syncing.is_some() => Some("the end of its sync"),
             () if queued.is_some() => Some("a worker"),
+            () if waits_to_write.is_some() => Some("its turn under the rate limit"),
             () if next.is_none() => None,
             () if next == delayed => Some("the end of its delay"),
             () if state == State::Failing => Some("its retry"),
@@ -88,6 +95,7 @@ impl ControllerState {
             controller,
             state,
             waits_for,
+            urgency: waits_to_write,
             failures,
             last_sync: syncing.or(error.as_ref().map(|error| error.age)).and_then(ago),
             last_error: error.map(|LastError { reason, text, .. }| Failure { reason, message: text }),

@@ -51,13 +51,13 @@ fn parse(text: &str) -> BTreeMap<String, Metric> {
 
 /// Metrics with their labels and types, a line each.
 fn list(text: &str) -> String {
-    let mut list = String::new();
-    for (name, metric) in parse(text) {
+    let line = |(name, metric): (String, Metric)| {
         let labels: Vec<&str> =
             metric.labels.iter().map(String::as_str).filter(|label| *label != "le").collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        list += &format!("{name}{labels} {}\n", metric.kind);
-    }
+        format!("{name}{labels} {}\n", metric.kind)
+    };
+    let list: String = parse(text).into_iter().map(line).collect();
     format!("```text\n{list}```\n")
 }
 

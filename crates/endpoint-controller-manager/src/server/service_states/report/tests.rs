@@ -51,6 +51,11 @@ fn the_state_says_what_ends_it() {
             State::WaitingForCache,
             "the cache to show its last write",
         ),
+        (
+            KeyState { waits_to_write: Some("withdrawal"), ..default() },
+            State::WaitingToWrite,
+            "its turn under the rate limit",
+        ),
         (failing(), State::Failing, "its retry"),
         (KeyState { delayed: Some(seconds(3)), ..failing() }, State::Failing, "the end of its delay"),
         (KeyState { syncing: Some(seconds(1)), ..failing() }, State::Failing, "the end of its sync"),

@@ -1,0 +1,104 @@
+//! The metrics about keys that wait for their turn to write.
+
+use std::fmt;
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::sources::{Source, Sources};
+
+/// The number of levels of urgency in an [order of writes](crate::write_order).
+pub const LEVELS: usize = 6;
+
+/// For each level the number of keys that wait, and the longest wait.
+type Summary = [(usize, Duration); LEVELS];
+
+type Labels = [(&'static str, String); 2];
+
+/// The metrics of all orders of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnMetrics {
+    waits: Family<Labels, Histogram, fn() -> Histogram>,
+    waiting: Waiting,
+}
+
+impl TurnMetrics {
+    pub(crate) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self { waits: Family::new_with_constructor(waits), waiting: Waiting::default() };
+        registry.register(
+            "write_wait_duration_seconds",
+            "[ALPHA] Time in seconds that writes waited for the rate limit, by the urgency of their plan",
+            metrics.waits.clone(),
+        );
+        registry.register_collector(Box::new(metrics.waiting.clone()));
+        metrics
+    }
+
+    pub(crate) fn of_controller(
+        &self,
+        controller: &str,
+        urgencies: [&'static str; LEVELS],
+        summary: Source<Summary>,
+    ) -> TurnSeries {
+        let labels = |urgency: &str| [("controller", controller.to_owned()), ("urgency", urgency.to_owned())];
+        self.waiting.0.add(controller, Box::new(move || summary().map(|summary| (urgencies, summary))));
+        TurnSeries(urgencies.map(|urgency| self.waits.get_or_create_owned(&labels(urgency))))
+    }
+}
+
+/// The series of one order.
+#[derive(Debug)]
+pub(crate) struct TurnSeries([Histogram; LEVELS]);
+
+impl TurnSeries {
+    pub(crate) fn waited(&self, level: usize, time: Duration) {
+        if let Some(histogram) = self.0.get(level) {
+            histogram.observe(time.as_secs_f64());
+        }
+    }
+}
+
+/// From 50 ms, a token at client-go's default of 20 a second, to 10 min.
+fn waits() -> Histogram {
+    Histogram::new([0.005, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0])
+}
+
+/// The gauges about waiting keys, computed at the scrape.
+#[derive(Clone, Debug, Default)]
+struct Waiting(Sources<([&'static str; LEVELS], Summary)>);
+
+impl Collector for Waiting {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let controllers = self.0.read();
+        let mut gauge = |name, help, value: fn(usize, Duration) -> f64| {
+            let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (controller, orders) in &controllers {
+                for (urgencies, summary) in orders {
+                    for (urgency, (count, oldest)) in urgencies.iter().zip(summary) {
+                        let labels = [("controller", controller.as_str()), ("urgency", *urgency)];
+                        encoder.encode_family(&labels)?.encode_gauge(&value(*count, *oldest))?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        if controllers.is_empty() {
+            return Ok(());
+        }
+        gauge(
+            "waiting_writes",
+            "[ALPHA] Number of keys whose plan waits for the rate limit, by the urgency of the plan",
+            |count, _| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from),
+        )?;
+        gauge(
+            "oldest_waiting_write_age_seconds",
+            "[ALPHA] Time in seconds since the key that waits longest for the rate limit began to, by the urgency of its plan",
+            |_, oldest| oldest.as_secs_f64(),
+        )
+    }
+}

@@ -1,0 +1,212 @@
+//! The order in which keys make their writes, if a rate limit makes them wait.
+//!
+//! client-go's rate limiter serves requests first come, first served, so that for as long as a burst lasts, every other
+//! change waits behind it. Here a sync plans first, and says how urgent its plan is. If the limiter has no tokens, the key
+//! waits without a worker and without its plan; when its turn comes, it is synced again, from the state of then.
+//!
+//! ```text
+//! worker: plan ─> admit(level, writes) ─┬─ tokens are there, and nobody waits ─> write
+//!                                       └─ otherwise ─> the key waits ─> its turn ─> queue ─> worker: plan, write
+//! ```
+//!
+//! # Rules
+//!
+//! 1. The most urgent level first. Levels are numbers, 0 being the most urgent; their meaning is the controller's.
+//! 2. Within a level, namespaces receive equal numbers of writes, and within a namespace, keys are served in the order in which
+//!    they began to wait.
+//! 3. One turn in ten goes to the key that has waited longest, whatever its level, once it has waited for five seconds. So a
+//!    key waits for at most five seconds and ten turns for each key that was there before it: no level is ever starved.
+//! 4. A turn is for five writes at most. A key that needs more waits again, in its new place.
+//! 5. A key that changes while it waits keeps its age, and gets the urgency of its new plan. Nothing is written twice, and
+//!    what was overtaken is not written at all.
+//!
+//! Without contention nothing waits: [`SyncContext::admit`](crate::worker::SyncContext::admit) takes the tokens and returns.
+//!
+//! Cost: O(log n) for each plan, about 300 bytes for each key that waits.
+
+mod core;
+mod fair;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use kube_api::RateLimiter;
+use kube_api::time::{Instant, sleep};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use self::core::{Core, Turn};
+use crate::key::ObjectKey;
+pub use crate::queue::LEVELS;
+use crate::queue::{QueueMetrics, TurnSeries, WorkQueue};
+
+/// The longest time for which a key waits without being looked at, as a net below this module.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// The order of one controller's writes, whose keys are those of one queue and whose requests have one rate limit. Clones are
+/// handles to the same order.
+#[derive(Clone)]
+pub struct WriteOrder(Arc<Shared>);
+
+struct Shared {
+    core: Mutex<Core>,
+    limiter: Arc<RateLimiter>,
+    queue: WorkQueue<ObjectKey>,
+    /// A key has begun to wait.
+    waits: Notify,
+    /// The names of the levels.
+    urgencies: [&'static str; LEVELS],
+    series: Option<TurnSeries>,
+}
+
+/// What a sync may write now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// This number of writes, whose tokens are taken.
+    Writes(usize),
+    /// Nothing: the key waits, and is synced again when its turn comes.
+    Waits,
+}
+
+impl WriteOrder {
+    /// The order of the writes for the keys of `queue` by a client with this rate limit.
+    pub fn new(queue: WorkQueue<ObjectKey>, limiter: Arc<RateLimiter>) -> Self {
+        Self(Arc::new(Shared::new(queue, limiter, ["0", "1", "2", "3", "4", "5"], None)))
+    }
+
+    /// The same, not used yet, with series in `metrics`, whose label `controller` is this one and whose label `urgency` has
+    /// these values, the most urgent first.
+    #[must_use]
+    pub fn with_metrics(
+        self,
+        controller: &str,
+        urgencies: [&'static str; LEVELS],
+        metrics: &QueueMetrics,
+    ) -> Self {
+        let (queue, limiter) = (self.0.queue.clone(), Arc::clone(&self.0.limiter));
+        Self(Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let shared = shared.clone();
+            let summary = Box::new(move || shared.upgrade().map(|shared| shared.summary()));
+            let series = metrics.turns.of_controller(controller, urgencies, summary);
+            Shared::new(queue, limiter, urgencies, Some(series))
+        }))
+    }
+
+    /// Asks for the tokens of this number of writes of a level, for the sync of `key` that is running. Without contention, it
+    /// gets as many as there are. Otherwise the key waits.
+    pub(crate) fn admit(&self, key: &ObjectKey, level: usize, writes: usize) -> Admission {
+        let shared = &*self.0;
+        let wanted = u32::try_from(writes).unwrap_or(u32::MAX);
+        let now = Instant::now().into_std();
+        let mut core = shared.core.lock();
+        if let Some(granted) = core.take_granted(key, wanted) {
+            core.remove(key);
+            return Admission::Writes(granted as usize);
+        }
+        let level = level.min(LEVELS - 1);
+        if core.is_empty() {
+            let taken =
+                (0..wanted).take_while(|_| core.take_spare(1) || shared.limiter.try_acquire(1).is_ok());
+            let taken = taken.count();
+            if taken > 0 {
+                shared.observe(level, Duration::ZERO);
+                return Admission::Writes(taken);
+            }
+        }
+        core.wait(key, level, wanted, now);
+        let turns = shared.take_turns(&mut core, now);
+        let granted = core.take_granted(key, wanted);
+        if granted.is_none() {
+            // With the lock held, so that no turn of the key comes before.
+            let urgency = shared.urgencies.get(level).copied().unwrap_or_default();
+            shared.queue.park(key.clone(), urgency, LONGEST_WAIT);
+        }
+        drop(core);
+        shared.wake(turns.into_iter().filter(|turn| turn.key != *key));
+        shared.waits.notify_one();
+        granted.map_or(Admission::Waits, |granted| Admission::Writes(granted as usize))
+    }
+
+    /// Records that the sync of a key ended, which does not wait: what it was granted and has not used is spare. `is_done`
+    /// if it has nothing left to write; `unused` are writes that it was admitted for and has not made.
+    pub(crate) fn finish(&self, key: &ObjectKey, is_done: bool, unused: u32) {
+        let mut core = self.0.core.lock();
+        core.take_granted(key, 0);
+        core.give_back(unused);
+        if is_done && core.remove(key).is_some() {
+            self.0.queue.unpark(key, false);
+        }
+    }
+
+    /// Hands out turns for as long as this is polled.
+    pub(crate) async fn run(&self) -> Infallible {
+        let shared = &*self.0;
+        loop {
+            let wait = {
+                let mut core = shared.core.lock();
+                let now = Instant::now().into_std();
+                let turns = shared.take_turns(&mut core, now);
+                let wait = core.next_writes(now).map(|writes| shared.limiter.wait(writes));
+                drop(core);
+                shared.wake(turns.into_iter());
+                wait
+            };
+            tokio::select! {
+                () = shared.waits.notified() => {}
+                () = shared.limiter.rate_changed() => {}
+                () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn new(
+        queue: WorkQueue<ObjectKey>,
+        limiter: Arc<RateLimiter>,
+        urgencies: [&'static str; LEVELS],
+        series: Option<TurnSeries>,
+    ) -> Self {
+        Self { core: Mutex::default(), limiter, queue, waits: Notify::new(), urgencies, series }
+    }
+
+    /// Takes turns as long as there are tokens for the next one.
+    fn take_turns(&self, core: &mut Core, now: std::time::Instant) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        while let Some(writes) = core.next_writes(now) {
+            if !core.take_spare(writes) && self.limiter.try_acquire(writes).is_err() {
+                break;
+            }
+            turns.extend(core.grant(now));
+        }
+        turns
+    }
+
+    /// Queues the keys whose turn has come.
+    fn wake(&self, turns: impl Iterator<Item = Turn>) {
+        for turn in turns {
+            self.observe(turn.level, turn.waited);
+            self.queue.unpark(&turn.key, true);
+        }
+    }
+
+    fn observe(&self, level: usize, waited: Duration) {
+        if let Some(series) = &self.series {
+            series.waited(level, waited);
+        }
+    }
+
+    fn summary(&self) -> [(usize, Duration); LEVELS] {
+        self.core.lock().summary(Instant::now().into_std())
+    }
+}
+
+impl fmt::Debug for WriteOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteOrder").field("core", &*self.0.core.lock()).finish_non_exhaustive()
+    }
+}

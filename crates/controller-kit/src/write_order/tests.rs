@@ -1,0 +1,270 @@
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+
+use super::core::{MOST_AT_ONCE, OLD, TURNS_PER_OLDEST};
+use super::*;
+use crate::queue::{Cause, RateLimit};
+use crate::worker::{SyncContext, SyncError, run_workers};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn key(namespace: &str, name: usize) -> ObjectKey {
+    ObjectKey::new(namespace, name.to_string())
+}
+
+fn now() -> std::time::Instant {
+    Instant::now().into_std()
+}
+
+/// The names of the next keys.
+fn turns(core: &mut Core, count: usize) -> Vec<String> {
+    (0..count).map_while(|_| core.grant(now())).map(|turn| turn.key.to_string()).collect()
+}
+
+#[test]
+fn the_most_urgent_comes_first_then_the_namespace_that_received_least() {
+    let mut core = Core::default();
+    for name in 0..3 {
+        core.wait(&key("a", name), 2, 1, now());
+    }
+    core.wait(&key("b", 0), 2, 1, now());
+    core.wait(&key("c", 0), 4, 1, now());
+    core.wait(&key("d", 0), 0, 1, now());
+    assert_eq!(turns(&mut core, 9), ["d/0", "a/0", "b/0", "a/1", "a/2", "c/0"]);
+    assert!(core.is_empty());
+}
+
+#[test]
+fn a_key_that_needs_many_writes_gets_a_few_and_is_charged_for_them() {
+    let mut core = Core::default();
+    core.wait(&key("a", 0), 2, 100, now());
+    core.wait(&key("a", 1), 2, 1, now());
+    for name in 0..6 {
+        core.wait(&key("b", name), 2, 1, now());
+    }
+    assert_eq!(core.next_writes(now()), Some(MOST_AT_ONCE));
+    assert_eq!(turns(&mut core, 8), ["a/0", "b/0", "b/1", "b/2", "b/3", "b/4", "a/1", "b/5"]);
+    assert_eq!(core.take_granted(&key("a", 0), 3), Some(3));
+    assert!(core.take_spare(2), "two of five were not needed");
+    assert!(!core.take_spare(1));
+}
+
+#[test]
+fn a_key_that_changes_keeps_its_age_and_gets_its_new_urgency() {
+    let mut core = Core::default();
+    core.wait(&key("a", 0), 3, 1, now());
+    core.wait(&key("a", 1), 1, 1, now());
+    core.wait(&key("a", 2), 0, 1, now());
+    core.wait(&key("a", 0), 1, 1, now());
+    assert_eq!(turns(&mut core, 3), ["a/2", "a/0", "a/1"]);
+}
+
+#[test]
+fn an_urgent_stream_starves_nobody() {
+    let (mut core, start) = (Core::default(), now());
+    core.wait(&key("quiet", 0), 4, 1, start);
+    for turn in 1.. {
+        core.wait(&key("loud", turn), 0, 1, now());
+        core.wait(&key("loud", turn + 1_000_000), 0, 1, now());
+        let later = start + if turn < 20 { OLD.saturating_sub(MS) } else { OLD };
+        if core.grant(later).is_some_and(|turn| &*turn.key.namespace == "quiet") {
+            // The second of its turns; at the first, it was not old.
+            assert_eq!(turn, 2 * TURNS_PER_OLDEST as usize);
+            break;
+        }
+    }
+}
+
+proptest! {
+    /// Whatever arrives: each key gets a turn, in no more than ten for each key that was there before it; and of two
+    /// namespaces that always have keys of one level, none receives less than four fifths of its half.
+    #[test]
+    fn every_wait_is_bounded(arrivals in prop::collection::vec((0_usize..4, 0_usize..LEVELS, 1_u32..9), 1..300)) {
+        let mut core = Core::default();
+        let mut bounds: HashMap<ObjectKey, u32> = HashMap::new();
+        let mut ages = 0;
+        let take = |core: &mut Core, bounds: &mut HashMap<ObjectKey, u32>| {
+            let turn = core.grant(now() + OLD);
+            for left in bounds.values_mut() {
+                *left = left.checked_sub(1).expect("a key waits longer than its bound");
+            }
+            turn.map(|turn| bounds.remove(&turn.key))
+        };
+        for (name, (namespace, level, writes)) in arrivals.into_iter().enumerate() {
+            let key = key(&format!("ns-{namespace}"), name);
+            let before = u32::try_from(bounds.len()).unwrap();
+            core.wait(&key, level, writes, now());
+            bounds.insert(key, (before + 1) * TURNS_PER_OLDEST);
+            ages += 1;
+            if ages % 2 == 0 {
+                take(&mut core, &mut bounds);
+            }
+        }
+        while take(&mut core, &mut bounds).is_some() {}
+        prop_assert!(core.is_empty() && bounds.is_empty());
+    }
+}
+
+#[test]
+fn namespaces_receive_equal_numbers_of_writes() {
+    let mut core = Core::default();
+    let mut received: BTreeMap<String, u32> = BTreeMap::new();
+    for name in 0..2000 {
+        core.wait(&key("large", name), 2, 1 + u32::try_from(name % 5).unwrap(), now());
+    }
+    for namespace in 0..9 {
+        for name in 0..200 {
+            core.wait(&key(&format!("small-{namespace}"), name), 2, 1, now());
+        }
+    }
+    for _ in 0..1000 {
+        let turn = core.grant(now()).unwrap();
+        *received.entry(turn.key.namespace.to_string()).or_default() += turn.writes;
+    }
+    let all: u32 = received.values().sum();
+    let least = received.values().min().unwrap();
+    assert!(*least * 10 * 5 >= all * 4, "{received:?}");
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("failed")]
+struct Failed;
+
+impl SyncError for Failed {
+    fn causes(&self) -> Vec<Cause> {
+        vec![Cause::FAILURE]
+    }
+}
+
+/// A controller whose keys `LEVEL/NAME` each need one write, until they have been written.
+struct Fixture {
+    queue: WorkQueue<ObjectKey>,
+    limiter: Arc<RateLimiter>,
+    order: WriteOrder,
+    written: Arc<Mutex<Vec<(String, Duration)>>>,
+    syncs: Arc<AtomicUsize>,
+}
+
+impl Fixture {
+    fn start(qps: f64, burst: u32) -> Self {
+        let queue = WorkQueue::new(RateLimit::default());
+        let limiter = Arc::new(RateLimiter::new(qps, burst));
+        let order = WriteOrder::new(queue.clone(), Arc::clone(&limiter));
+        let (written, syncs, start) = (Arc::default(), Arc::default(), Instant::now());
+        let fixture = Self { queue, limiter, order, written, syncs };
+        let (written, syncs) = (Arc::clone(&fixture.written), Arc::clone(&fixture.syncs));
+        let order = Some(fixture.order.clone());
+        tokio::spawn(run_workers(
+            "test",
+            fixture.queue.clone(),
+            5,
+            order,
+            move |key, context: SyncContext| {
+                let (written, syncs) = (Arc::clone(&written), Arc::clone(&syncs));
+                async move {
+                    syncs.fetch_add(1, Ordering::SeqCst);
+                    let is_written = written.lock().iter().any(|(name, _)| *name == key.to_string());
+                    let (urgency, fails) = (key.namespace.parse().unwrap(), key.name.starts_with("fails"));
+                    if is_written || context.admit(urgency, 1) == 0 {
+                        return Ok(());
+                    }
+                    assert!(context.take_prepaid(), "its token is taken");
+                    sleep(10 * MS).await;
+                    if fails {
+                        return Err(Failed);
+                    }
+                    written.lock().push((key.to_string(), start.elapsed()));
+                    Ok(())
+                }
+            },
+        ));
+        fixture
+    }
+
+    fn add(&self, level: usize, name: &str) {
+        self.queue.add(ObjectKey::new(level.to_string(), name));
+    }
+
+    fn written(&self) -> usize {
+        self.written.lock().len()
+    }
+
+    /// The time at which a key was written.
+    fn time_of(&self, name: &str) -> Duration {
+        let written = self.written.lock();
+        written.iter().find(|(written, _)| written == name).unwrap_or_else(|| panic!("{name}: {written:?}")).1
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_urgent_overtakes_a_burst_and_the_limit_holds() {
+    let fixture = Fixture::start(20.0, 30);
+    (0..200).for_each(|name| fixture.add(2, &name.to_string()));
+    sleep(1000 * MS).await;
+    assert!((45..=50).contains(&fixture.written()), "{}", fixture.written());
+    let before = fixture.syncs.load(Ordering::SeqCst);
+    fixture.add(0, "dead");
+    sleep(150 * MS).await;
+    assert!(fixture.time_of("0/dead") < 1150 * MS);
+    assert!(fixture.syncs.load(Ordering::SeqCst) - before < 10, "a key that waits is not synced");
+    sleep(9000 * MS).await;
+    assert_eq!(fixture.written(), 201);
+    assert!(fixture.written.lock().last().unwrap().1 >= 8500 * MS, "30 at once, then 20 a second");
+    assert!(fixture.order.0.core.lock().is_empty());
+    assert_eq!(fixture.queue.oldest_change(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_waits_without_contention() {
+    let fixture = Fixture::start(20.0, 30);
+    for name in 0..30 {
+        fixture.add(4, &name.to_string());
+        sleep(11 * MS).await;
+        assert_eq!(fixture.written(), name + 1);
+    }
+    assert_eq!(fixture.syncs.load(Ordering::SeqCst), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_waits_counts_as_unwritten_and_what_was_overtaken_is_not_written() {
+    let fixture = Fixture::start(1.0, 1);
+    fixture.add(2, "first");
+    sleep(20 * MS).await;
+    fixture.add(2, "second");
+    fixture.add(2, "third");
+    sleep(500 * MS).await;
+    assert_eq!(fixture.written(), 1);
+    assert!(fixture.queue.oldest_change() >= 500 * MS);
+    // Somebody else writes it meanwhile.
+    fixture.written.lock().push(("2/second".into(), Duration::ZERO));
+    fixture.add(2, "second");
+    sleep(10 * MS).await;
+    assert_eq!(fixture.queue.key_state(&ObjectKey::new("2", "second")), None);
+    let third = fixture.queue.key_state(&ObjectKey::new("2", "third")).unwrap();
+    assert_eq!(third.waits_to_write, Some("2"));
+    sleep(1000 * MS).await;
+    assert_eq!(fixture.written(), 3);
+    assert_eq!(fixture.queue.oldest_change(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_fail_wait_for_their_retries_and_do_not_stop_others() {
+    let fixture = Fixture::start(20.0, 1);
+    (0..50).for_each(|name| fixture.add(0, &format!("fails-{name}")));
+    (0..50).for_each(|name| fixture.add(3, &name.to_string()));
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(fixture.written(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_rate_ends_the_waits() {
+    let fixture = Fixture::start(0.01, 1);
+    (0..10).for_each(|name| fixture.add(2, &name.to_string()));
+    sleep(1000 * MS).await;
+    assert_eq!(fixture.written(), 1);
+    fixture.limiter.set_rate(-1.0, 0);
+    sleep(100 * MS).await;
+    assert_eq!(fixture.written(), 10);
+}

@@ -1,0 +1,240 @@
+//! The urgency of a plan: what waits for its writes.
+//!
+//! Under a rate limit, plans wait for each other. The one that takes traffic away from an endpoint that must not get it comes
+//! first; the one that changes nothing for traffic comes last. The urgency is computed from the plan and the stored slices
+//! alone, so that any process at any time decides the same. Upstream writes first in, first out.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+
+use crate::desired::{Identity, PortSet, identity, is_ready};
+use crate::model::{AddressType, endpoints_of};
+use crate::plan::SlicePlan;
+use crate::well_known::HEADLESS;
+
+#[cfg(test)]
+mod tests;
+
+/// The urgency of a plan: that of its most urgent change. The most urgent is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Urgency {
+    /// A published endpoint that was ready or served no longer is or does, or is gone: its traffic goes nowhere until it is
+    /// withdrawn.
+    Withdrawal,
+    /// A headless Service or a host name gets its first address: until then its name does not resolve.
+    Name,
+    /// A port set gets its first ready endpoint: until then there is no traffic at all.
+    First,
+    /// Another endpoint becomes ready.
+    Readiness,
+    /// Endpoints change in a way that decides about no traffic, such as one that appears before it is ready.
+    Soft,
+    /// Only metadata changes, or a placeholder is written.
+    Metadata,
+}
+
+impl Urgency {
+    /// The number of urgencies.
+    pub const COUNT: usize = 6;
+    /// The names of all, the most urgent first, as values of the label `urgency` of metrics.
+    pub const NAMES: [&str; Self::COUNT] = ["withdrawal", "name", "first", "readiness", "soft", "metadata"];
+
+    /// The position in [`Self::NAMES`].
+    pub const fn level(self) -> usize {
+        self as usize
+    }
+}
+
+/// The traffic that an endpoint may get.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Traffic {
+    ready: bool,
+    serving: bool,
+}
+
+impl Traffic {
+    /// Consumers take an absent condition for a true one, and an absent `serving` for `ready`.
+    fn of(endpoint: &Endpoint) -> Self {
+        let ready = is_ready(endpoint);
+        let serving = endpoint.conditions.as_ref().and_then(|conditions| conditions.serving);
+        Self { ready, serving: serving.unwrap_or(ready) }
+    }
+
+    fn is_less_than(self, other: Self) -> bool {
+        other.ready && !self.ready || other.serving && !self.serving
+    }
+}
+
+/// The endpoints of one address type in the slices that a plan writes.
+#[derive(Default)]
+struct Published<'a> {
+    endpoints: HashMap<(u64, Identity<'a>), &'a Endpoint, RandomState>,
+    hostnames: HashSet<&'a str, RandomState>,
+}
+
+/// The urgency of a plan that was made from the slices `stored`.
+///
+/// Slices that were left out as [settled](crate::plan::Settled) may be absent; `is_ready_elsewhere` then says of a group
+/// whether one of them has a ready endpoint.
+///
+/// Cost: a hash of each endpoint of the slices that are written, before and after; a look at all others only if an endpoint
+/// becomes ready.
+pub fn urgency<S: Borrow<EndpointSlice>>(
+    plan: &SlicePlan,
+    stored: &[S],
+    is_ready_elsewhere: impl Fn(AddressType, &PortSet) -> bool,
+) -> Urgency {
+    let named: HashMap<&str, &EndpointSlice, RandomState> =
+        stored.iter().map(|slice| (name_of(slice.borrow()), slice.borrow())).collect();
+    let unneeded = plan.delete_if_unchanged.iter().any(|slice| !endpoints_of(slice).is_empty());
+    let mut result = if unneeded { Urgency::Soft } else { Urgency::Metadata };
+    for of_type in &plan.types {
+        let written: Vec<&EndpointSlice> = of_type.create.iter().chain(&of_type.update).collect();
+        let replaced = of_type.update.iter().filter_map(|slice| named.get(name_of(slice)).copied());
+        let removed: Vec<&EndpointSlice> = replaced.chain(&of_type.delete).collect();
+        let names: HashSet<&str, RandomState> =
+            of_type.update.iter().chain(&of_type.delete).map(name_of).collect();
+        let stays = |slice: &EndpointSlice| {
+            AddressType::parse(&slice.address_type) == Some(of_type.address_type)
+                && !names.contains(name_of(slice))
+        };
+        let was_ready = |ports: &PortSet| {
+            let staying = named.values().copied().filter(|slice| stays(slice));
+            let has_ready =
+                |slice: &EndpointSlice| ports_of(slice) == *ports && endpoints_of(slice).iter().any(is_ready);
+            removed.iter().copied().chain(staying).any(has_ready)
+                || is_ready_elsewhere(of_type.address_type, ports)
+        };
+        result = result.min(of_change(&removed, &written, was_ready));
+        if result == Urgency::Withdrawal {
+            break;
+        }
+    }
+    result
+}
+
+/// The urgency of replacing slices `before` by those `after`.
+fn of_change(
+    before: &[&EndpointSlice],
+    after: &[&EndpointSlice],
+    was_ready: impl Fn(&PortSet) -> bool,
+) -> Urgency {
+    let groups = Groups::of(before.iter().chain(after).copied());
+    let (old, new) = (groups.published(before), groups.published(after));
+    let is_withdrawn = |(key, endpoint): (&(u64, Identity<'_>), &&Endpoint)| {
+        let now = new.endpoints.get(key).map(|endpoint| Traffic::of(endpoint));
+        let now = now.unwrap_or(Traffic { ready: false, serving: false });
+        now.is_less_than(Traffic::of(endpoint))
+    };
+    if old.endpoints.iter().any(is_withdrawn) {
+        return Urgency::Withdrawal;
+    }
+    let gets_name = |(_, endpoint): (&_, &&Endpoint)| {
+        let hostname = endpoint.hostname.as_deref().filter(|name| !name.is_empty());
+        is_ready(endpoint) && hostname.is_some_and(|name| !old.hostnames.contains(name))
+    };
+    let becomes_ready = |(key, endpoint): &(&(u64, Identity<'_>), &&Endpoint)| {
+        is_ready(endpoint) && !old.endpoints.get(*key).is_some_and(|old| is_ready(old))
+    };
+    if new.endpoints.iter().any(gets_name) {
+        return Urgency::Name;
+    }
+    let gaining: BTreeSet<u64> =
+        new.endpoints.iter().filter(becomes_ready).map(|((group, _), _)| *group).collect();
+    if gaining.iter().any(|group| groups.ports(*group).is_some_and(|ports| !was_ready(ports))) {
+        let is_headless = after.iter().any(|slice| is_headless(slice.metadata.labels.as_ref()));
+        return if is_headless { Urgency::Name } else { Urgency::First };
+    }
+    if !gaining.is_empty() {
+        return Urgency::Readiness;
+    }
+    if old.endpoints == new.endpoints { Urgency::Metadata } else { Urgency::Soft }
+}
+
+/// The port sets of some slices, numbered.
+struct Groups(Vec<PortSet>);
+
+impl Groups {
+    fn of<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> Self {
+        let sets: BTreeSet<PortSet> = slices.map(ports_of).collect();
+        Self(sets.into_iter().collect())
+    }
+
+    fn ports(&self, number: u64) -> Option<&PortSet> {
+        self.0.get(usize::try_from(number).ok()?)
+    }
+
+    fn published<'a>(&self, slices: &[&'a EndpointSlice]) -> Published<'a> {
+        let mut published = Published::default();
+        for slice in slices {
+            let number = self.0.binary_search(&ports_of(slice)).unwrap_or_default() as u64;
+            for endpoint in endpoints_of(slice) {
+                published.endpoints.insert((number, identity(endpoint)), endpoint);
+                published.hostnames.extend(endpoint.hostname.as_deref().filter(|_| is_ready(endpoint)));
+            }
+        }
+        published
+    }
+}
+
+/// The urgency of replacing the subsets of Endpoints, which have these `labels`.
+///
+/// Cost: a hash of each address and port, before and after.
+pub fn urgency_of_subsets(
+    before: &[EndpointSubset],
+    after: &[EndpointSubset],
+    labels: Option<&Labels>,
+) -> Urgency {
+    let (old, new) = (ready_pairs(before), ready_pairs(after));
+    if old.iter().any(|pair| !new.contains(pair)) {
+        return Urgency::Withdrawal;
+    }
+    let ports = |pairs: &HashSet<Pair<'_>, RandomState>| -> BTreeSet<Option<(String, i32)>> {
+        pairs.iter().map(|(_, port)| port.map(|(name, number)| (name.to_owned(), number))).collect()
+    };
+    if !ports(&new).is_subset(&ports(&old)) {
+        return if is_headless(labels) { Urgency::Name } else { Urgency::First };
+    }
+    if new.len() > old.len() {
+        return Urgency::Readiness;
+    }
+    if before == after { Urgency::Metadata } else { Urgency::Soft }
+}
+
+type Labels = BTreeMap<String, String>;
+
+/// Both controllers mark the objects of headless Services.
+fn is_headless(labels: Option<&Labels>) -> bool {
+    labels.is_some_and(|labels| labels.contains_key(HEADLESS))
+}
+
+/// An address and a port that get traffic.
+type Pair<'a> = (&'a str, Option<(&'a str, i32)>);
+
+fn ready_pairs(subsets: &[EndpointSubset]) -> HashSet<Pair<'_>, RandomState> {
+    let mut pairs = HashSet::default();
+    for EndpointSubset { addresses, ports, .. } in subsets {
+        let ports = ports.as_deref().unwrap_or_default();
+        for EndpointAddress { ip, .. } in addresses.iter().flatten() {
+            if ports.is_empty() {
+                pairs.insert((ip.as_str(), None));
+            }
+            for EndpointPort { name, port, .. } in ports {
+                pairs.insert((ip.as_str(), Some((name.as_deref().unwrap_or_default(), *port))));
+            }
+        }
+    }
+    pairs
+}
+
+fn name_of(slice: &EndpointSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn ports_of(slice: &EndpointSlice) -> PortSet {
+    PortSet::new(slice.ports.clone().unwrap_or_default())
+}

@@ -1,0 +1,157 @@
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::discovery::v1::{EndpointConditions, EndpointPort as SlicePort};
+
+use super::*;
+use crate::plan::{AddressTypePlan, PlanStatistics};
+
+/// An endpoint `NAME:CONDITIONS`, or `NAME@HOSTNAME:CONDITIONS`: `r` is ready, `s` serving, `t` terminating.
+fn endpoint(text: &str) -> Endpoint {
+    let (name, conditions) = text.split_once(':').unwrap();
+    let (name, hostname) = name.split_once('@').map_or((name, None), |(name, host)| (name, Some(host)));
+    let has = |condition| Some(conditions.contains(condition));
+    let target_ref = ObjectReference { name: Some(name.into()), ..ObjectReference::default() };
+    Endpoint {
+        addresses: vec![format!("10.0.0.{name}")],
+        conditions: Some(EndpointConditions { ready: has('r'), serving: has('s'), terminating: has('t') }),
+        hostname: hostname.map(Into::into),
+        target_ref: Some(target_ref),
+        ..Endpoint::default()
+    }
+}
+
+/// A slice `NAME PORT ENDPOINT...`.
+fn slice(text: &str) -> EndpointSlice {
+    let mut words = text.split_whitespace();
+    let mut slice = EndpointSlice { address_type: "IPv4".into(), ..EndpointSlice::default() };
+    slice.metadata.name = words.next().map(Into::into);
+    if text.starts_with("headless") {
+        slice.metadata.labels = Some(BTreeMap::from([(HEADLESS.to_owned(), String::new())]));
+    }
+    let port = words.next().map(|port| SlicePort { port: port.parse().ok(), ..SlicePort::default() });
+    slice.ports = port.map(|port| vec![port]);
+    slice.endpoints = Some(words.map(endpoint).collect());
+    slice
+}
+
+/// The urgency of a change from `stored` to `wanted`, both lists of slices: those of a new name are created.
+fn of(stored: &[&str], wanted: &[&str]) -> Urgency {
+    let (stored, wanted) = (stored.iter().copied().map(slice), wanted.iter().copied().map(slice));
+    let (stored, wanted): (Vec<_>, Vec<_>) = (stored.collect(), wanted.collect());
+    let find = |list: &[EndpointSlice], it: &EndpointSlice| {
+        list.iter().find(|other| name_of(other) == name_of(it)).cloned()
+    };
+    let is_new = |slice: &&EndpointSlice| find(&stored, slice).is_none();
+    let changes = |slice: &&EndpointSlice| find(&stored, slice).is_some_and(|old| old != **slice);
+    let plan = AddressTypePlan {
+        address_type: AddressType::Ipv4,
+        create: wanted.iter().filter(is_new).cloned().collect(),
+        update: wanted.iter().filter(changes).cloned().collect(),
+        delete: stored.iter().filter(|slice| find(&wanted, slice).is_none()).cloned().collect(),
+        creates_suppressed: false,
+        statistics: PlanStatistics::default(),
+        topology: None,
+        tolerated: vec![],
+    };
+    let plan = SlicePlan { types: vec![plan], delete_if_unchanged: vec![] };
+    urgency(&plan, &stored, |_, ports| ports.as_slice().iter().any(|port| port.port == Some(9)))
+}
+
+#[test]
+fn the_most_urgent_change_of_a_plan_counts() {
+    use Urgency::{First, Metadata, Name, Readiness, Soft, Withdrawal};
+    for (stored, wanted, expected) in [
+        // An endpoint that had traffic.
+        (&["a 80 1:rs 2:rs"][..], &["a 80 1:rs 2:"][..], Withdrawal),
+        (&["a 80 1:rs 2:rs"], &["a 80 1:rs 2:st"], Withdrawal),
+        (&["a 80 1:rs 2:st"], &["a 80 1:rs 2:t"], Withdrawal),
+        (&["a 80 1:rs 2:st"], &["a 80 1:rs"], Withdrawal),
+        (&["a 80 1:rs 2:rs"], &["a 80 1:rs 3:rs"], Withdrawal),
+        (&["a 80 1:rs"], &[], Withdrawal),
+        (&["a 80 1:rs"], &["a 81 1:rs"], Withdrawal),
+        // It moves to another slice.
+        (&["a 80 1:rs 2:rs", "b 80 3:rs"], &["a 80 1:rs", "b 80 3:rs 2:rs"], Metadata),
+        (&["a 80 1:rs 2:rs"], &["a 80 1:rs", "b 80 2:rs"], Metadata),
+        (&["a 80 1:rs", "b 80 2:rs"], &["a 80 1:rs 2:rs"], Metadata),
+        // The first of its port set.
+        (&[], &["a 80 1:rs"], First),
+        (&["a 80 1:"], &["a 80 1:rs"], First),
+        (&["a 80 1:rs"], &["a 80 1:rs", "b 81 1:rs"], First),
+        (&["a 80 1:rs", "b 80 2:"], &["a 80 1:rs", "b 80 2:rs"], Readiness),
+        (&["a 80 1:rs"], &["a 80 1:rs 2:rs"], Readiness),
+        (&["b 9 2:"], &["b 9 2:rs"], Readiness),
+        // The first of its name.
+        (&["a 80 1@etcd-0:rs"], &["a 80 1@etcd-0:rs 2@etcd-1:rs"], Name),
+        (&["a 80 1@etcd-0:rs"], &["a 80 1@etcd-0:rs 2@etcd-0:rs"], Readiness),
+        (&["headless 80 1:"], &["headless 80 1:rs"], Name),
+        (&["headless 80 1:rs"], &["headless 80 1:rs 2:rs"], Readiness),
+        // No traffic.
+        (&["a 80 1:rs"], &["a 80 1:rs 2:"], Soft),
+        (&["a 80 1:rs 2:"], &["a 80 1:rs"], Soft),
+        (&["a 80 1:rs 2:t"], &["a 80 1:rs"], Soft),
+        (&[], &["a 80"], Metadata),
+        (&["a 80"], &[], Metadata),
+    ] {
+        assert_eq!(of(stored, wanted), expected, "{stored:?} -> {wanted:?}");
+    }
+}
+
+#[test]
+fn slices_of_another_address_type_are_soft() {
+    let delete_if_unchanged = vec![slice("a 80 1:rs")];
+    let plan = SlicePlan { types: vec![], delete_if_unchanged };
+    assert_eq!(urgency::<EndpointSlice>(&plan, &[], |_, _| false), Urgency::Soft);
+}
+
+#[test]
+fn urgencies_are_named_in_their_order() {
+    let all = [
+        Urgency::Withdrawal,
+        Urgency::Name,
+        Urgency::First,
+        Urgency::Readiness,
+        Urgency::Soft,
+        Urgency::Metadata,
+    ];
+    assert!(all.is_sorted());
+    let names = all.map(|urgency| Urgency::NAMES[urgency.level()]);
+    assert_eq!(names, all.map(|urgency| format!("{urgency:?}").to_lowercase()));
+}
+
+/// A subset `PORT READY,... NOT-READY,...`.
+fn subset(text: &str) -> EndpointSubset {
+    let mut words = text.split(' ');
+    let port = words.next().unwrap().parse().ok();
+    let ports = port.map(|port| vec![EndpointPort { port, ..EndpointPort::default() }]);
+    let mut addresses = || {
+        let ips = words.next().unwrap_or_default().split(',').filter(|ip| !ip.is_empty());
+        Some(ips.map(|ip| EndpointAddress { ip: ip.into(), ..EndpointAddress::default() }).collect())
+    };
+    EndpointSubset { ports, addresses: addresses(), not_ready_addresses: addresses() }
+}
+
+#[test]
+fn the_most_urgent_change_of_endpoints_counts() {
+    use Urgency::{First, Metadata, Name, Readiness, Soft, Withdrawal};
+    for (before, after, expected) in [
+        (&["80 1,2"][..], &["80 1"][..], Withdrawal),
+        (&["80 1,2"], &["80 1 2"], Withdrawal),
+        (&["80 1,2"], &["80 1,3"], Withdrawal),
+        (&["- 1"], &[], Withdrawal),
+        (&[], &["80 1"], First),
+        (&["80  1"], &["80 1"], First),
+        (&["80 1"], &["80 1", "81 1"], First),
+        (&["80 1 2"], &["80 1,2"], Readiness),
+        (&["80 1 2"], &["80 1 2,3"], Soft),
+        (&["80 1 2"], &["80 1 2"], Metadata),
+        (&[], &[], Metadata),
+    ] {
+        let subsets = |texts: &[&str]| texts.iter().copied().map(subset).collect::<Vec<_>>();
+        assert_eq!(
+            urgency_of_subsets(&subsets(before), &subsets(after), None),
+            expected,
+            "{before:?} -> {after:?}"
+        );
+    }
+    let headless = BTreeMap::from([(HEADLESS.to_owned(), String::new())]);
+    assert_eq!(urgency_of_subsets(&[], &[subset("80 1")], Some(&headless)), Name);
+}

@@ -40,7 +40,7 @@ fn rights(site: &Site) {
     );
     report.expect("rights-serving", "warning", "create tokenreviews");
     // A user of a static pod matches no FlowSchema of the control plane.
-    let report = site.preflight(&["--as=endpoint-controller-manager", "--confirm-after=0"]);
+    let report = site.preflight(&["--for-user=endpoint-controller-manager", "--confirm-after=0"]);
     report.expect("priority-of-lease", "warning", "global-default");
     report.expect("priority-of-requests", "warning", "global-default");
 }

@@ -43,7 +43,7 @@ impl Code {
 
 // The Service.
 
-pub(super) const EXTERNAL_NAME: Code = Code::of_service(
+pub(crate) const EXTERNAL_NAME: Code = Code::of_service(
     "external-name",
     Scope::Both,
     "A Service of type ExternalName is a DNS alias: no controller keeps slices or Endpoints for it.",

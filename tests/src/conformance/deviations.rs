@@ -36,7 +36,8 @@ pub(crate) const ALL: &[Deviation] = &[
         name: "refused JSON patches and merge patches show the patched object with its fields sorted",
         reason: "patches work on trees",
         matches: |request, difference, _| {
-            matches!(request.cell.verb, "patch" | "status") && is_in_other_order(&difference.real, &difference.other)
+            matches!(request.cell.verb, "patch" | "status")
+                && is_in_other_order(&difference.real, &difference.other)
         },
     },
     Deviation {
@@ -134,9 +135,8 @@ mod tests {
 
     #[test]
     fn the_order_of_a_patched_object_may_differ() {
-        let [real, other] = [r#"{\"b\":1,\"a\":2}"#, r#"{\"a\":2,\"b\":1}"#].map(|object| {
-            format!(r#"" \"\" is invalid: patch: Invalid value: \"{object}\": no""#)
-        });
+        let [real, other] = [r#"{\"b\":1,\"a\":2}"#, r#"{\"a\":2,\"b\":1}"#]
+            .map(|object| format!(r#"" \"\" is invalid: patch: Invalid value: \"{object}\": no""#));
         assert!(is_in_other_order(&real, &other));
         assert!(!is_in_other_order(&real, &other.replace('2', "3")));
         assert!(!is_in_other_order("\"ab\"", "\"ba\""));

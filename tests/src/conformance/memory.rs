@@ -140,7 +140,7 @@ impl Memory {
             "continue" => {
                 // Base64 of no text: tokens that are no JSON are refused in other words.
                 (self.string(number, "/metadata/continue"), "!!")
-            },
+            }
             "list" => (self.string(number, "/metadata/resourceVersion"), "0"),
             _ => panic!("reference {reference}"),
         };

@@ -25,7 +25,10 @@ pub(crate) fn write(repository: &Repository, from: &Release, to: &Release) -> Ou
             unknown.insert(path.as_str());
             continue;
         }
-        for name in found.into_iter().filter(|name| !seen.contains(*name)) {
+        for name in found {
+            if !seen.insert(name.to_owned()) {
+                continue;
+            }
             let citing: Vec<&str> = citing.iter().map(String::as_str).collect();
             let before = old[name].to_string_lossy().into_owned();
             let Some(after) = new.get(name) else {
@@ -40,7 +43,6 @@ pub(crate) fn write(repository: &Repository, from: &Release, to: &Release) -> Ou
                 writeln!(text, "* `{name}` {counts}; cited in {}", citing.join(", ")).expect("a String");
                 write!(diffs, "\n## {name}\n\n```diff\n{diff}```\n").expect("a String");
             }
-            seen.insert(name.to_owned());
         }
     }
     let unknown: Vec<&str> = unknown.into_iter().collect();

@@ -19,7 +19,7 @@ use crate::frame::Command;
 use crate::{files, page};
 use select::select;
 
-pub(crate) use command::{Explanation, NAME, command};
+pub(crate) use command::{Explanation, NAME, Page, command};
 
 impl Command for Explanation {
     fn parse(words: &[OsString]) -> Result<Self, Usage> {

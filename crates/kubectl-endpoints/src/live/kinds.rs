@@ -79,11 +79,13 @@ where
     T: DeserializeOwned + k8s_openapi::Metadata<Ty = ObjectMeta>,
 {
     let mut object: T = serde_json::from_str(json)?;
-    // Half of an object; diagnoses read the time of the newest change.
+    // Half of an object; diagnoses read the time and the manager of the newest change.
     let managers = object.metadata_mut().managed_fields.take().into_iter().flatten();
-    let newest = managers.filter_map(|manager| manager.time).max_by_key(|time| time.0);
-    object.metadata_mut().managed_fields =
-        newest.map(|time| vec![ManagedFieldsEntry { time: Some(time), ..ManagedFieldsEntry::default() }]);
+    let newest =
+        managers.filter(|entry| entry.time.is_some()).max_by_key(|entry| entry.time.as_ref().map(|it| it.0));
+    object.metadata_mut().managed_fields = newest.map(|ManagedFieldsEntry { manager, time, .. }| {
+        vec![ManagedFieldsEntry { manager, time, ..ManagedFieldsEntry::default() }]
+    });
     Ok(Arc::new(object))
 }
 
@@ -103,18 +105,17 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_time_is_kept_of_managed_fields() {
+    fn the_newest_write_is_kept_of_managed_fields() {
         let pods = Resource { kind: Kind::Pods, namespace: None };
-        let managers =
-            r#"[{"manager": "x", "time": "2001-01-01T00:00:02Z"}, {"time": "2001-01-01T00:00:01Z"}, {}]"#;
+        let managers = r#"[{"manager": "x", "time": "2001-01-01T00:00:02Z", "fieldsV1": {}}, {"time": "2001-01-01T00:00:01Z"}, {}]"#;
         let json = format!(
             r#"{{"kind": "Pod", "apiVersion": "v1", "metadata": {{"name": "web", "managedFields": {managers}}}}}"#
         );
         let Object::Pod(pod) = pods.object(&json).unwrap() else { panic!("another kind") };
         let [kept] = pod.metadata.managed_fields.as_deref().unwrap() else { panic!("more than one") };
         assert_eq!(
-            (kept.time.as_ref().unwrap().0.to_string(), &kept.manager),
-            ("2001-01-01T00:00:02Z".to_owned(), &None)
+            (kept.time.as_ref().unwrap().0.to_string(), kept.manager.as_deref(), &kept.fields_v1),
+            ("2001-01-01T00:00:02Z".to_owned(), Some("x"), &None)
         );
         assert!(pods.object(r#"{"kind": "Service"}"#).is_err());
         assert!(pods.object("{}").is_ok(), "fields are optional");

@@ -6,6 +6,11 @@ endpoint-controller-manager
 app.kubernetes.io/name: {{ include "name" . }}
 {{- end }}
 
+{{- /* The page's pods are not those of the controllers, which other objects select. */}}
+{{- define "page.label" -}}
+app.kubernetes.io/name: {{ include "name" . }}-page
+{{- end }}
+
 {{- /* The subject of bindings. */}}
 {{- define "subjects" -}}
 - kind: ServiceAccount

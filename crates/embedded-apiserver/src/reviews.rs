@@ -6,14 +6,13 @@ use crate::status::Status;
 use crate::token;
 use crate::users::{ANYONE, Users};
 
-/// A kind that can only be created.
+/// A kind that can only be created, and in no namespace.
 #[derive(Debug)]
 pub(crate) struct Review {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) plural: &'static str,
-    pub(crate) namespaced: bool,
     /// The name of its Go type in the schema.
     pub(crate) type_name: &'static str,
 }
@@ -25,59 +24,35 @@ impl Review {
     }
 }
 
-const fn review(
-    group: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    namespaced: bool,
-    type_name: &'static str,
-) -> Review {
-    Review { group, version: "v1", kind, plural, namespaced, type_name }
-}
-
-const AUTHENTICATION: &str = "authentication.k8s.io";
-const AUTHORIZATION: &str = "authorization.k8s.io";
-
 /// All of them, in the order of discovery.
 pub(crate) static REVIEWS: &[Review] = &[
-    review(
-        AUTHENTICATION,
-        "SelfSubjectReview",
-        "selfsubjectreviews",
-        false,
-        "k8s.io/api/authentication/v1.SelfSubjectReview",
-    ),
-    review(AUTHENTICATION, "TokenReview", "tokenreviews", false, "k8s.io/api/authentication/v1.TokenReview"),
-    review(
-        AUTHORIZATION,
-        "LocalSubjectAccessReview",
-        "localsubjectaccessreviews",
-        true,
-        "k8s.io/api/authorization/v1.LocalSubjectAccessReview",
-    ),
-    review(
-        AUTHORIZATION,
-        "SelfSubjectAccessReview",
-        "selfsubjectaccessreviews",
-        false,
-        "k8s.io/api/authorization/v1.SelfSubjectAccessReview",
-    ),
-    review(
-        AUTHORIZATION,
-        "SubjectAccessReview",
-        "subjectaccessreviews",
-        false,
-        "k8s.io/api/authorization/v1.SubjectAccessReview",
-    ),
+    Review {
+        group: "authentication.k8s.io",
+        version: "v1",
+        kind: "TokenReview",
+        plural: "tokenreviews",
+        type_name: "k8s.io/api/authentication/v1.TokenReview",
+    },
+    Review {
+        group: "authorization.k8s.io",
+        version: "v1",
+        kind: "SelfSubjectAccessReview",
+        plural: "selfsubjectaccessreviews",
+        type_name: "k8s.io/api/authorization/v1.SelfSubjectAccessReview",
+    },
+    Review {
+        group: "authorization.k8s.io",
+        version: "v1",
+        kind: "SubjectAccessReview",
+        plural: "subjectaccessreviews",
+        type_name: "k8s.io/api/authorization/v1.SubjectAccessReview",
+    },
 ];
 
 /// The review with its status.
-pub(crate) fn answer(review: &Review, mut object: Value, user: &str, users: &Users) -> Result<Value, Status> {
-    let status = match review.kind {
-        "TokenReview" => token_status(&object, users)?,
-        "SelfSubjectReview" => json!({ "userInfo": user_info(user) }),
-        _ => json!({ "allowed": true }),
-    };
+pub(crate) fn answer(review: &Review, mut object: Value, users: &Users) -> Result<Value, Status> {
+    let is_allowed = review.kind != "TokenReview";
+    let status = if is_allowed { json!({ "allowed": true }) } else { token_status(&object, users)? };
     if let Value::Object(fields) = &mut object {
         fields.insert("status".to_owned(), status);
     }

@@ -164,8 +164,6 @@ const fn event(group: &'static str, type_name: &'static str, strategy: &'static 
 
 const POD_FIELDS: &[SelectableField] = &[
     own("spec.nodeName", &["spec.nodeName"]),
-    // Clients of v1beta1 call it so.
-    own("spec.host", &["spec.nodeName"]),
     own("spec.restartPolicy", &["spec.restartPolicy"]),
     own("spec.schedulerName", &["spec.schedulerName"]),
     own("spec.serviceAccountName", &["spec.serviceAccountName"]),

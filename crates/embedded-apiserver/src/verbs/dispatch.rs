@@ -89,7 +89,7 @@ async fn routed(
             response
         }
         Ok(Route::Review(review)) => {
-            let answered = review_answer(core, review, headers, &query, &body, user);
+            let answered = review_answer(core, review, headers, &query, &body);
             answered.unwrap_or_else(|status| error(&status, headers))
         }
         Ok(Route::Other { in_api }) => other(request, &path, in_api),
@@ -202,7 +202,6 @@ fn review_answer(
     headers: &HeaderMap,
     query: &Query,
     body: &Result<Bytes, Status>,
-    user: &str,
 ) -> Result<Response<Body>, Status> {
     check_route(headers, false)?;
     let media = negotiate(headers, Endpoint::Resource)?;
@@ -218,7 +217,7 @@ fn review_answer(
     let by = manager(&options, headers);
     let fields = tracking::of_other(type_, &api_version, "");
     fields.update(None, &mut question, &by, core.environment.now());
-    let answered = reviews::answer(review, question, user, &core.users)?;
+    let answered = reviews::answer(review, question, &core.users)?;
     let mut response = object(201, media, (&api_version, review.kind), Some(type_), answered);
     warnings::write(response.headers_mut(), &texts);
     Ok(response)

@@ -318,9 +318,10 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "empty body" => {
-            // Of the empty object, workloads demand what is unchecked.
+            // Some kinds demand what is unchecked.
             let texts = ["", " ", "[]", "\"x\"", "7", "{}", "null"];
-            let texts = if resource.api_version == "apps/v1" { &texts[..5] } else { &texts[..] };
+            let demands = matches!(resource.api_version, "apps/v1" | "events.k8s.io/v1");
+            let texts = if demands { &texts[..5] } else { &texts[..] };
             body = Some(Body::Text((*g.rng.pick(texts)).to_owned()));
             succeeds = false;
         }

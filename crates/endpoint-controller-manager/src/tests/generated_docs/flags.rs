@@ -3,12 +3,14 @@
 use super::{REFRESH, assert_current, code, row};
 use crate::options::flag::{Effect, Flag, Kind, OnChange};
 use crate::options::groups::{GROUPS, Group};
+use crate::version::KUBERNETES;
 
 fn head() -> String {
+    let release = &KUBERNETES[1..];
     format!(
         "# Flags\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Flags have the names, forms and defaults of kube-controller-manager 1.36.3, so its command line can be copied: \
+         Flags have the names, forms and defaults of kube-controller-manager {release}, so its command line can be copied: \
          `_` stands\nfor `-`, the last of several values counts, and numbers, durations (`1m30s`) and booleans have Go's \
          syntax. A flag takes\nprecedence over the configuration file (`--config`), and the file over the default. \
          \"Field\" is the key in that file and\nunder `/configz`; \

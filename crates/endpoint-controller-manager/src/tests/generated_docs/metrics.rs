@@ -14,6 +14,7 @@ use crate::options;
 use crate::runtimes::{Handles, Runtimes};
 use crate::shadow;
 use crate::signals::{Approvals, StopSignals};
+use crate::version::KUBERNETES;
 
 /// For everything to have happened once that a metric counts.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -63,10 +64,11 @@ fn table(text: &str) -> String {
 }
 
 fn document(metrics: &str, slis: &str) -> String {
+    let release = &KUBERNETES[1..];
     format!(
         "# Metrics\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. A metric with labels\n\
+         Names, types, labels and buckets are those of kube-controller-manager {release} wherever it has the metric. A metric with labels\n\
          appears with its first series; those of `deferred_writes` need the feature gate `EndpointSliceCoalescing`.\n\n\
          ## From a change to its write\n\n\
          `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\

@@ -33,7 +33,7 @@ impl Command for Explanation {
 
     async fn run(self) -> Result<Code, Failure> {
         if let Some(listen) = self.page {
-            return page::serve(&self.target, listen, NAME).await.map(|()| Code::Done);
+            return Box::pin(page::serve(&self.target, listen, NAME)).await.map(|()| Code::Done);
         }
         let reports = reports(&self).await?;
         exit::print(&output::text(&reports, self.format, self.is_detailed()));

@@ -172,7 +172,7 @@ impl Controller for EndpointsController {
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(Remembered::in_table("trigger times", keys));
         remembered.extend(Remembered::in_table("memories", self.memories.services()));
-        remembered.extend(Remembered::in_table("waiting", self.waiting.lock().keys().cloned()));
+        remembered.extend(Remembered::in_table("waiting_writes", self.waiting.lock().keys().cloned()));
         remembered
     }
 

@@ -134,7 +134,7 @@ impl Planner {
         }
     }
 
-    /// What waits for the write of a plan of [`Self::plan`].
+    /// The urgency of a plan of [`Self::plan`].
     ///
     /// Cost: that of decoding the stored object, if that was not necessary for the plan.
     pub(crate) fn urgency(&self, plan: &Plan) -> Result<Urgency, SyncError> {

@@ -87,6 +87,8 @@ impl EndpointsController {
             }
             match &lookup {
                 Ok(_) if !exists => self.forget(key),
+                // Its Endpoints are not ours, so that the write that waited is never made.
+                Ok(Lookup::Nothing) => drop(self.waiting.lock().remove(key)),
                 // With the cache locked, so that the event is not missed.
                 Err(SyncError::StaleCache) => self.tracker.lock().wait(key),
                 Ok(_) | Err(_) => {}

@@ -155,10 +155,9 @@ impl Planner {
         }
     }
 
-    /// What waits for the writes of a plan of [`Self::plan`].
+    /// The urgency of a plan of [`Self::plan`].
     pub(crate) fn urgency(&self, plan: &SlicePlan) -> Urgency {
         match &self.input {
-            _ if plan.is_empty() => Urgency::Metadata,
             PlannerInput::Changes { memory, open, .. } => {
                 urgency(plan, open, |address_type, ports| memory.has_ready(address_type, ports))
             }

@@ -87,7 +87,8 @@ impl EndpointSliceController {
             self.unfinished.lock().insert(key.clone(), Unfinished { trigger_time, is_counted });
         }
         self.metrics.applied(&service, &plan, &applied);
-        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
+        let message = if applied.waits { "Waits for the rate limit of its writes" } else { "Synced" };
+        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "{message}");
         let outcome = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&service, error);
@@ -141,7 +142,9 @@ impl EndpointSliceController {
         let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.slices.apply(sync, key, &plan, Urgency::Soft).await;
         self.metrics.written(applied.written);
-        debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
+        if !applied.waits {
+            debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
+        }
         applied.into_result()
     }
 

@@ -1,4 +1,4 @@
-//! The urgency of a plan: what waits for its writes.
+//! The urgency of a plan: how much traffic is lost while its writes are delayed.
 //!
 //! Under a rate limit, plans wait for each other. The one that takes traffic away from an endpoint that must not get it comes
 //! first; the one that changes nothing for traffic comes last. The urgency is computed from the plan and the stored slices
@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use crate::desired::{Identity, PortSet, identity, is_ready};
-use crate::model::{AddressType, endpoints_of};
+use crate::model::{AddressType, endpoints_of, name_of};
 use crate::plan::SlicePlan;
 use crate::well_known::HEADLESS;
 
@@ -38,10 +38,8 @@ pub enum Urgency {
 }
 
 impl Urgency {
-    /// The number of urgencies.
-    pub const COUNT: usize = 6;
     /// The names of all, the most urgent first, as values of the label `urgency` of metrics.
-    pub const NAMES: [&str; Self::COUNT] = ["withdrawal", "name", "first", "readiness", "soft", "metadata"];
+    pub const NAMES: [&str; 6] = ["withdrawal", "name", "first", "readiness", "soft", "metadata"];
 
     /// The position in [`Self::NAMES`].
     pub const fn level(self) -> usize {
@@ -88,6 +86,9 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
     stored: &[S],
     is_ready_elsewhere: impl Fn(AddressType, &PortSet) -> bool,
 ) -> Urgency {
+    if plan.is_empty() {
+        return Urgency::Metadata;
+    }
     let named: HashMap<&str, &EndpointSlice, RandomState> =
         stored.iter().map(|slice| (name_of(slice.borrow()), slice.borrow())).collect();
     let unneeded = plan.delete_if_unchanged.iter().any(|slice| !endpoints_of(slice).is_empty());
@@ -104,8 +105,9 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
         };
         let was_ready = |ports: &PortSet| {
             let staying = named.values().copied().filter(|slice| stays(slice));
-            let has_ready =
-                |slice: &EndpointSlice| ports_of(slice) == *ports && endpoints_of(slice).iter().any(is_ready);
+            let has_ready = |slice: &EndpointSlice| {
+                PortSet::of(slice) == *ports && endpoints_of(slice).iter().any(is_ready)
+            };
             removed.iter().copied().chain(staying).any(has_ready)
                 || is_ready_elsewhere(of_type.address_type, ports)
         };
@@ -160,7 +162,7 @@ struct Groups(Vec<PortSet>);
 
 impl Groups {
     fn of<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> Self {
-        let sets: BTreeSet<PortSet> = slices.map(ports_of).collect();
+        let sets: BTreeSet<PortSet> = slices.map(PortSet::of).collect();
         Self(sets.into_iter().collect())
     }
 
@@ -171,7 +173,7 @@ impl Groups {
     fn published<'a>(&self, slices: &[&'a EndpointSlice]) -> Published<'a> {
         let mut published = Published::default();
         for slice in slices {
-            let number = self.0.binary_search(&ports_of(slice)).unwrap_or_default() as u64;
+            let number = self.0.binary_search(&PortSet::of(slice)).unwrap_or_default() as u64;
             for endpoint in endpoints_of(slice) {
                 published.endpoints.insert((number, identity(endpoint)), endpoint);
                 published.hostnames.extend(endpoint.hostname.as_deref().filter(|_| is_ready(endpoint)));
@@ -229,12 +231,4 @@ fn ready_pairs(subsets: &[EndpointSubset]) -> HashSet<Pair<'_>, RandomState> {
         }
     }
     pairs
-}
-
-fn name_of(slice: &EndpointSlice) -> &str {
-    slice.metadata.name.as_deref().unwrap_or_default()
-}
-
-fn ports_of(slice: &EndpointSlice) -> PortSet {
-    PortSet::new(slice.ports.clone().unwrap_or_default())
 }

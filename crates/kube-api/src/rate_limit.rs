@@ -39,13 +39,13 @@ impl RateLimiter {
 
     /// Takes a token, and waits until it is available. A caller that is cancelled while waiting has used its token.
     pub async fn acquire(&self) {
-        while let Some(wait) = self.take() {
-            let mut rate = self.rate.subscribe();
+        loop {
+            let rate_changed = self.rate_changed();
+            let Some(wait) = self.take() else { return };
             tokio::select! {
                 biased;
                 () = sleep(wait) => return,
-                // Its sender is this limiter, so that only a new rate ends the wait.
-                _ = rate.changed() => {}
+                () = rate_changed => {}
             }
         }
     }
@@ -69,10 +69,16 @@ impl RateLimiter {
         bucket.take_all(tokens, rate, Instant::now().into_std()).err().unwrap_or_default()
     }
 
-    /// Waits until the rate is changed.
-    pub async fn rate_changed(&self) {
+    /// The tokens of a full bucket; [`u32::MAX`] without a limit.
+    pub fn burst(&self) -> u32 {
+        self.rate.borrow().map_or(u32::MAX, Rate::burst)
+    }
+
+    /// Waits until the rate is changed after this call.
+    pub fn rate_changed(&self) -> impl Future<Output = ()> + use<> {
+        let mut rate = self.rate.subscribe();
         // Its sender is this limiter.
-        let _ = self.rate.subscribe().changed().await;
+        async move { drop(rate.changed().await) }
     }
 
     /// Takes a token, and returns the time until it comes; none if it is there already.

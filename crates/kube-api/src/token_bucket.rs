@@ -25,6 +25,11 @@ impl Rate {
         (qps > 0.0).then(|| Self::every(interval(), burst))
     }
 
+    /// Tokens in a full bucket.
+    pub const fn burst(self) -> u32 {
+        self.burst
+    }
+
     /// The time in which an empty bucket fills.
     fn depth(self) -> Duration {
         self.interval.saturating_mul(self.burst)

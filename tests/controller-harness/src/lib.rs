@@ -36,7 +36,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
-use kube_api::{ApiClient, Encoding};
+use kube_api::{ApiClient, Encoding, RateLimiter};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -109,7 +109,11 @@ impl<T: Served> TestApi<T> {
                 Ok::<_, std::convert::Infallible>(answer(&fake.server, &fake.cache, request).await)
             }
         });
-        ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, MANAGER)
+        let client = ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, MANAGER);
+        match self.server.lock().limit {
+            Some((qps, burst)) => client.with_limit(RateLimiter::new(qps, burst)),
+            None => client,
+        }
     }
 
     /// Advances the paused clock by 5 s: past the repair delay of a second and the first retries.
@@ -245,6 +249,11 @@ impl<T: Served> TestApi<T> {
     /// Lets the next controller have up to `in_flight` syncs under way, if that is more than its workers.
     pub fn overlap(&self, in_flight: usize) {
         self.server.lock().in_flight = in_flight;
+    }
+
+    /// Limits the requests of the next controller to `burst` at once and `qps` a second.
+    pub fn limit(&self, qps: f64, burst: u32) {
+        self.server.lock().limit = Some((qps, burst));
     }
 
     /// Handles each request of the controller after this time, several at the same time.

@@ -32,6 +32,8 @@ pub(crate) struct Server<T> {
     pub(crate) service_lookups: Vec<String>,
     /// The syncs that the next controller may have under way, if that is more than its workers.
     pub(crate) in_flight: usize,
+    /// Requests a second, and at once, of the next controller.
+    pub(crate) limit: Option<(f64, u32)>,
     /// The time before a request is handled.
     pub(crate) latency: Duration,
     /// The number of next requests to refuse.
@@ -103,6 +105,7 @@ impl<T: Served> Default for Server<T> {
             events: Vec::new(),
             service_lookups: Vec::new(),
             in_flight: 0,
+            limit: None,
             latency: Duration::ZERO,
             refuse: 0,
             refused_if: None,

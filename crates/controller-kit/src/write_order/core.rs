@@ -28,9 +28,9 @@ pub(super) struct Core {
     next_number: u64,
     /// Turns since the last one of the oldest key.
     turns: u32,
-    /// Writes that are paid for, of keys whose sync has not used them yet.
+    /// Writes whose tokens are taken, of keys whose sync has not made them yet.
     granted: HashMap<ObjectKey, u32, RandomState>,
-    /// Writes that are paid for, and that nobody needs any more.
+    /// Writes whose tokens are taken, and which no key is going to make.
     spare: u32,
 }
 
@@ -100,7 +100,7 @@ impl Core {
         self.waiting.is_empty()
     }
 
-    /// The key whose turn is next, and the writes that its turn is for: those that it needs, up to [`MOST_AT_ONCE`].
+    /// The key whose turn is next.
     fn next(&self, now: Instant) -> Option<(&ObjectKey, Waiting)> {
         let is_old = |key: &&ObjectKey| {
             let waiting = self.waiting.get(*key);
@@ -113,15 +113,16 @@ impl Core {
         self.waiting.get_key_value(key).map(|(key, waiting)| (key, *waiting))
     }
 
-    /// The writes that the next turn is for; none if no key waits.
-    pub(super) fn next_writes(&self, now: Instant) -> Option<u32> {
-        self.next(now).map(|(_, waiting)| waiting.writes.clamp(1, MOST_AT_ONCE))
+    /// The writes that the next turn is for: those that its key needs, up to [`MOST_AT_ONCE`] and the limiter's `burst`. None
+    /// if no key waits.
+    pub(super) fn next_writes(&self, now: Instant, burst: u32) -> Option<u32> {
+        self.next(now).map(|(_, waiting)| waiting.writes.min(MOST_AT_ONCE).min(burst).max(1))
     }
 
-    /// Takes the next turn, which is paid for: the key's next sync may make its writes.
-    pub(super) fn grant(&mut self, now: Instant) -> Option<Turn> {
+    /// Takes the next turn, for this number of writes, whose tokens are taken: the key's next sync may make them.
+    pub(super) fn grant(&mut self, now: Instant, writes: u32) -> Option<Turn> {
         let (key, waiting) = self.next(now)?;
-        let (key, writes) = (key.clone(), waiting.writes.clamp(1, MOST_AT_ONCE));
+        let key = key.clone();
         if let Some(of_level) = self.levels.get_mut(waiting.level) {
             of_level.charge(&key.namespace, writes);
         }
@@ -139,7 +140,7 @@ impl Core {
         Some(granted.min(writes))
     }
 
-    /// Makes writes spare that are paid for. No more than one turn's are kept, so that a quiet time does not add to the burst.
+    /// Makes writes spare whose tokens are taken. No more than one turn's are kept, so that a quiet time does not add to the burst.
     pub(super) fn give_back(&mut self, writes: u32) {
         self.spare = self.spare.saturating_add(writes).min(MOST_AT_ONCE);
     }

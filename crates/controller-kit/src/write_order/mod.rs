@@ -16,7 +16,8 @@
 //!    they began to wait.
 //! 3. One turn in ten goes to the key that has waited longest, whatever its level, once it has waited for five seconds. So a
 //!    key waits for at most five seconds and ten turns for each key that was there before it: no level is ever starved.
-//! 4. A turn is for five writes at most. A key that needs more waits again, in its new place.
+//! 4. A turn is for five writes at most, and for no more than the limiter's burst. A key that needs more waits again, in its
+//!    new place.
 //! 5. A key that changes while it waits keeps its age, and gets the urgency of its new plan. Nothing is written twice, and
 //!    what was overtaken is not written at all.
 //!
@@ -63,9 +64,9 @@ struct Shared {
     series: Option<TurnSeries>,
 }
 
-/// What a sync may write now.
+/// The outcome of [`WriteOrder::admit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub(crate) enum Admission {
     /// This number of writes, whose tokens are taken.
     Writes(usize),
     /// Nothing: the key waits, and is synced again when its turn comes.
@@ -126,7 +127,8 @@ impl WriteOrder {
             shared.queue.park(key.clone(), urgency, LONGEST_WAIT);
         }
         drop(core);
-        shared.wake(turns.into_iter().filter(|turn| turn.key != *key));
+        // The sync that is running uses its turn.
+        shared.wake(turns, |turn| turn.key != *key);
         shared.waits.notify_one();
         granted.map_or(Admission::Waits, |granted| Admission::Writes(granted as usize))
     }
@@ -146,18 +148,19 @@ impl WriteOrder {
     pub(crate) async fn run(&self) -> Infallible {
         let shared = &*self.0;
         loop {
+            let rate_changed = shared.limiter.rate_changed();
             let wait = {
                 let mut core = shared.core.lock();
                 let now = Instant::now().into_std();
                 let turns = shared.take_turns(&mut core, now);
-                let wait = core.next_writes(now).map(|writes| shared.limiter.wait(writes));
+                let next = core.next_writes(now, shared.limiter.burst());
                 drop(core);
-                shared.wake(turns.into_iter());
-                wait
+                shared.wake(turns, |_| true);
+                next.map(|writes| shared.limiter.wait(writes))
             };
             tokio::select! {
                 () = shared.waits.notified() => {}
-                () = shared.limiter.rate_changed() => {}
+                () = rate_changed => {}
                 () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
             }
         }
@@ -174,23 +177,23 @@ impl Shared {
         Self { core: Mutex::default(), limiter, queue, waits: Notify::new(), urgencies, series }
     }
 
-    /// Takes turns as long as there are tokens for the next one.
+    /// Takes turns while there are tokens for the next one.
     fn take_turns(&self, core: &mut Core, now: std::time::Instant) -> Vec<Turn> {
         let mut turns = Vec::new();
-        while let Some(writes) = core.next_writes(now) {
+        while let Some(writes) = core.next_writes(now, self.limiter.burst()) {
             if !core.take_spare(writes) && self.limiter.try_acquire(writes).is_err() {
                 break;
             }
-            turns.extend(core.grant(now));
+            turns.extend(core.grant(now, writes));
         }
         turns
     }
 
-    /// Queues the keys whose turn has come.
-    fn wake(&self, turns: impl Iterator<Item = Turn>) {
+    /// Ends the wait of the keys whose turn has come, and queues those that `syncs` says.
+    fn wake(&self, turns: Vec<Turn>, syncs: impl Fn(&Turn) -> bool) {
         for turn in turns {
             self.observe(turn.level, turn.waited);
-            self.queue.unpark(&turn.key, true);
+            self.queue.unpark(&turn.key, syncs(&turn));
         }
     }
 

@@ -18,9 +18,15 @@ fn now() -> std::time::Instant {
     Instant::now().into_std()
 }
 
+/// The next turn, under a limit with a large burst.
+fn grant(core: &mut Core, now: std::time::Instant) -> Option<Turn> {
+    let writes = core.next_writes(now, u32::MAX)?;
+    core.grant(now, writes)
+}
+
 /// The names of the next keys.
 fn turns(core: &mut Core, count: usize) -> Vec<String> {
-    (0..count).map_while(|_| core.grant(now())).map(|turn| turn.key.to_string()).collect()
+    (0..count).map_while(|_| grant(core, now())).map(|turn| turn.key.to_string()).collect()
 }
 
 #[test]
@@ -44,7 +50,7 @@ fn a_key_that_needs_many_writes_gets_a_few_and_is_charged_for_them() {
     for name in 0..6 {
         core.wait(&key("b", name), 2, 1, now());
     }
-    assert_eq!(core.next_writes(now()), Some(MOST_AT_ONCE));
+    assert_eq!(core.next_writes(now(), 30), Some(MOST_AT_ONCE));
     assert_eq!(turns(&mut core, 8), ["a/0", "b/0", "b/1", "b/2", "b/3", "b/4", "a/1", "b/5"]);
     assert_eq!(core.take_granted(&key("a", 0), 3), Some(3));
     assert!(core.take_spare(2), "two of five were not needed");
@@ -69,7 +75,7 @@ fn an_urgent_stream_starves_nobody() {
         core.wait(&key("loud", turn), 0, 1, now());
         core.wait(&key("loud", turn + 1_000_000), 0, 1, now());
         let later = start + if turn < 20 { OLD.saturating_sub(MS) } else { OLD };
-        if core.grant(later).is_some_and(|turn| &*turn.key.namespace == "quiet") {
+        if grant(&mut core, later).is_some_and(|turn| &*turn.key.namespace == "quiet") {
             // The second of its turns; at the first, it was not old.
             assert_eq!(turn, 2 * TURNS_PER_OLDEST as usize);
             break;
@@ -86,7 +92,7 @@ proptest! {
         let mut bounds: HashMap<ObjectKey, u32> = HashMap::new();
         let mut ages = 0;
         let take = |core: &mut Core, bounds: &mut HashMap<ObjectKey, u32>| {
-            let turn = core.grant(now() + OLD);
+            let turn = grant(core, now() + OLD);
             for left in bounds.values_mut() {
                 *left = left.checked_sub(1).expect("a key waits longer than its bound");
             }
@@ -120,7 +126,7 @@ fn namespaces_receive_equal_numbers_of_writes() {
         }
     }
     for _ in 0..1000 {
-        let turn = core.grant(now()).unwrap();
+        let turn = grant(&mut core, now()).unwrap();
         *received.entry(turn.key.namespace.to_string()).or_default() += turn.writes;
     }
     let all: u32 = received.values().sum();
@@ -214,6 +220,38 @@ async fn what_is_urgent_overtakes_a_burst_and_the_limit_holds() {
     assert!(fixture.written.lock().last().unwrap().1 >= 8500 * MS, "30 at once, then 20 a second");
     assert!(fixture.order.0.core.lock().is_empty());
     assert_eq!(fixture.queue.oldest_change(), Duration::ZERO);
+}
+
+/// A turn is for no more writes than there are tokens in a full bucket.
+#[tokio::test(start_paused = true)]
+async fn a_small_burst_makes_small_turns() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let order = WriteOrder::new(queue, Arc::new(RateLimiter::new(1.0, 2)));
+    assert_eq!(order.admit(&key("a", 0), 2, 5), Admission::Writes(2));
+    assert_eq!(order.admit(&key("a", 1), 2, 5), Admission::Waits);
+    sleep(2000 * MS).await;
+    assert_eq!(order.admit(&key("a", 1), 2, 5), Admission::Writes(2));
+    assert_eq!(order.admit(&key("a", 2), 2, 5), Admission::Waits);
+}
+
+/// It is synced because it has changed, in the moment in which the token is there.
+#[tokio::test(start_paused = true)]
+async fn a_key_whose_turn_comes_during_its_sync_waits_no_longer() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let order = WriteOrder::new(queue.clone(), Arc::new(RateLimiter::new(1.0, 1)));
+    assert_eq!(order.admit(&key("a", 0), 2, 1), Admission::Writes(1));
+    queue.add(key("a", 1));
+    let item = queue.get().await.unwrap();
+    assert_eq!(order.admit(&item, 2, 1), Admission::Waits);
+    drop(item);
+    sleep(1000 * MS).await;
+    queue.add(key("a", 1));
+    let item = queue.get().await.unwrap();
+    assert_eq!(order.admit(&item, 2, 1), Admission::Writes(1));
+    order.finish(&item, true, 0);
+    queue.forget(&item);
+    drop(item);
+    assert_eq!(queue.key_state(&key("a", 1)), None);
 }
 
 #[tokio::test(start_paused = true)]

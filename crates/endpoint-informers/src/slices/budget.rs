@@ -47,9 +47,9 @@ impl CreateLimit {
 }
 
 impl<'a> WriteBudget<'a> {
-    /// [`MAX_WRITES`], for a key of this queue.
-    pub fn of(queue: &'a WorkQueue<ObjectKey>) -> Self {
-        Self { left: MAX_WRITES, ..Self::until_shutdown(queue) }
+    /// This many writes, up to [`MAX_WRITES`], for a key of this queue.
+    pub fn of(queue: &'a WorkQueue<ObjectKey>, writes: usize) -> Self {
+        Self { left: writes.min(MAX_WRITES), ..Self::until_shutdown(queue) }
     }
 
     /// No limit until the queue is shut down: for a Service whose syncs make no progress, because the API server stores
@@ -61,12 +61,6 @@ impl<'a> WriteBudget<'a> {
     /// No limit.
     pub const fn unlimited() -> Self {
         Self { queue: None, left: usize::MAX, creates: CreateLimit::NONE }
-    }
-
-    /// The same with no more than this number of writes.
-    #[must_use]
-    pub(super) fn at_most(self, writes: usize) -> Self {
-        Self { left: self.left.min(writes), ..self }
     }
 
     /// The same with this limit on creates.

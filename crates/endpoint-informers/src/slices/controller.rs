@@ -14,6 +14,7 @@ use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, pla
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 
+use super::budget::MAX_WRITES;
 use super::expectations::SliceExpectations;
 use super::snapshot::Snapshot;
 use super::sync_error::SyncError;
@@ -130,14 +131,14 @@ impl SliceController {
         urgency: Urgency,
     ) -> Applied {
         let writes = plan.writes();
-        let admitted = if writes == 0 { 0 } else { sync.admit(urgency.level(), writes) };
+        let admitted = if writes == 0 { 0 } else { sync.admit(urgency.level(), writes.min(MAX_WRITES)) };
         if admitted == 0 && writes > 0 {
             return Applied { waits: true, ..Applied::default() };
         }
         if endpoints(plan) <= MAX_OVERLAPPING {
             sync.end_planning();
         }
-        let mut budget = self.expectations.budget(key, plan).at_most(admitted);
+        let mut budget = self.expectations.budget(key, plan, admitted);
         let on_write = |written: Written<'_>| self.expectations.written(key, &written);
         let applied = self.writer.apply_within(sync, &mut budget, plan, on_write).await;
         for slice in self.expectations.applied(key, plan, &applied) {

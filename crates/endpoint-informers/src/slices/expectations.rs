@@ -36,7 +36,6 @@ use controller_kit::recorder::Recorder;
 use controller_kit::write::WriteError;
 use endpointslice::expectations::ObjectVersion;
 use endpointslice::model::Uid;
-use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use endpointslice::{Expectations, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -84,12 +83,24 @@ pub struct ManagedSlices {
     pub terminating: Vec<Arc<CachedSlice>>,
 }
 
-/// A plan that was not finished within the budget of its sync.
+/// A plan that was not finished within the budgets of its syncs.
+#[derive(Clone, Copy)]
 struct Unfinished {
-    /// The number of its writes that were not made.
-    left: usize,
-    /// True until the Service is requeued, if the sync made at least one of the writes.
-    progress: bool,
+    /// The number of its writes when it was begun; none if the last sync made none.
+    planned: usize,
+    /// The number of writes made since then.
+    written: usize,
+    /// True until the Service is requeued, if the last sync made at least one of the writes.
+    requeues: bool,
+}
+
+impl Unfinished {
+    /// True if the syncs so far should have left fewer writes than there are now: half of what one sync may write may have
+    /// been added by changes meanwhile.
+    fn makes_no_progress(self, now: usize) -> bool {
+        let enough = self.planned.min(MAX_WRITES);
+        self.written >= enough && now > self.planned.saturating_sub(self.written) + enough / 2
+    }
 }
 
 impl SliceExpectations {
@@ -230,15 +241,16 @@ impl SliceExpectations {
         self.reassignments.lock().taken(key)
     }
 
-    /// The number of writes that the running sync of this Service may make of this plan: [`MAX_WRITES`], or no limit if
-    /// the last sync left no fewer writes to make.
-    pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan) -> WriteBudget<'_> {
-        let last = self.unfinished.lock().remove(key);
+    /// The number of writes that the running sync of this Service may make of this plan: what the rate limit `admitted`, up
+    /// to [`MAX_WRITES`], or no limit if the syncs before left no fewer writes to make.
+    pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan, admitted: usize) -> WriteBudget<'_> {
         let creates = self.reassignments.lock().creates(key, Instant::now());
-        let budget = if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
+        let mut unfinished = self.unfinished.lock();
+        let budget = if unfinished.get(key).is_some_and(|last| last.makes_no_progress(plan.writes())) {
+            unfinished.remove(key);
             WriteBudget::until_shutdown(&self.queue)
         } else {
-            WriteBudget::of(&self.queue)
+            WriteBudget::of(&self.queue, admitted)
         };
         budget.with_creates(creates)
     }
@@ -262,14 +274,25 @@ impl SliceExpectations {
         if applied.errors.iter().any(WriteError::is_transient) {
             self.conflicted.lock().insert(key.clone());
         }
-        if applied.unfinished {
-            // Without any success the back-off requeues the key, and then the whole plan is tried.
-            let written = applied.written.total();
-            let progress = written > 0;
-            let left = if progress { size(plan).saturating_sub(written) } else { 0 };
-            self.unfinished.lock().insert(key.clone(), Unfinished { left, progress });
-        }
+        self.keep_unfinished(key, plan, applied);
         superseded
+    }
+
+    fn keep_unfinished(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) {
+        let mut unfinished = self.unfinished.lock();
+        let last = unfinished.remove(key);
+        if !applied.unfinished {
+            return;
+        }
+        let written = applied.written.total();
+        let next = if written == 0 {
+            // The back-off requeues the key, and then the whole plan is tried.
+            Unfinished { planned: 0, written, requeues: false }
+        } else {
+            let (planned, before) = last.map_or((plan.writes(), 0), |last| (last.planned, last.written));
+            Unfinished { planned, written: before + written, requeues: true }
+        };
+        unfinished.insert(key.clone(), next);
     }
 
     /// The time after which a slice of this Service may be created in place of one that another manager or Service got.
@@ -281,7 +304,7 @@ impl SliceExpectations {
     fn requeue_unfinished(&self, key: &ObjectKey) {
         let mut unfinished = self.unfinished.lock();
         // Once for each plan: a sync that finds the cache behind makes none.
-        if unfinished.get_mut(key).is_some_and(|last| mem::take(&mut last.progress)) {
+        if unfinished.get_mut(key).is_some_and(|last| mem::take(&mut last.requeues)) {
             self.queue.requeue(key.clone());
         }
     }
@@ -341,11 +364,6 @@ fn is_stale(
     let cached = slices.current.iter().chain(terminating);
     let cached = cached.map(|slice| (slice.uid.clone(), slice.object_version()));
     expectations.is_stale(key, state.slices.comparable(), cached)
-}
-
-/// The number of writes in a plan.
-fn size(plan: &SlicePlan) -> usize {
-    plan.types.iter().map(AddressTypePlan::changes).sum::<usize>() + plan.delete_if_unchanged.len()
 }
 
 /// The Service that a slice names, if it names one.

@@ -207,7 +207,7 @@ async fn apply_until(
     let writer = SliceWriter::new(ApiClient::new(script.client(), Encoding::Json, "test/1.0"));
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::default());
     let mut written = 0;
-    let (mut budget, sync) = (WriteBudget::of(&queue), SyncContext::default());
+    let (mut budget, sync) = (WriteBudget::of(&queue, usize::MAX), SyncContext::default());
     let applied = writer.apply_within(&sync, &mut budget, plan, |_| {
         written += 1;
         if written == writes {

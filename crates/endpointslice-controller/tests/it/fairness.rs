@@ -129,6 +129,37 @@ async fn slices_that_a_webhook_mutates_cause_no_endless_syncs() {
     assert_eq!(count(&requests, "POST big-"), MANY);
 }
 
+/// The same under the default rate limit, by which a turn is for fewer writes than a sync without one.
+#[tokio::test(start_paused = true)]
+async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
+    let api = TestApi::default();
+    api.limit(20.0, 30);
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    harness.api.forget_requests();
+    harness.api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
+    });
+    harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
+    harness.api.advance(Duration::from_secs(3600)).await;
+    let requests = harness.api.requests();
+    let different: std::collections::BTreeSet<_> = requests.iter().collect();
+    assert_eq!(different.len(), MANY, "each slice was updated");
+    assert!(requests.len() <= 3 * MANY, "{} requests", requests.len());
+}
+
+/// Tokens that a sync took and did not use.
+#[tokio::test(start_paused = true)]
+async fn a_plan_takes_no_more_tokens_than_its_sync_may_write() {
+    let api = TestApi::default();
+    api.limit(0.000_1, u32::try_from(MANY).unwrap());
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    assert_eq!(harness.api.requests().len(), MANY);
+}
+
 /// However many slices a plan needs. What was published before is still kept up to date.
 #[tokio::test(start_paused = true)]
 async fn many_slices_that_a_policy_takes_are_not_created_one_after_the_other() {

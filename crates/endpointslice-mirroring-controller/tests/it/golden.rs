@@ -305,7 +305,7 @@ fn name(slice: &EndpointSlice) -> String {
 
 /// Family and ports.
 fn place(slice: &EndpointSlice) -> (&str, PortSet) {
-    (&slice.address_type, PortSet::new(slice.ports.clone().unwrap_or_default()))
+    (&slice.address_type, PortSet::of(slice))
 }
 
 /// A slice with its endpoints sorted, and empty fields absent.

@@ -94,7 +94,7 @@ proptest! {
 
         cluster.sync();
         let places = cluster.slices.iter().map(|slice| {
-            let ports = PortSet::new(slice.ports.clone().unwrap_or_default());
+            let ports = PortSet::of(slice);
             (slice.address_type.clone(), ports)
         });
         prop_assert_eq!(places.collect::<BTreeSet<_>>().len(), cluster.slices.len());

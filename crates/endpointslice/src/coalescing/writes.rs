@@ -10,7 +10,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use super::diff::Diff;
 use super::rules::Rules;
 use crate::desired::{PortSet, is_ready};
-use crate::model::{AddressType, Pod, endpoints_of, parse_ip};
+use crate::model::{AddressType, Pod, endpoints_of, name_of, parse_ip};
 use crate::plan::{AddressTypePlan, SlicePlan};
 
 /// A write of a plan.
@@ -125,7 +125,7 @@ fn writes_of_type<'a>(
             position,
             urgent: diff.urgent || rules.all_urgent || !is_known || keys.is_none(),
             soft: keys.unwrap_or_default(),
-            ports: ports_of(slice),
+            ports: PortSet::of(slice),
             added: diff.added,
             updated: diff.updated,
             removed: diff.removed,
@@ -147,7 +147,7 @@ fn ready_groups(
     let gone: HashSet<&str, RandomState> = written().chain(deleted).map(name_of).collect();
     let staying = stored.iter().filter(|(name, _)| !gone.contains(*name)).map(|(_, slice)| *slice);
     let ready = written().chain(staying).filter(|slice| endpoints_of(slice).iter().any(is_ready));
-    ready.filter_map(|slice| Some((AddressType::parse(&slice.address_type)?, ports_of(slice)))).collect()
+    ready.filter_map(|slice| Some((AddressType::parse(&slice.address_type)?, PortSet::of(slice)))).collect()
 }
 
 /// The places of the addresses that soft changes have.
@@ -228,12 +228,4 @@ impl<'a> Addresses<'a> {
                 || of_pods.is_none_or(|(name, shared)| *shared || *name != key.pod)
         })
     }
-}
-
-fn name_of(slice: &EndpointSlice) -> &str {
-    slice.metadata.name.as_deref().unwrap_or_default()
-}
-
-fn ports_of(slice: &EndpointSlice) -> PortSet {
-    PortSet::new(slice.ports.clone().unwrap_or_default())
 }

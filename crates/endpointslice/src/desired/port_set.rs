@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use k8s_openapi::api::discovery::v1::EndpointPort;
+use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 
 use crate::endpoints::Fnv128a;
 
@@ -20,6 +20,11 @@ impl PortSet {
     pub fn new(mut ports: Vec<EndpointPort>) -> Self {
         ports.sort_by_cached_key(port_hash);
         Self(ports)
+    }
+
+    /// The ports of a slice. Cost: a copy of them.
+    pub fn of(slice: &EndpointSlice) -> Self {
+        Self::new(slice.ports.clone().unwrap_or_default())
     }
 
     /// The ports in wire order.

@@ -26,4 +26,4 @@ pub use pod::{Pod, PodFields, ReadyCondition};
 pub use ports::{NamedPort, ServicePort, TargetPort};
 pub use service::{Families, PortFields, Service, ServiceFields, ServiceType, parse_bool};
 pub use slice::endpoints_of;
-pub(crate) use slice::{endpoint_list, endpoints_of_mut};
+pub(crate) use slice::{endpoint_list, endpoints_of_mut, name_of};

@@ -10,6 +10,11 @@ pub fn endpoints_of(slice: &EndpointSlice) -> &[Endpoint] {
     slice.endpoints.read()
 }
 
+/// The name of a slice; empty if it has none.
+pub(crate) fn name_of(slice: &EndpointSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
+}
+
 /// The endpoints of a slice, to be changed.
 pub(crate) fn endpoints_of_mut(slice: &mut EndpointSlice) -> &mut [Endpoint] {
     slice.endpoints.change()

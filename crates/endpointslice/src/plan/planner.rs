@@ -38,7 +38,7 @@ impl SlicePlan {
             else {
                 continue;
             };
-            let ports = PortSet::new(slice.ports.clone().unwrap_or_default());
+            let ports = PortSet::of(slice);
             let group = desired.types.get(&plan.address_type).and_then(|groups| groups.get(&ports));
             plan.update.extend(reduce(slice, group.cloned().unwrap_or_default(), desired.conditions));
         }

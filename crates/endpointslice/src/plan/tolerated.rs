@@ -22,7 +22,7 @@ pub(super) fn present<S: Borrow<EndpointSlice>>(tolerated: &[Tolerated], slices:
     }
     let mut groups: BTreeMap<PortSet, EndpointSet> = BTreeMap::new();
     for slice in slices.iter().map(|slice| (*slice).borrow()) {
-        let group = groups.entry(PortSet::new(slice.ports.clone().unwrap_or_default())).or_default();
+        let group = groups.entry(PortSet::of(slice)).or_default();
         for endpoint in endpoints_of(slice) {
             group.insert(endpoint.clone());
         }

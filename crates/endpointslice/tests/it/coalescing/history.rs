@@ -199,8 +199,7 @@ pub(super) fn statistics_count_slices(after: &Cluster, plan: &SlicePlan) -> Resu
     for plan in &plan.types {
         for (ports, group) in &plan.statistics.groups {
             let of_group = after.slices.iter().filter(|slice| {
-                slice.address_type == plan.address_type.as_str()
-                    && PortSet::new(slice.ports.clone().unwrap_or_default()) == *ports
+                slice.address_type == plan.address_type.as_str() && PortSet::of(slice) == *ports
             });
             prop_assert_eq!(of_group.count(), group.slices);
         }

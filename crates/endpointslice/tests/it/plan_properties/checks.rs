@@ -39,7 +39,7 @@ fn published(endpoint: &Endpoint) -> String {
 }
 
 fn group(slice: &EndpointSlice) -> Group {
-    let ports = PortSet::new(slice.ports.clone().unwrap_or_default());
+    let ports = PortSet::of(slice);
     (slice.address_type.clone(), format!("{ports:?}"))
 }
 

@@ -234,24 +234,6 @@ impl Manager {
         self.answers("/healthz?verbose", run).await;
     }
 
-    /// Starts ours with a configuration file, whose fields no flag overrides, and with pages that are open to anonymous
-    /// clients. Waits until it is ready.
-    pub async fn with_file(cluster: &Cluster, file: &Path) -> Self {
-        let kubeconfig = cluster.kubeconfig(User::EndpointControllers);
-        let mut manager = Self::at_a_free_port(Kind::Ours, cluster, &Environment::default(), |port| {
-            vec![
-                format!("--kubeconfig={}", kubeconfig.display()),
-                format!("--secure-port={port}"),
-                format!("--config={}", file.display()),
-                "--bind-address=127.0.0.1".to_owned(),
-                "--leader-elect=false".to_owned(),
-                "--authorization-always-allow-paths=/*".to_owned(),
-            ]
-        });
-        manager.ready().await;
-        manager
-    }
-
     /// Starts a manager with the defaults of all flags, as an operator does: elected, and serving with delegated
     /// authentication and authorization. Its flags name only the API server, a free port on loopback, and what upstream
     /// needs to do the same work. Waits until it is ready, or, for upstream, until its controllers run.

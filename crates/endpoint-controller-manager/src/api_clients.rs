@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kube::config::AuthInfo;
 use kube_api::version_guard::VersionGuard;
 use kube_api::{ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServiceAccount, connect};
-use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
 use crate::config::Config;
@@ -60,26 +59,7 @@ pub(crate) struct Clients<'a> {
     /// Without credentials, shared by controllers with service accounts of their own.
     anonymous: Option<kube::Client>,
     versions: VersionGuard,
-    limits: RequestLimits,
     read_only: bool,
-}
-
-/// The rate limits of all controllers. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RequestLimits(Arc<Mutex<Vec<Arc<RateLimiter>>>>);
-
-impl RequestLimits {
-    /// One more, which has this rate until the next [`set`](Self::set).
-    fn add(&self, (qps, burst): (f64, u32)) -> Arc<RateLimiter> {
-        let limiter = Arc::new(RateLimiter::new(qps, burst));
-        self.0.lock().push(Arc::clone(&limiter));
-        limiter
-    }
-
-    /// Changes the rate of each controller: requests a second, and at once.
-    pub(crate) fn set(&self, (qps, burst): (f64, u32)) {
-        self.0.lock().iter().for_each(|limiter| limiter.set_rate(qps, burst));
-    }
 }
 
 impl<'a> Clients<'a> {
@@ -104,14 +84,8 @@ impl<'a> Clients<'a> {
             connection,
             anonymous,
             versions: VersionGuard::default(),
-            limits: RequestLimits::default(),
             read_only: false,
         })
-    }
-
-    /// The rate limits of the controllers' clients.
-    pub(crate) fn limits(&self) -> RequestLimits {
-        self.limits.clone()
     }
 
     /// The same factory, whose clients send no writes.
@@ -153,6 +127,7 @@ impl<'a> Clients<'a> {
     }
 
     fn limited(&self, client: ApiClient) -> ApiClient {
-        client.with_limit(self.limits.add(self.config.rate))
+        let (qps, burst) = self.config.rate;
+        client.with_limit(RateLimiter::new(qps, burst))
     }
 }

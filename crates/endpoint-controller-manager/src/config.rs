@@ -2,9 +2,7 @@
 
 mod startup_log;
 
-use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use component_server::{AuthenticationOptions, AuthorizationOptions, ServingOptions};
@@ -100,36 +98,4 @@ pub struct Config {
     pub(crate) configz: Value,
     /// Flags and fields of the file that were given and have no effect.
     pub(crate) without_effect: Vec<String>,
-    /// The file that `--config` names.
-    pub(crate) file: Option<ConfigFile>,
-}
-
-/// A configuration file, beneath the flags of the command line.
-#[derive(Clone)]
-pub struct ConfigFile {
-    pub(crate) path: PathBuf,
-    read: Arc<dyn Fn() -> Result<Config, String> + Send + Sync>,
-}
-
-impl ConfigFile {
-    pub(crate) fn new(
-        path: PathBuf,
-        read: impl Fn() -> Result<Config, String> + Send + Sync + 'static,
-    ) -> Self {
-        Self { path, read: Arc::new(read) }
-    }
-
-    /// The configuration with what the file holds now; blocks while it is read.
-    ///
-    /// # Errors
-    /// One line that names the file, the line and the field.
-    pub(crate) fn read(&self) -> Result<Config, String> {
-        (self.read)()
-    }
-}
-
-impl fmt::Debug for ConfigFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ConfigFile").field(&self.path).finish()
-    }
 }

@@ -17,7 +17,6 @@ mod manager;
 mod metrics;
 pub mod options;
 pub mod process;
-mod reload;
 mod runtimes;
 mod server;
 mod shadow;

@@ -46,7 +46,7 @@ const OWN_CRATES: [&str; 9] = [
 /// the start; the default of `tracing-appender`, 128,000, would be a quarter of what an idle process holds.
 const BUFFERED_LINES: usize = 16_384;
 
-/// The filter, which `/debug/flags/v` and a reload of the configuration file change while the process runs.
+/// The filter, which `/debug/flags/v` changes while the process runs.
 static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
 /// Sends logs to stderr until the returned value is dropped. Panics are logged too, in the same format.

@@ -15,7 +15,6 @@ use endpoint_informers::lifecycle::{
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
 use kube_api::{ApiClient, connect, error_chain};
 use prometheus_client::registry::Registry;
-use tokio::signal::unix::Signal;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{info, warn};
@@ -31,13 +30,12 @@ use crate::metrics::foreign_writes::ForeignWrites;
 use crate::metrics::process::ProcessMetrics;
 use crate::metrics::runtime::TokioMetrics;
 use crate::metrics::{build, running_controllers};
-use crate::reload::Reloader;
 use crate::runtimes::{Handles, Runtimes};
 use crate::server::health::Health;
 use crate::server::service_states::{ControllerQueues, ServicePages};
 use crate::server::{self, Serving, ServingError};
 use crate::shadow::Shadow;
-use crate::signals::{self, Approvals, StopSignals};
+use crate::signals::{Approvals, StopSignals};
 use crate::takeover::{ApprovingLease, TakeoverGate};
 use crate::{leader_election, logging, version};
 
@@ -114,9 +112,7 @@ pub(crate) async fn run(
     info!(version = version::VERSION, commit = version::COMMIT, kubernetes = version::KUBERNETES, "Starting");
     // Clients belong to the runtime in which they are made.
     let work = surroundings.handles.work.clone();
-    // As early as the other signals.
-    let hangups = config.file.is_some().then(signals::hangups).transpose().map_err(ManagerError::Runtime)?;
-    let start = spawn_on(&work, Manager::start(config, surroundings, hangups));
+    let start = spawn_on(&work, Manager::start(config, surroundings));
     let manager = tokio::select! {
         biased;
         manager = start => manager??,
@@ -143,7 +139,7 @@ struct Manager {
 /// Tasks that run until the process ends.
 struct Background {
     watches: Informers,
-    /// The server and the reloads of the configuration, where there are any.
+    /// The server, if there is one.
     tasks: JoinSet<String>,
 }
 
@@ -172,11 +168,7 @@ impl Background {
 
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
-    async fn start(
-        config: Config,
-        surroundings: Surroundings,
-        hangups: Option<Signal>,
-    ) -> Result<Self, ManagerError> {
+    async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
         let Surroundings { handles, connect, logs, metrics, memory, shadow, approvals } = surroundings;
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
@@ -189,7 +181,6 @@ impl Manager {
         let skew = warn_of_skew(version, &config);
 
         register_metrics(&config, logs, shadow.as_deref(), &handles, &mut registry);
-        let reloader = Reloader::new(&config, clients.limits(), &mut registry);
         let election = leader_election::pending(&config, &clients, &handles, &mut registry)?;
         let election = observed(election).await?;
         let queues = QueueMetrics::register(&mut registry);
@@ -231,13 +222,12 @@ impl Manager {
         let mut tasks = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = server::pages(&config, &reloader.shown(), &health, registry);
+            let pages = server::pages(&config, &health, registry);
             let services = ServicePages::new(states, cache, phase.subscribe());
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {
             offer(metrics, || registry);
         }
-        reloader.start(hangups, &mut tasks, &handles.control);
         let mut background = Background { watches, tasks };
         background.run_until(caches.synced()).await?;
         let lifecycle = Lifecycle::new(caches, controllers)

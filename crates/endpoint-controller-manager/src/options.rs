@@ -21,12 +21,12 @@ mod settings;
 pub(crate) mod values;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
 use cli_runtime::usage::{Usage, matches};
 
-use crate::config::{Config, ConfigFile};
+use crate::config::Config;
 use crate::version;
 pub use command::build as command;
 use complete::complete;
@@ -105,13 +105,7 @@ fn read(command: Command, words: &[OsString]) -> Result<(ArgMatches, Config), Us
     let config = if settings.config_file.is_empty() {
         complete(&values, Vec::new()).map_err(Usage::Error)?
     } else {
-        let path = PathBuf::from(settings.config_file);
-        let config = with_file(&path, values.clone()).map_err(Usage::Error)?;
-        let reread = {
-            let path = path.clone();
-            move || with_file(&path, values.clone()).map_err(|reason| one_line(&reason))
-        };
-        Config { file: Some(ConfigFile::new(path, reread)), ..config }
+        with_file(Path::new(&settings.config_file), values).map_err(Usage::Error)?
     };
     Ok((matches, config))
 }

@@ -15,7 +15,6 @@ use kube_api::RateLimiter;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use crate::api_clients::ClientIdentity;
@@ -23,7 +22,6 @@ use crate::config::{Config, Server};
 use crate::connection::{self, ConnectionError};
 use crate::metrics::disabled;
 use crate::options::config_file::GROUP;
-use crate::reload::Shown;
 use crate::{logging, version};
 use health::Health;
 
@@ -107,14 +105,9 @@ async fn reviews(
 }
 
 /// The pages of the server (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
-pub(crate) fn pages(
-    config: &Config,
-    shown: &watch::Receiver<Shown>,
-    health: &Health,
-    registry: Arc<Registry>,
-) -> Routes {
+pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Routes {
     let slis = Slis::new();
-    let (configz, flagz) = (shown.clone(), shown.clone());
+    let (configz, flagz) = (config.configz.clone(), config.flags.clone());
     let (names, slis_names) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
     let pages = Routes::new(facts(config))
         .health("healthz", health.healthz.clone(), slis.clone())
@@ -127,8 +120,8 @@ pub(crate) fn pages(
             text.push_str(&disabled::without(all, &names));
             Ok(())
         })
-        .configz(GROUP, move || configz.borrow().configz.clone())
-        .flagz(move || flagz.borrow().flags.iter().cloned().collect());
+        .configz(GROUP, move || configz.clone())
+        .flagz(move || flagz.iter().cloned().collect());
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 

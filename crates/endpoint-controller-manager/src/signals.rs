@@ -1,4 +1,4 @@
-//! SIGTERM, SIGINT, SIGUSR2 and SIGHUP.
+//! SIGTERM, SIGINT and SIGUSR2.
 
 use std::future::pending;
 
@@ -38,11 +38,6 @@ impl Approvals {
     pub(crate) fn awaited(&self) -> watch::Receiver<()> {
         self.0.subscribe()
     }
-}
-
-/// Requests to reload the configuration file. Without this SIGHUP ends the process.
-pub(crate) fn hangups() -> std::io::Result<Signal> {
-    signal(SignalKind::hangup())
 }
 
 /// Receives the requests to stop while it exists; without it signals end the process at once.

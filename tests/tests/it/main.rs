@@ -7,7 +7,6 @@
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
-//! | [`reload`] | a configuration file that changes while the program runs |
 //! | [`two_writers`] | upstream and ours on the same objects converge; writes of upstream are counted |
 //! | [`election`] | one replica writes, never two |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
@@ -47,7 +46,6 @@ mod mirroring;
 mod parity;
 mod preflight;
 mod random_parity;
-mod reload;
 mod service_states;
 mod serving;
 mod shadow;

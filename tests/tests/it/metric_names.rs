@@ -97,14 +97,10 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("rest_client_transport_", "connections are not kept in a cache by their configuration"),
 ];
 
-/// Metrics of ours alone, except `config_restart_required`, which has series while there is a reason. Upstream
-/// has the names `informer_store_resource_version` and `running_managed_controllers`, but no series for these controllers.
+/// Metrics of ours alone. Upstream has the names `informer_store_resource_version` and `running_managed_controllers`, but no series for these controllers.
 const OURS_ONLY: &[&str] = &[
     "cache_lock_hold_seconds",
     "change_write_duration_seconds",
-    "config_last_reload_success_timestamp_seconds",
-    "config_last_reload_successful",
-    "config_reloads_total",
     "endpoint_slice_controller_addresses_skipped_per_sync",
     "endpoint_slice_controller_endpoints_sync_duration",
     "endpoint_slice_controller_endpoints_updated_per_sync",

@@ -148,7 +148,6 @@ impl WriteOrder {
     pub(crate) async fn run(&self) -> Infallible {
         let shared = &*self.0;
         loop {
-            let rate_changed = shared.limiter.rate_changed();
             let wait = {
                 let mut core = shared.core.lock();
                 let now = Instant::now().into_std();
@@ -160,7 +159,6 @@ impl WriteOrder {
             };
             tokio::select! {
                 () = shared.waits.notified() => {}
-                () = rate_changed => {}
                 () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
             }
         }

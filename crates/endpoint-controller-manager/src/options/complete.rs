@@ -85,7 +85,6 @@ fn config(
         flags: values.shown(),
         configz: configz::document(values),
         without_effect: without_effect.into_iter().chain(others).collect(),
-        file: None,
     })
 }
 

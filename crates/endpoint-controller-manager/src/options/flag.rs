@@ -20,7 +20,6 @@ pub(crate) struct Flag {
     pub(crate) kind: Kind,
     /// Path of the field in `KubeControllerManagerConfiguration` that has this value.
     pub(crate) key: Option<&'static str>,
-    pub(crate) on_change: OnChange,
     pub(crate) effect: Effect,
     pub(crate) short: Option<char>,
     /// Not listed by `--help`, as upstream does with deprecated flags.
@@ -64,17 +63,6 @@ pub(crate) enum Kind {
     Quantity,
 }
 
-/// The effect of a field of the configuration file that changes while the process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnChange {
-    /// The new value applies at once.
-    Reload,
-    /// The new value applies at the next start, and until then no other one of the file does.
-    Restart,
-    /// Neither value has an effect, as the flag has none.
-    Nothing,
-}
-
 /// The effect of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
@@ -99,7 +87,6 @@ impl Flag {
             help,
             kind,
             key: None,
-            on_change: OnChange::Restart,
             effect: Effect::Applies,
             short: None,
             hidden: false,
@@ -124,8 +111,8 @@ impl Flag {
         Self { effect: Effect::Unsupported(reason), ..Self::new(name, default, "", kind) }
     }
 
-    pub(super) const fn key(self, key: &'static str, on_change: OnChange) -> Self {
-        Self { key: Some(key), on_change, ..self }
+    pub(super) const fn key(self, key: &'static str) -> Self {
+        Self { key: Some(key), ..self }
     }
 
     pub(super) const fn short(self, short: char) -> Self {

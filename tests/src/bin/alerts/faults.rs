@@ -51,7 +51,6 @@ pub(crate) async fn run() -> ExitCode {
     show.at_rest().await;
     show.blocks += runbooks::run(&show.stage, "README").await;
     println!("no alert at rest\n\n{:12}{:23}fault", "fires after", "alert");
-    show.configuration_is_wrong().await;
     show.shadow_has_other_flags().await;
     show.rights_are_withdrawn().await;
     show.another_client_writes().await;
@@ -118,18 +117,6 @@ impl Show {
         for alert in alerts {
             self.blocks += runbooks::run(&self.stage, &format!("{PREFIX}{alert}")).await;
         }
-    }
-
-    async fn configuration_is_wrong(&mut self) {
-        self.silent(&["ConfigReloadFailed"]).await;
-        self.stage.replicas[0].configure("Generic: {ClientConnection: {qps: fast}}\n");
-        self.fire("a configuration file is wrong", &["ConfigReloadFailed"]).await;
-        self.stage.replicas[0].configure("");
-        self.stage
-            .until("the file is in force", async |stage| {
-                stage.shows("min(config_last_reload_successful) == 1").await
-            })
-            .await;
     }
 
     /// It would delete the slices of a Service with the label.

@@ -11,8 +11,6 @@ use tests::process::Process;
 use tests::shadow;
 use tokio::time::timeout;
 
-const CONFIG: &str = "config.yaml";
-
 /// A replica at a fixed port.
 pub(crate) struct Replica {
     port: u16,
@@ -28,10 +26,7 @@ impl Replica {
         let kubeconfig = cluster.kubeconfig(User::EndpointControllers);
         let args = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"]
             .map(|flag| format!("--{flag}={}", kubeconfig.display()));
-        let mut replica = Self::with_args(cluster, &format!("replica-{number}"), args.to_vec());
-        replica.configure("");
-        replica.args.push(format!("--config={}", replica.folder.join(CONFIG).display()));
-        replica
+        Self::with_args(cluster, &format!("replica-{number}"), args.to_vec())
     }
 
     /// A shadow that does not run yet, and leaves Services with a label to other controllers, as the replicas do not.
@@ -57,12 +52,6 @@ impl Replica {
             format!("--cert-dir={}", folder.display()),
         ]);
         Self { port, folder, args, process: None, pages: Pages::anonymous(port) }
-    }
-
-    /// Writes its configuration file, with these sections.
-    pub(crate) fn configure(&self, sections: &str) {
-        let head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
-        std::fs::write(self.folder.join(CONFIG), format!("{head}{sections}")).expect("writing a file");
     }
 
     pub(crate) fn address(&self) -> String {

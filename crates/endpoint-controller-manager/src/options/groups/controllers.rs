@@ -2,7 +2,6 @@
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Count, Duration};
-use crate::options::flag::OnChange::Restart;
 
 pub(super) const ENDPOINTS: &[Flag] = &[
     Flag::new(
@@ -16,14 +15,14 @@ pub(super) const ENDPOINTS: &[Flag] = &[
             set: |settings, workers| settings.endpoints.workers = workers as usize,
         },
     )
-    .key("EndpointController.ConcurrentEndpointSyncs", Restart),
+    .key("EndpointController.ConcurrentEndpointSyncs"),
     Flag::new(
         "endpoint-updates-batch-period",
         "0s",
         "Time that a pod change waits for further changes before Endpoints are updated",
         Duration(|settings, time| settings.endpoints.batch_period = time),
     )
-    .key("EndpointController.EndpointUpdatesBatchPeriod", Restart),
+    .key("EndpointController.EndpointUpdatesBatchPeriod"),
 ];
 
 pub(super) const ENDPOINT_SLICE: &[Flag] = &[
@@ -33,21 +32,21 @@ pub(super) const ENDPOINT_SLICE: &[Flag] = &[
         "Number of Services that the endpointslice-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
         Count { min: 1, max: 50, set: |settings, workers| settings.endpointslice.workers = workers as usize },
     )
-    .key("EndpointSliceController.ConcurrentServiceEndpointSyncs", Restart),
+    .key("EndpointSliceController.ConcurrentServiceEndpointSyncs"),
     Flag::new(
         "endpointslice-updates-batch-period",
         "0s",
         "Time that a pod change waits for further changes before EndpointSlices are updated",
         Duration(|settings, time| settings.endpointslice.batch_period = time),
     )
-    .key("EndpointSliceController.EndpointUpdatesBatchPeriod", Restart),
+    .key("EndpointSliceController.EndpointUpdatesBatchPeriod"),
     Flag::new(
         "max-endpoints-per-slice",
         "100",
         "Maximum number of endpoints in an EndpointSlice",
         Count { min: 1, max: 1000, set: |settings, max| settings.endpointslice.max_endpoints = max as usize },
     )
-    .key("EndpointSliceController.MaxEndpointsPerSlice", Restart),
+    .key("EndpointSliceController.MaxEndpointsPerSlice"),
 ];
 
 pub(super) const ENDPOINT_SLICE_MIRRORING: &[Flag] = &[
@@ -57,19 +56,19 @@ pub(super) const ENDPOINT_SLICE_MIRRORING: &[Flag] = &[
         "Number of Endpoints that the endpointslice-mirroring-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
         Count { min: 1, max: 50, set: |settings, workers| settings.mirroring.workers = workers as usize },
     )
-    .key("EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs", Restart),
+    .key("EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs"),
     Flag::new(
         "mirroring-endpointslice-updates-batch-period",
         "0s",
         "Time that a change of a mirrored EndpointSlice waits for further changes before it is reconciled",
         Duration(|settings, time| settings.mirroring.batch_period = time),
     )
-    .key("EndpointSliceMirroringController.MirroringEndpointUpdatesBatchPeriod", Restart),
+    .key("EndpointSliceMirroringController.MirroringEndpointUpdatesBatchPeriod"),
     Flag::new(
         "mirroring-max-endpoints-per-subset",
         "1000",
         "Maximum number of addresses of a subset that are mirrored",
         Count { min: 1, max: 1000, set: |settings, max| settings.mirroring.max_endpoints = max as usize },
     )
-    .key("EndpointSliceMirroringController.MirroringMaxEndpointsPerSubset", Restart),
+    .key("EndpointSliceMirroringController.MirroringMaxEndpointsPerSubset"),
 ];

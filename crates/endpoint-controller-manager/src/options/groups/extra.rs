@@ -2,7 +2,6 @@
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Int, Text};
-use crate::options::flag::OnChange::Restart;
 use crate::version;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -22,7 +21,7 @@ pub(super) const FLAGS: &[Flag] = &[
          endpoints.kubernetes.io/last-change-trigger-time",
         Bool(|settings, on| settings.select_pods = on),
     )
-    .key("Generic.EnablePodFieldSelector", Restart),
+    .key("Generic.EnablePodFieldSelector"),
     Flag::new(
         "takeover-max-writes",
         "-1",
@@ -33,7 +32,7 @@ pub(super) const FLAGS: &[Flag] = &[
          limit",
         Int(|settings, writes| settings.takeover_max_writes = usize::try_from(writes).ok()),
     )
-    .key("Generic.TakeoverMaxWrites", Restart),
+    .key("Generic.TakeoverMaxWrites"),
     Flag::new(
         "user-agent-name",
         version::NAME,

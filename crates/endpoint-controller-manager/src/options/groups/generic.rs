@@ -4,7 +4,6 @@ use crate::controllers;
 use crate::gates;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Duration, Float, Int, List, Repeated};
-use crate::options::flag::OnChange::{Reload, Restart};
 
 pub(super) const DEBUGGING: &[Flag] = &[Flag::new(
     "profiling",
@@ -12,7 +11,7 @@ pub(super) const DEBUGGING: &[Flag] = &[Flag::new(
     "Serve /debug/flags/v, which changes the log level of the running process (there is no /debug/pprof/)",
     Bool(|settings, on| settings.server.profiling = on),
 )
-.key("Generic.Debugging.enableProfiling", Restart)];
+.key("Generic.Debugging.enableProfiling")];
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -30,7 +29,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List(|settings, names| settings.controllers = names),
     )
     .canonical(controllers::canonical)
-    .key("Generic.Controllers", Restart),
+    .key("Generic.Controllers"),
     Flag::new(
         "emulated-version",
         "",
@@ -56,7 +55,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "Burst of requests to the API server, for each controller",
         Int(|settings, burst| settings.burst = burst),
     )
-    .key("Generic.ClientConnection.burst", Reload),
+    .key("Generic.ClientConnection.burst"),
     Flag::new(
         "kube-api-content-type",
         "application/vnd.kubernetes.protobuf",
@@ -67,7 +66,7 @@ pub(super) const FLAGS: &[Flag] = &[
         }),
     )
     .value_name("TYPE")
-    .key("Generic.ClientConnection.contentType", Restart),
+    .key("Generic.ClientConnection.contentType"),
     Flag::new(
         "kube-api-qps",
         "20",
@@ -75,7 +74,7 @@ pub(super) const FLAGS: &[Flag] = &[
          value no limit",
         Float(|settings, qps| settings.qps = qps),
     )
-    .key("Generic.ClientConnection.qps", Reload),
+    .key("Generic.ClientConnection.qps"),
     Flag::new(
         "min-compatibility-version",
         "",
@@ -90,5 +89,5 @@ pub(super) const FLAGS: &[Flag] = &[
         "Send the requests of each controller with the credentials of its own service account",
         Bool(|settings, on| settings.use_service_account_credentials = on),
     )
-    .key("KubeCloudShared.UseServiceAccountCredentials", Restart),
+    .key("KubeCloudShared.UseServiceAccountCredentials"),
 ];

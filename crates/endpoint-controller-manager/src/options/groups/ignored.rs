@@ -1,6 +1,5 @@
 //! Flags of kube-controller-manager that mean nothing here. They are accepted, so that its command line can be copied.
 
-use crate::options::flag::OnChange::Nothing;
 use crate::options::flag::{Flag, Kind};
 
 pub(super) const HEADING: &str = "Flags of kube-controller-manager that have no effect here";
@@ -51,16 +50,14 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::ignored("concurrent-ttl-after-finished-syncs", "5", INT),
     Flag::ignored("concurrent-validating-admission-policy-status-syncs", "5", INT),
     Flag::ignored("configure-cloud-routes", "true", BOOL),
-    Flag::ignored("contention-profiling", "false", BOOL)
-        .key("Generic.Debugging.enableContentionProfiling", Nothing),
-    Flag::ignored("controller-start-interval", "0s", DURATION)
-        .key("Generic.ControllerStartInterval", Nothing),
+    Flag::ignored("contention-profiling", "false", BOOL).key("Generic.Debugging.enableContentionProfiling"),
+    Flag::ignored("controller-start-interval", "0s", DURATION).key("Generic.ControllerStartInterval"),
     Flag::ignored("disable-attach-detach-reconcile-sync", "false", BOOL),
     Flag::ignored("disable-force-detach-on-timeout", "false", BOOL),
     Flag::ignored("enable-dynamic-provisioning", "true", BOOL),
     Flag::ignored("enable-garbage-collector", "true", BOOL),
     Flag::ignored("enable-hostpath-provisioner", "false", BOOL),
-    Flag::ignored("enable-leader-migration", "false", BOOL).key("Generic.LeaderMigrationEnabled", Nothing),
+    Flag::ignored("enable-leader-migration", "false", BOOL).key("Generic.LeaderMigrationEnabled"),
     Flag::ignored("external-cloud-volume-plugin", "", TEXT),
     Flag::ignored("flex-volume-plugin-dir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/", TEXT),
     Flag::ignored("horizontal-pod-autoscaler-cpu-initialization-period", "5m0s", DURATION),
@@ -72,7 +69,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::ignored("leader-migration-config", "", TEXT),
     Flag::ignored("legacy-service-account-token-clean-up-period", "8760h0m0s", DURATION),
     Flag::ignored("log-flush-frequency", "5s", DURATION),
-    Flag::ignored("min-resync-period", "12h0m0s", DURATION).key("Generic.MinResyncPeriod", Nothing),
+    Flag::ignored("min-resync-period", "12h0m0s", DURATION).key("Generic.MinResyncPeriod"),
     Flag::ignored("namespace-sync-period", "5m0s", DURATION),
     Flag::ignored("node-cidr-mask-size", "0", INT),
     Flag::ignored("node-cidr-mask-size-ipv4", "0", INT),

@@ -5,7 +5,6 @@ use controller_kit::election;
 use crate::config::LeaderElection;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Duration, Text};
-use crate::options::flag::OnChange::Restart;
 use crate::options::settings::LeaderElectionSettings;
 use crate::version;
 
@@ -17,14 +16,14 @@ pub(super) const FLAGS: &[Flag] = &[
          single replica",
         Bool(|settings, on| settings.leader_election.enabled = on),
     )
-    .key("Generic.LeaderElection.leaderElect", Restart),
+    .key("Generic.LeaderElection.leaderElect"),
     Flag::new(
         "leader-elect-lease-duration",
         "15s",
         "Time that other replicas wait after the last renewal they have seen before one of them acquires the Lease",
         Duration(|settings, time| settings.leader_election.lease_duration = time),
     )
-    .key("Generic.LeaderElection.leaseDuration", Restart),
+    .key("Generic.LeaderElection.leaseDuration"),
     Flag::new(
         "leader-elect-renew-deadline",
         "10s",
@@ -32,7 +31,7 @@ pub(super) const FLAGS: &[Flag] = &[
          --leader-elect-lease-duration",
         Duration(|settings, time| settings.leader_election.renew_deadline = time),
     )
-    .key("Generic.LeaderElection.renewDeadline", Restart),
+    .key("Generic.LeaderElection.renewDeadline"),
     Flag::new(
         "leader-elect-resource-lock",
         "leases",
@@ -40,7 +39,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, resource| resource.clone_into(&mut settings.leader_election.resource_lock)),
     )
     .value_name("RESOURCE")
-    .key("Generic.LeaderElection.resourceLock", Restart),
+    .key("Generic.LeaderElection.resourceLock"),
     Flag::new(
         "leader-elect-resource-name",
         version::NAME,
@@ -48,7 +47,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, name| name.clone_into(&mut settings.leader_election.name)),
     )
     .value_name("NAME")
-    .key("Generic.LeaderElection.resourceName", Restart),
+    .key("Generic.LeaderElection.resourceName"),
     Flag::new(
         "leader-elect-resource-namespace",
         "kube-system",
@@ -56,14 +55,14 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, namespace| namespace.clone_into(&mut settings.leader_election.namespace)),
     )
     .value_name("NAMESPACE")
-    .key("Generic.LeaderElection.resourceNamespace", Restart),
+    .key("Generic.LeaderElection.resourceNamespace"),
     Flag::new(
         "leader-elect-retry-period",
         "2s",
         "Time between attempts to acquire or renew the Lease",
         Duration(|settings, time| settings.leader_election.retry_period = time),
     )
-    .key("Generic.LeaderElection.retryPeriod", Restart),
+    .key("Generic.LeaderElection.retryPeriod"),
 ];
 
 /// The election, or none if it is off: its other flags are not checked then, as upstream does.

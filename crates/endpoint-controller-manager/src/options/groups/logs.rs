@@ -3,7 +3,6 @@
 use crate::config::LogFormat;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Level, Quantity, Repeated};
-use crate::options::flag::OnChange::Reload;
 
 const BUFFERED: &str = "logs are not buffered";
 const SPLIT: &str = "all logs go to stderr";
@@ -33,7 +32,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "Log level: 4 and up log each sync, 6 each watch event, 8 also the HTTP libraries",
         Level(|settings, level| settings.verbosity = level),
     )
-    .key("Generic.Logging.verbosity", Reload)
+    .key("Generic.Logging.verbosity")
     .short('v'),
     Flag::unsupported("vmodule", "", Repeated(|_, _| Ok(())), "-v applies to all files")
         .value_name("PATTERN=N")

@@ -2,7 +2,6 @@
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Parsed, Text};
-use crate::options::flag::OnChange::Restart;
 use crate::options::parse::{path, version_request};
 
 /// The flag that prints the help text.
@@ -17,7 +16,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, file| settings.api_server.kubeconfig = path(file)),
     )
     .value_name("FILE")
-    .key("Generic.ClientConnection.kubeconfig", Restart),
+    .key("Generic.ClientConnection.kubeconfig"),
     Flag::new(
         "master",
         "",

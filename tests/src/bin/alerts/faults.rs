@@ -30,6 +30,9 @@ const NOT_RAISED: [&str; 2] =
 /// Closes the gate if a change waits.
 const GATE: &str = "--takeover-max-writes=0";
 
+/// One write, and the next ones after 30 s each.
+const SLOW: [&str; 2] = ["--kube-api-qps=0.0333", "--kube-api-burst=1"];
+
 const LEASE: &str = "endpoint-controller-manager";
 const HOLD: &str = "endpoint-controller-manager/hold";
 const HOLD_RELEASED: &str = "endpoint-controller-manager/hold-released";
@@ -58,6 +61,7 @@ pub(crate) async fn run() -> ExitCode {
     show.leaders_are_killed().await;
     show.lease_is_forbidden().await;
     show.takeover_gate_is_closed().await;
+    show.rate_is_low().await;
     show.lease_is_held().await;
     show.one_replica_ends().await;
     show.all_replicas_end().await;
@@ -204,6 +208,24 @@ impl Show {
         self.stage.world.ready("web-0", true).await;
         self.fire("a leader may not begin to write", &["ControllersNotRunning"]).await;
         self.end_replicas(|replica| replica.toggle(GATE));
+        self.controllers_run().await;
+    }
+
+    /// Two endpoints are withdrawn, one after the other: the second write has its token after half a minute.
+    async fn rate_is_low(&mut self) {
+        self.silent(&["WithdrawalsWait"]).await;
+        let toggle = |replica: &mut Replica| SLOW.into_iter().for_each(|flag| replica.toggle(flag));
+        self.end_replicas(toggle);
+        self.controllers_run().await;
+        self.stage.world.ready("web-0", false).await;
+        self.stage.world.expect("web", "IPv4", 3, 2).await;
+        self.stage.world.ready("web-1", false).await;
+        self.fire("the rate limit is low", &["WithdrawalsWait"]).await;
+        self.end_replicas(toggle);
+        self.controllers_run().await;
+    }
+
+    async fn controllers_run(&mut self) {
         self.stage
             .until("controllers that run", async |stage| {
                 stage.shows("max(running_managed_controllers) == 1").await

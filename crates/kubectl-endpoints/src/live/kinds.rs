@@ -116,7 +116,7 @@ mod tests {
         let [kept] = pod.metadata.managed_fields.as_deref().unwrap() else { panic!("more than one") };
         assert_eq!(
             (kept.time.as_ref().unwrap().0.to_string(), &kept.manager),
-            ("2001-01-01T00:00:02Z".to_owned(), &None)
+            ("2001-01-01T00:00:02Z".to_owned(), &Some("x".to_owned()))
         );
         assert!(pods.object(r#"{"kind": "Service"}"#).is_err());
         assert!(pods.object("{}").is_ok(), "fields are optional");

@@ -1,8 +1,8 @@
 //! The kubeconfig of `--serve`: a file that only its user can read, and that was not there before.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -26,7 +26,8 @@ impl Kubeconfig {
             (std::path::absolute(path).unwrap_or(path.to_owned()), None)
         } else {
             // Nobody else may enter it.
-            let folder = tempfile::Builder::new().prefix("simulate-").tempdir();
+            let own = Permissions::from_mode(0o700);
+            let folder = tempfile::Builder::new().prefix("simulate-").permissions(own).tempdir();
             let folder =
                 folder.map_err(|error| format!("cannot make a folder for the kubeconfig: {error}"))?;
             (folder.path().join("kubeconfig"), Some(folder))
@@ -63,7 +64,7 @@ impl Drop for Kubeconfig {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

@@ -14,7 +14,10 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"pods": "many"}), "/pods"),
         (json!({"extraEnv": [{"value": "x"}]}), "/extraEnv/0"),
         (json!({"extraVolumeMounts": [{"name": "x"}]}), "/extraVolumeMounts/0"),
-        (json!({"podLabels": {"app.kubernetes.io/name": "other"}}), "/podLabels"),
+        (
+            json!({"podLabels": {"app.kubernetes.io/name": "other"}}),
+            "invalid propertyName 'app.kubernetes.io/name'",
+        ),
         (json!({"commonLabels": {"team": 1}}), "/commonLabels/team"),
         (json!({"probes": {"liveness": {"path": "/"}}}), "/probes/liveness"),
         (json!({"serviceAccount": {"name": "Mine"}}), "/serviceAccount/name"),

@@ -121,12 +121,15 @@ const OURS_ONLY: &[&str] = &[
     "list_watch_unreadable_objects_total",
     "log_lines_dropped_total",
     "oldest_unwritten_change_age_seconds",
+    "oldest_waiting_write_age_seconds",
     "running_managed_controllers",
     "sync_retries_total",
     "tokio_alive_tasks",
     "tokio_global_queue_depth",
     "tokio_worker_busy_seconds_total",
     "tokio_workers",
+    "waiting_writes",
+    "write_wait_duration_seconds",
 ];
 
 /// No machine is so slow that a manager loses its Lease, which is not the subject.

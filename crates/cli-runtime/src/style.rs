@@ -1,7 +1,7 @@
 //! Colours of results on a terminal.
 //!
 //! A toned text has marks around it, which [`print`](crate::printing::print) turns into colours or leaves out. The marks are
-//! characters of private use: an object that contains them can choose a colour, and nothing else.
+//! noncharacters of Unicode, which texts do not exchange: an object that contains them can choose a colour, and nothing else.
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -19,17 +19,17 @@ pub enum Tone {
     Strong,
 }
 
-const END: char = '\u{e0ff}';
+const END: char = '\u{fddf}';
 
 impl Tone {
     const ALL: [Self; 4] = [Self::Good, Self::Doubtful, Self::Bad, Self::Strong];
 
     fn mark(self) -> char {
         match self {
-            Self::Good => '\u{e000}',
-            Self::Doubtful => '\u{e001}',
-            Self::Bad => '\u{e002}',
-            Self::Strong => '\u{e003}',
+            Self::Good => '\u{fdd0}',
+            Self::Doubtful => '\u{fdd1}',
+            Self::Bad => '\u{fdd2}',
+            Self::Strong => '\u{fdd3}',
         }
     }
 

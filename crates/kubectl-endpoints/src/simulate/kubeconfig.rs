@@ -29,7 +29,7 @@ impl Kubeconfig {
             let own = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new().prefix("simulate-").permissions(own).tempdir();
             let folder =
-                folder.map_err(|error| format!("cannot make a folder for the kubeconfig: {error}"))?;
+                folder.map_err(|error| format!("cannot create a directory for the kubeconfig: {error}"))?;
             (folder.path().join("kubeconfig"), Some(folder))
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);

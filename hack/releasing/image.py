@@ -11,7 +11,7 @@ import json
 import tarfile
 import time
 
-from names import PROGRAM, PROGRAM_PATHS, REPOSITORY
+from names import IMAGE, PROGRAM, PROGRAM_PATHS, REPOSITORY
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -37,8 +37,9 @@ class Layout:
     def blob(self, media_type, data, **more):
         """Adds a blob, and returns its descriptor."""
         name = digest(data)
-        self.files[f"blobs/{name.replace(':', '/')}"] = data
-        return {"mediaType": media_type, "digest": name, "size": len(data)} | more
+        descriptor = {"mediaType": media_type, "digest": name, "size": len(data)} | more
+        self.files[path(descriptor)] = data
+        return descriptor
 
     def tar(self, epoch):
         """All of it as a tar file, the same for the same content."""
@@ -55,8 +56,9 @@ def encode(value):
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def build(version, commit, epoch, layers):
-    """The layout of a release: `layers` has the compressed layer of each architecture."""
+def build(version, commit, epoch, layers, name=IMAGE):
+    """The layout of a release: `layers` has the compressed layer of each architecture. Importers of containerd give the image
+    this name, with the version as its tag."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch))
     labels = {
         "org.opencontainers.image.created": created,
@@ -88,8 +90,26 @@ def build(version, commit, epoch, layers):
         platform = {"architecture": architecture, "os": "linux"}
         manifests.append(layout.blob(MANIFEST, encode(manifest), platform=platform))
     both = {"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests, "annotations": labels}
-    named = {"org.opencontainers.image.ref.name": version}
     root = {"schemaVersion": 2, "mediaType": INDEX,
-            "manifests": [layout.blob(INDEX, encode(both), annotations=named)]}
+            "manifests": [layout.blob(INDEX, encode(both), annotations=named(name, version))]}
     layout.files["index.json"] = encode(root)
     return layout
+
+
+def named(name, version):
+    """The annotations by which importers name an image."""
+    return {"org.opencontainers.image.ref.name": version, "io.containerd.image.name": f"{name}:{version}"}
+
+
+def for_docker(layout, reference):
+    """Adds what `docker load` reads to a layout of one architecture."""
+    index = json.loads(layout.files["index.json"])["manifests"][0]
+    (descriptor,) = json.loads(layout.files[path(index)])["manifests"]
+    manifest = json.loads(layout.files[path(descriptor)])
+    layers = [path(layer) for layer in manifest["layers"]]
+    layout.files["manifest.json"] = encode([{"Config": path(manifest["config"]), "RepoTags": [reference], "Layers": layers}])
+
+
+def path(descriptor):
+    """The path of a blob in the layout."""
+    return f"blobs/{descriptor['digest'].replace(':', '/')}"

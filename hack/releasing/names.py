@@ -9,6 +9,8 @@ PROGRAM_PATHS = [f"usr/local/bin/{program}" for program in PROGRAMS]
 LICENSES = "licenses"
 LICENSES_PATH = f"usr/share/licenses/{PROGRAM}"
 REPOSITORY = "https://github.com/endpoint-controller-manager/endpoint-controller-manager"
+# The image that the manifests of deploy/ name. An archive has it too, so that one that is loaded into a node is found there.
+IMAGE = "set-your-image.invalid/endpoint-controller-manager"
 # Architectures as Go and OCI call them, and the target of rustc for each.
 TARGETS = {"amd64": "x86_64-unknown-linux-musl", "arm64": "aarch64-unknown-linux-musl"}
 SUMS = "SHA256SUMS"
@@ -27,6 +29,10 @@ def image(version):
     return f"{PROGRAM}-{version}-oci.tar"
 
 
+def krew(version):
+    return f"{PROGRAM}-{version}-krew.yaml"
+
+
 def source(version):
     return f"{PROGRAM}-{version}-source.tar.gz"
 
@@ -34,4 +40,4 @@ def source(version):
 def artefacts(version):
     """The files that SHA256SUMS lists."""
     each = [name(version, architecture) for name in (archive, sbom) for architecture in TARGETS]
-    return sorted([*each, image(version), source(version)])
+    return sorted([*each, image(version), krew(version), source(version)])

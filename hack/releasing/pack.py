@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import image
+import krew
 import names
 import sbom
 
@@ -64,16 +65,17 @@ def main():
         arguments.add_argument(f"--{name}", required=True)
     arguments.add_argument("--epoch", type=int, required=True)
     given = arguments.parse_args()
-    output, layers = Path(given.output), {}
+    output, layers, archives = Path(given.output), {}, {}
     for architecture, target in names.TARGETS.items():
         built = [Path(given.target_folder, target, "release", name).read_bytes() for name in names.PROGRAMS]
-        archive = program_archive(given.version, architecture, built, [Path(given.extras)], given.epoch)
-        (output / names.archive(given.version, architecture)).write_bytes(archive)
+        archives[architecture] = program_archive(given.version, architecture, built, [Path(given.extras)], given.epoch)
+        (output / names.archive(given.version, architecture)).write_bytes(archives[architecture])
         layers[architecture] = layer(built, Path(given.extras, names.LICENSES), given.epoch)
         components = sbom.build(given.version, given.commit, target, given.epoch)
         (output / names.sbom(given.version, architecture)).write_bytes(components)
     layout = image.build(given.version, given.commit, given.epoch, layers)
     (output / names.image(given.version)).write_bytes(layout.tar(given.epoch))
+    (output / names.krew(given.version)).write_bytes(krew.build(given.version, archives))
     source = ["git", "archive", "--format=tar", f"--prefix={names.PROGRAM}-{given.version}/", given.commit]
     tree = subprocess.run(source, check=True, capture_output=True).stdout
     (output / names.source(given.version)).write_bytes(compressed(tree))

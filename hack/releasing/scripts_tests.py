@@ -1,6 +1,7 @@
 """Tests of hack/sign-release and hack/publish-release on the small release of tests.py, with stand-ins for skopeo and gh."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -163,6 +164,23 @@ class Manifests(unittest.TestCase):
         self.assertEqual(len(configs), len(names.TARGETS))
         for config in configs:
             self.assertIn(f'"ExposedPorts":{{"{port}/tcp":{{}}}}'.encode(), config)
+
+    def test_an_archive_has_the_name_of_the_manifests(self):
+        manifest = (ROOT / "deploy/base/deployment.yaml").read_text()
+        self.assertIn(f"image: {names.IMAGE}\n", manifest)
+        layers = {architecture: tests.layer(architecture) for architecture in names.TARGETS}
+        built = image.build(tests.VERSION, tests.COMMIT, tests.EPOCH, layers)
+        (descriptor,) = json.loads(built.files["index.json"])["manifests"]
+        named = descriptor["annotations"]["io.containerd.image.name"]
+        self.assertEqual(named, f"{names.IMAGE}:{tests.VERSION}")
+
+    def test_docker_reads_the_image_of_one_architecture(self):
+        built = image.build(tests.VERSION, tests.COMMIT, tests.EPOCH, {"arm64": tests.layer("arm64")}, "example.test/ecm")
+        image.for_docker(built, "example.test/ecm:1")
+        (found,) = json.loads(built.files["manifest.json"])
+        self.assertEqual(found["RepoTags"], ["example.test/ecm:1"])
+        self.assertEqual(json.loads(built.files[found["Config"]])["architecture"], "arm64")
+        self.assertTrue(all(layer in built.files for layer in found["Layers"]))
 
     def test_the_label_of_the_image_is_the_repository_of_the_crates(self):
         self.assertIn(f'\nrepository = "{names.REPOSITORY}"\n', (ROOT / "Cargo.toml").read_text())

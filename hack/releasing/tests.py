@@ -21,6 +21,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 import image  # noqa: E402
+import krew  # noqa: E402
 import licenses  # noqa: E402
 import names  # noqa: E402
 import pack  # noqa: E402
@@ -123,11 +124,17 @@ class Made(unittest.TestCase):
             self.write(names.archive(VERSION, architecture), program)
             self.write(names.sbom(VERSION, architecture), json.dumps(document()).encode())
         self.write(names.image(VERSION), layout().tar(EPOCH))
+        self.write_krew()
         self.write(names.source(VERSION), sources())
         self.sign()
 
     def write(self, name, data):
         (self.folder / name).write_bytes(data)
+
+    def write_krew(self):
+        """Writes the manifest of the archives that are there."""
+        archives = {architecture: (self.folder / names.archive(VERSION, architecture)).read_bytes() for architecture in names.TARGETS}
+        self.write(names.krew(VERSION), krew.build(VERSION, archives))
 
     def sign(self, key=None):
         """Writes the checksums again, and signs them."""
@@ -228,6 +235,17 @@ class Release(Made):
         self.write(names.image(VERSION), image.build(VERSION, "f" * 40, EPOCH, layers).tar(EPOCH))
         self.sign()
         self.assert_refused("is of .*ffff")
+
+    def test_an_image_with_another_name_is_refused(self):
+        layers = {architecture: layer(architecture) for architecture in names.TARGETS}
+        self.write(names.image(VERSION), image.build(VERSION, COMMIT, EPOCH, layers, "example.test/ecm").tar(EPOCH))
+        self.sign()
+        self.assert_refused("is not called")
+
+    def test_a_manifest_of_other_archives_is_refused(self):
+        self.write(names.krew(VERSION), krew.build(VERSION, {architecture: b"another" for architecture in names.TARGETS}))
+        self.sign()
+        self.assert_refused("krew.yaml is not that of the archives")
 
     def test_more_in_an_image_is_refused(self):
         more = layout()

@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 
 import image
+import krew
 import names
 import sbom
 
@@ -147,6 +148,8 @@ def oci(folder, version, commit, contents):
     require(load(files["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}, f"{name} has an unknown layout version")
     root = load(files["index.json"])["manifests"]
     require(len(root) == 1, f"{name} has {len(root)} images and not one")
+    annotations = image.named(names.IMAGE, version)
+    require(root[0].get("annotations") == annotations, f"{name}: the image is not called {annotations}")
     manifests = load(blob(root[0], image.INDEX))["manifests"]
     platforms = [{"architecture": architecture, "os": "linux"} for architecture in sorted(contents)]
     require([found.get("platform") for found in manifests] == platforms, f"{name} does not have the platforms {platforms}")
@@ -196,6 +199,10 @@ def each(folder, key, say):
     say(f"ok  programs of {' and '.join(contents)}: static, and of this commit")
     oci(folder, version, commit, contents)
     say(f"ok  {names.image(version)}: all digests, and in each image the programs and licences of the archive")
+    archives = {architecture: (folder / names.archive(version, architecture)).read_bytes() for architecture in contents}
+    manifest = (folder / names.krew(version)).read_bytes()
+    require(manifest == krew.build(version, archives), f"{names.krew(version)} is not that of the archives")
+    say(f"ok  {names.krew(version)}: installs the archives")
     for architecture in contents:
         components(folder, version, architecture, lock, commit)
         say(f"ok  {names.sbom(version, architecture)}: crates of Cargo.lock with its checksums")

@@ -11,8 +11,9 @@ mod man;
 mod names;
 pub mod printing;
 mod program;
+pub mod style;
 pub mod text;
 pub mod usage;
 
 pub use names::Names;
-pub use program::{Program, Subcommand};
+pub use program::{COMMANDS_FIRST, Program, Subcommand, long_form};

@@ -20,7 +20,7 @@ pub(crate) const SUMMARY: &str = "Write man pages";
 const ABOUT: &str = "Writes a man page of the program, and one of each subcommand, into a directory";
 
 /// The date of the pages: that of the last change of flags and help.
-const DATE: &str = "2026-11-24";
+const DATE: &str = "2026-11-27";
 
 /// The command.
 pub(crate) fn command(names: &Names) -> Command {

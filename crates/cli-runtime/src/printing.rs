@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use crate::style;
 use crate::text::{escape_controls, is_control};
 use serde::Serialize;
 use serde_json::Value;
@@ -13,10 +14,11 @@ pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escape_controls(line, &['\n']));
 }
 
-/// Prints a result to stdout.
+/// Prints a result to stdout, in colours if that is a terminal.
 pub fn print(text: &str) {
+    let escaped = escape_controls(text, &['\n']);
     // A reader that has gone away (`| head`) is not a failure.
-    let _ = std::io::stdout().write_all(escape_controls(text, &['\n']).as_bytes());
+    let _ = std::io::stdout().write_all(style::rendered(&escaped, style::in_colours()).as_bytes());
 }
 
 /// A document of YAML.
@@ -71,15 +73,15 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        cells.map(|cell| style::width(cell)).max().unwrap_or_default()
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            // Writing to a String does not fail.
-            let _ = write!(line, "{cell:width$}   ");
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', width - style::width(cell) + 3));
         }
         text.push_str(line.trim_end());
         text.push('\n');

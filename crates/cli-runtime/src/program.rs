@@ -8,6 +8,10 @@ use clap::Command;
 use crate::names::Names;
 use crate::{completion, man};
 
+/// The form of `--help` of a program: its subcommands, which [`Program::summary`] lists in `before_help`, come first.
+pub const COMMANDS_FIRST: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
+
 /// A program with subcommands. It also has `completion` and `man`.
 #[derive(Debug)]
 pub struct Program {
@@ -49,10 +53,16 @@ impl Program {
     /// The list of subcommands for `--help` of the program.
     pub fn summary(&self) -> String {
         let own = self.subcommands.iter().map(|subcommand| (subcommand.name, subcommand.summary));
-        let all = || own.clone().chain([(completion::NAME, completion::SUMMARY), (man::NAME, man::SUMMARY)]);
+        let more = [
+            (completion::NAME, completion::SUMMARY),
+            (man::NAME, man::SUMMARY),
+            (HELP, "Print the help of a command"),
+            (VERSION, "Print the version"),
+        ];
+        let all = || own.clone().chain(more);
         let width = all().map(|(name, _)| name.len()).max().unwrap_or_default();
         let lines: Vec<String> = all().map(|(name, summary)| format!("  {name:width$}  {summary}")).collect();
-        format!("Subcommands (each has a --help of its own):\n{}", lines.join("\n"))
+        format!("Commands (each has a --help of its own):\n{}", lines.join("\n"))
     }
 
     /// The command with its subcommands, as completion and man pages show it.
@@ -61,13 +71,32 @@ impl Program {
             self.subcommands.iter().map(|subcommand| (subcommand.command)().name(subcommand.name));
         (self.command)()
             .name(self.names.executable)
+            .bin_name(self.names.usage)
+            .disable_help_subcommand(true)
             .subcommands(subcommands)
             .subcommands([completion::command(&self.names), man::command(&self.names)])
     }
 }
 
+const HELP: &str = "help";
+const VERSION: &str = "version";
+
+/// The words of a program, with `help` and `version` as flags: `help audit` is `audit --help`.
+pub fn long_form(mut words: Vec<OsString>) -> Vec<OsString> {
+    let flag = match words.get(1).and_then(|word| word.to_str()) {
+        Some(HELP) => "--help",
+        Some(VERSION) if words.len() == 2 => "--version",
+        _ => return words,
+    };
+    words.remove(1);
+    words.push(flag.into());
+    words
+}
+
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use clap::{Arg, ValueEnum as _};
 
     use super::*;
@@ -103,8 +132,21 @@ mod tests {
     }
 
     #[test]
+    fn help_and_version_are_commands_too() {
+        let long = |text: &str| {
+            let words = long_form(text.split(' ').map(OsString::from).collect());
+            words.join(OsStr::new(" ")).into_string().unwrap()
+        };
+        assert_eq!(long("look help"), "look --help");
+        assert_eq!(long("look help at"), "look at --help");
+        assert_eq!(long("look version"), "look --version");
+        assert_eq!(long("look at help"), "look at help");
+        assert_eq!(long("look"), "look");
+    }
+
+    #[test]
     fn the_summary_has_a_line_for_each_subcommand() {
         assert_eq!(PROGRAM.summary().lines().nth(1), Some("  at          Look at a thing"));
-        assert_eq!(PROGRAM.summary().lines().count(), 4);
+        assert_eq!(PROGRAM.summary().lines().count(), 6);
     }
 }

@@ -52,7 +52,17 @@ pub fn matches(mut command: Command, words: &[OsString]) -> Result<ArgMatches, U
 fn message(error: &clap::Error, command: &Command) -> String {
     let flag = name(context(error, ContextKind::InvalidArg));
     match error.kind() {
-        ErrorKind::UnknownArgument if flag.starts_with("--") => format!("unknown flag: {flag}"),
+        ErrorKind::UnknownArgument if flag.starts_with("--") => {
+            format!("unknown flag: {flag}{}", suggestion(error, ContextKind::SuggestedArg))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = context(error, ContextKind::InvalidSubcommand);
+            let name = command.get_bin_name().unwrap_or(command.get_name());
+            format!(
+                "unknown command {word:?} for {name:?}{}",
+                suggestion(error, ContextKind::SuggestedSubcommand)
+            )
+        }
         ErrorKind::UnknownArgument => match flag.strip_prefix('-').and_then(|name| name.chars().next()) {
             Some(letter) => format!("unknown shorthand flag: {letter:?} in {flag}"),
             None => format!("{:?} does not take any arguments, got [{flag:?}]", command.get_name()),
@@ -66,6 +76,16 @@ fn message(error: &clap::Error, command: &Command) -> String {
         ErrorKind::InvalidUtf8 => "arguments must be UTF-8".to_owned(),
         _ => first_line(error),
     }
+}
+
+/// A question about the words that are closest to the mistyped one.
+fn suggestion(error: &clap::Error, kind: ContextKind) -> String {
+    let closest = match error.get(kind) {
+        Some(ContextValue::String(word)) => word.clone(),
+        Some(ContextValue::Strings(words)) => words.join(" or "),
+        _ => return String::new(),
+    };
+    format!("; did you mean {closest}?")
 }
 
 fn short(flag: &str, command: &Command) -> Option<char> {
@@ -96,4 +116,35 @@ fn name(arg: &str) -> &str {
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Arg;
+
+    use super::*;
+
+    fn refused(words: &[&str]) -> String {
+        let root = Command::new("look")
+            .bin_name("kubectl look")
+            .arg(Arg::new("namespace").long("namespace"))
+            .subcommand(Command::new("explain"))
+            .subcommand(Command::new("audit"));
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        match matches(root, &words) {
+            Err(Usage::Error(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_closest_word_is_suggested() {
+        assert_eq!(
+            refused(&["explian"]),
+            r#"unknown command "explian" for "kubectl look"; did you mean explain?"#
+        );
+        assert_eq!(refused(&["nothing"]), r#"unknown command "nothing" for "kubectl look""#);
+        assert_eq!(refused(&["--namspace=x"]), "unknown flag: --namspace; did you mean --namespace?");
+        assert_eq!(refused(&["--zzz"]), "unknown flag: --zzz");
+    }
 }

@@ -40,11 +40,13 @@ pub(crate) enum ConnectionError {
     Unreachable { server: String, source: ApiError },
 }
 
-/// The configuration for the API server: a kubeconfig, else an address alone, else the cluster this process runs in.
-pub(crate) async fn load(api_server: &ApiServer) -> Result<kube::Config, ConnectionError> {
+/// The configuration for the API server: a kubeconfig, else an address alone, else the cluster this process runs in. A command of
+/// a user reads, before that, the kubeconfig that kubectl reads.
+pub(crate) async fn load(api_server: &ApiServer, is_command: bool) -> Result<kube::Config, ConnectionError> {
     let mut config = match (&api_server.kubeconfig, &api_server.master) {
         (Some(path), _) => read("--kubeconfig", path).await?,
         (None, Some(master)) => kube::Config::new(master.clone()),
+        (None, None) if is_command => of_user(None, None).await?,
         (None, None) => kube::Config::incluster().map_err(ConnectionError::NotInCluster)?,
     };
     if let Some(master) = &api_server.master {

@@ -26,18 +26,19 @@ mod takeover;
 mod tests;
 pub mod version;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use commands::PROGRAM;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = cli_runtime::long_form(std::env::args_os().collect());
     if let Some(code) = PROGRAM.run(&words) {
         return code;
     }
-    let with_subcommands = |command: clap::Command| command.after_help(PROGRAM.summary());
+    let with_subcommands = |command: clap::Command| {
+        command.help_template(cli_runtime::COMMANDS_FIRST).before_help(PROGRAM.summary())
+    };
     match options::parse_extended(words.into_iter().skip(1), Vec::new(), with_subcommands) {
         Ok((_, config)) => manager::main(config),
         Err(usage) => usage.report(),

@@ -173,7 +173,7 @@ impl Manager {
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
         let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
-        let kube_config = connection::load(&config.api_server).await?;
+        let kube_config = connection::load(&config.api_server, shadow.is_some()).await?;
         let clients = Clients::new(&config, &identity, &kube_config, &connect)?;
         let clients = if shadow.is_some() { clients.read_only() } else { clients };
         let reader = clients.unshared("shared-informers")?;

@@ -9,7 +9,8 @@
 //! * [`snapshot`]: the objects of one moment, indexed, as far as the caller may read them;
 //! * [`explain()`] and [`explain_all`]: the report of one Service, and of all;
 //! * [`mod@audit`]: what is wrong with the objects of a whole cluster;
-//! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page.
+//! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page;
+//! * [`traffic`]: whether a Service gets any.
 //!
 //! Nothing here does IO or reads a clock: objects and the time are arguments.
 
@@ -17,7 +18,9 @@ pub mod audit;
 pub mod explain;
 pub mod report;
 pub mod snapshot;
+pub mod traffic;
 
 pub use explain::{explain, explain_all};
 pub use report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 pub use snapshot::{Object, Objects, Snapshot};
+pub use traffic::Traffic;

@@ -17,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::exit::{self, Code, Failure};
 use crate::files;
 use crate::frame::Command;
+use crate::progress::Progress;
 
 pub(crate) use command::{Audit, NAME, command};
 
@@ -39,15 +40,19 @@ async fn run(command: &Audit) -> Result<Option<Severity>, Failure> {
         report(command, &found, snapshot.services().count());
         return Ok(found.gravest());
     }
+    let progress = Progress::start("Reading the cluster");
     let cluster = Cluster::of(&command.target, NAME).await?;
     let mut snapshot = cluster.read().await?;
     check_namespace(command, &snapshot, &cluster.server)?;
     let mut found = look(command, &snapshot);
     if found.gravest().is_some_and(|gravest| gravest > Severity::Info) && !command.confirm_after.is_zero() {
+        let count = found.findings.len();
+        progress.step(move || format!("{count} findings: reading the cluster again, because some may pass"));
         sleep(command.confirm_after).await;
         snapshot = cluster.read().await?;
         found = look(command, &snapshot).confirming(&found);
     }
+    drop(progress);
     report(command, &found, snapshot.services().count());
     let Some(fix) = command.fix() else { return Ok(found.gravest()) };
     found.findings = fix::fix(&cluster, found.findings, fix).await?;
@@ -82,7 +87,7 @@ fn report(command: &Audit, found: &Findings, services: usize) {
     if command.quiet {
         shown.findings.retain(|finding| finding.severity >= command.severity);
     }
-    exit::print(&output::text(&shown, command.format));
+    exit::print(&output::text(&shown, command.format, !command.no_headers));
     for note in output::notes(&shown, services) {
         exit::note(&note);
     }

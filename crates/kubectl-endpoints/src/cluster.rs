@@ -1,6 +1,7 @@
 //! The objects of a cluster, by lists.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use endpoint_controller_manager::{connection, version};
 use endpoint_diagnostics::Snapshot;
@@ -8,6 +9,7 @@ use endpoint_diagnostics::snapshot::{Coverage, Kind};
 use futures::future::join_all;
 use jiff::Timestamp;
 use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
+use tokio::time::timeout;
 
 use crate::exit::Failure;
 use crate::flags::{ClusterFlags, Target};
@@ -23,6 +25,8 @@ pub(crate) struct Cluster {
     pub(crate) server: String,
     /// None for all.
     pub(crate) namespace: Option<String>,
+    /// The longest wait for a list.
+    timeout: Option<Duration>,
 }
 
 impl Cluster {
@@ -31,20 +35,25 @@ impl Cluster {
     /// # Errors
     /// A line about the kubeconfig.
     pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
-        let ClusterFlags { kubeconfig, context } = &target.cluster;
+        let ClusterFlags { kubeconfig, context, user, groups, request_timeout } = &target.cluster;
         let loaded = connection::load_for_user(kubeconfig.as_deref(), context.as_deref()).await;
-        let config = loaded.map_err(Failure::Input)?;
+        let mut config = loaded.map_err(Failure::Input)?;
+        if user.is_some() {
+            config.auth_info.impersonate.clone_from(user);
+            config.auth_info.impersonate_groups = Some(groups.clone());
+        }
         let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let namespace = (!target.all_namespaces).then_some(given);
-        Ok(Self::new(http, config.cluster_url.to_string(), namespace, name))
+        let timeout = request_timeout.filter(|timeout| !timeout.is_zero());
+        Ok(Self { timeout, ..Self::new(http, config.cluster_url.to_string(), namespace, name) })
     }
 
     /// The same over a client.
     pub(crate) fn new(http: kube::Client, server: String, namespace: Option<String>, name: &str) -> Self {
         let user_agent = version::user_agent(NAME, name);
         let client = ApiClient::new(http.clone(), Encoding::Json, &user_agent);
-        Self { client, http, server, namespace }
+        Self { client, http, server, namespace, timeout: None }
     }
 
     /// A client for requests that are not lists.
@@ -91,7 +100,13 @@ impl Cluster {
             None => Coverage::All,
             Some(namespace) => Coverage::Namespaces([namespace.to_owned()].into()),
         };
-        let requests = wanted.iter().map(|(resource, selection)| list(&self.client, resource, selection));
+        let requests = wanted.iter().map(async |(resource, selection)| {
+            let request = list(&self.client, resource, selection);
+            match self.timeout {
+                None => request.await,
+                Some(limit) => timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit))),
+            }
+        });
         let lists = join_all(requests).await;
         let mut unread: BTreeSet<Kind> = Kind::ALL.into();
         let (mut objects, mut versions) = (vec![], vec![]);

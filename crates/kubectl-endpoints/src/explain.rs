@@ -6,6 +6,8 @@ mod select;
 mod summary;
 mod table;
 mod wait;
+mod watch;
+mod words;
 
 use std::ffi::OsString;
 
@@ -16,10 +18,29 @@ use endpoint_diagnostics::report::Verdict;
 use crate::cluster::Cluster;
 use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
+use crate::progress::Progress;
 use crate::{files, page};
+use output::View;
 use select::select;
 
 pub(crate) use command::{Explanation, NAME, command};
+pub(crate) use summary::Summary;
+
+/// Services that are shown with their pods, at most.
+const DETAILED: usize = 12;
+
+/// A text for each Service with its pods; one of rows if there are many.
+pub(crate) fn details(reports: &[ServiceReport]) -> Vec<String> {
+    if reports.len() > DETAILED {
+        return vec![table::summary(reports, Summary::of(reports), false, true)];
+    }
+    reports.iter().map(|report| table::service(report, false, true)).collect()
+}
+
+/// A row for each of some Services, and the numbers of all.
+pub(crate) fn summary_table(shown: &[ServiceReport], all: Summary, wide: bool) -> String {
+    table::summary(shown, all, wide, true)
+}
 
 impl Command for Explanation {
     fn parse(words: &[OsString]) -> Result<Self, Usage> {
@@ -35,8 +56,12 @@ impl Command for Explanation {
         if let Some(listen) = self.page {
             return page::serve(&self.target, listen, NAME).await.map(|()| Code::Done);
         }
+        if self.watch {
+            let cluster = Cluster::of(&self.target, NAME).await?;
+            return watch::watch(&self, &cluster).await.map(|()| Code::Done);
+        }
         let reports = reports(&self).await?;
-        exit::print(&output::text(&reports, self.format, self.is_detailed()));
+        exit::print(&output::text(&reports, View::of(&self)));
         Ok(code(&reports))
     }
 }
@@ -46,6 +71,8 @@ async fn reports(explanation: &Explanation) -> Result<Vec<ServiceReport>, Failur
         let snapshot = files::read(&explanation.target)?;
         return select(explanation, &snapshot, explanation.target.namespace.as_deref(), "the input");
     }
+    let _progress =
+        Progress::start(if explanation.wait.is_some() { "Waiting" } else { "Reading the cluster" });
     let cluster = Cluster::of(&explanation.target, NAME).await?;
     if let Some(wait) = &explanation.wait {
         return wait::wait(explanation, &cluster, wait).await;

@@ -33,7 +33,7 @@ pub(crate) fn read(target: &Target) -> Result<Snapshot, Failure> {
         complete(&mut input, target.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE));
         let origin = input.origin.clone();
         let name = format!("{} {}", input.kind(), input.name());
-        match object(input) {
+        match object(input.tree) {
             None => {}
             Some(Ok(object)) => objects.push(object),
             Some(Err(error)) => {
@@ -61,11 +61,10 @@ fn complete(input: &mut Input, namespace: &str) {
 }
 
 /// An object of a kind that diagnoses read; none for other kinds.
-fn object(input: Input) -> Option<Result<Object, serde_json::Error>> {
+pub(crate) fn object(tree: Value) -> Option<Result<Object, serde_json::Error>> {
     fn read<T: DeserializeOwned>(tree: Value) -> Result<Arc<T>, serde_json::Error> {
         serde_json::from_value(tree).map(Arc::new)
     }
-    let tree = input.tree;
     let (version, kind) = (text(&tree, &["apiVersion"]), text(&tree, &["kind"]));
     Some(match (version, kind) {
         ("v1", "Service") => read(tree).map(Object::Service),

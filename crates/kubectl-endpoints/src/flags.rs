@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
 use cli_runtime::usage::{Usage, matches};
+use go_text::duration::parse_go_duration;
 
 /// The cluster.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,36 @@ pub(crate) struct ClusterFlags {
     /// Context of the kubeconfig; by default the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    /// User to impersonate, which needs the permission to do so
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) user: Option<String>,
+    /// Group to impersonate; may be repeated
+    #[arg(long = "as-group", value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+    /// Longest wait for a list, such as 5s or 5; 0 waits as long as the API server answers
+    #[arg(long, value_name = "DURATION", value_parser = request_timeout)]
+    pub(crate) request_timeout: Option<Duration>,
+}
+
+impl ClusterFlags {
+    /// Checks the flags together.
+    ///
+    /// # Errors
+    /// A line about a flag that needs another one.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.user.is_none() && !self.groups.is_empty() {
+            return Err("--as-group needs --as".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A number alone is one of seconds, as for kubectl.
+fn request_timeout(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => parse_go_duration(text),
+    }
 }
 
 /// The objects to read.
@@ -50,6 +82,7 @@ impl Target {
     /// # Errors
     /// A line about flags that exclude each other.
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.cluster.check()?;
         if self.namespace.is_some() && self.all_namespaces {
             return Err("-n and -A exclude each other".to_owned());
         }

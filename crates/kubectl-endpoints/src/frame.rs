@@ -49,7 +49,11 @@ pub(crate) fn run<C: Command>(words: &[OsString]) -> ExitCode {
     }
 }
 
-fn runtime(threads: usize) -> Result<Runtime, Failure> {
+/// A runtime of this number of threads.
+///
+/// # Errors
+/// If threads cannot be started.
+pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {
     let mut builder = if threads > 1 { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = builder.worker_threads(threads).enable_all().build();
     runtime.map_err(|error| Failure::Access(format!("cannot start threads: {error}")))

@@ -16,4 +16,5 @@ mod watch;
 pub(crate) use gather::gather;
 pub(crate) use kinds::Resource;
 pub(crate) use list::{List, Selection, each, list};
+pub(crate) use message::Message;
 pub(crate) use watch::watch;

@@ -10,6 +10,7 @@
 
 mod audit;
 mod cluster;
+mod complete;
 mod dry_run;
 mod exit;
 mod explain;
@@ -18,22 +19,24 @@ mod flags;
 mod format;
 mod frame;
 mod handover;
+mod label_selector;
 mod live;
 mod loopback;
 mod name;
 mod page;
 mod preflight;
+mod progress;
 mod simulate;
+mod status;
 #[cfg(test)]
 mod tests;
 mod token;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, Command};
 use cli_runtime::usage::{Usage, matches};
-use cli_runtime::{Names, Program, Subcommand};
+use cli_runtime::{COMMANDS_FIRST, Names, Program, Subcommand, long_form};
 use endpoint_controller_manager::version;
 use name::{NAME, USAGE};
 
@@ -52,6 +55,12 @@ const PROGRAM: Program = Program {
             summary: "Find what is wrong with the Endpoints and EndpointSlices of a cluster",
             command: audit::command,
             run: frame::run::<audit::Audit>,
+        },
+        Subcommand {
+            name: status::NAME,
+            summary: "Show who writes Endpoints and EndpointSlices, since when, and what is not in order",
+            command: status::command,
+            run: frame::run::<status::StatusQuestion>,
         },
         Subcommand {
             name: simulate::NAME,
@@ -85,16 +94,31 @@ fn command() -> Command {
     Command::new(NAME)
         .about("Explains, audits and simulates Endpoints and EndpointSlices, and changes the program that writes them")
         .override_usage(format!("{USAGE} COMMAND [flags]"))
+        .help_template(COMMANDS_FIRST)
         .arg(Arg::new("version").long("version").action(ArgAction::SetTrue).help("Print the version"))
-        .after_help(format!("{}\n\n{}", PROGRAM.summary(), exit::help()))
+        .before_help(PROGRAM.summary())
+        .after_help(format!("{EXAMPLES}\n\n{}", exit::help()))
 }
 
+const EXAMPLES: &str = "Examples:
+  kubectl endpoints explain web -n shop     # the pods of a Service, and why each gets traffic or not
+  kubectl endpoints explain -A              # all Services
+  kubectl endpoints audit                   # orphans, duplicates, endpoints of pods that are gone
+  kubectl endpoints simulate -f manifests/  # the EndpointSlices of manifests, without a cluster
+  kubectl endpoints status                  # who writes, since when, and what is not in order";
+
 fn main() -> ExitCode {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = long_form(std::env::args_os().collect());
+    if let Some(rest) = complete::words(&words) {
+        return complete::main(&PROGRAM, rest);
+    }
     if let Some(code) = PROGRAM.run(&words) {
         return code;
     }
-    match matches(command(), words.get(1..).unwrap_or_default()) {
+    // Only a word that is no command needs all of them, to suggest one.
+    let is_word = words.get(1).is_some_and(|word| !word.to_string_lossy().starts_with('-'));
+    let command = if is_word { PROGRAM.root() } else { command() };
+    match matches(command, words.get(1..).unwrap_or_default()) {
         Ok(matches) if matches.get_flag("version") => Usage::Print(version::line(NAME)).report(),
         Ok(_) => Usage::Error(format!("no command is given; see {USAGE} --help")).report(),
         Err(usage) => usage.report(),

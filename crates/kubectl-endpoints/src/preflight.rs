@@ -26,9 +26,11 @@ use endpoint_controller_manager::config::Config;
 use crate::cluster::Cluster;
 use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
+use crate::progress::Progress;
 
 pub(crate) use built_ins::Entries;
 pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
+pub(crate) use lease::ago;
 pub(crate) use subject::Subject;
 
 pub(crate) use command::{NAME, Preflight, command};
@@ -39,6 +41,7 @@ impl Command for Preflight {
     }
 
     async fn run(self) -> Result<Code, Failure> {
+        let _progress = Progress::start("Checking the cluster");
         let cluster = Cluster::of(&self.target, NAME).await?;
         let checks = run(&cluster, &self.config, &self.subject, self.confirm_after).await?;
         exit::print(&output::text(&cluster.server, &checks, self.format));

@@ -15,13 +15,13 @@ mod cluster;
 mod command;
 mod controllers;
 mod diff;
+mod explained;
 mod failures;
 mod kubeconfig;
 mod kubelets;
 mod load;
 mod plan;
 mod print;
-mod progress;
 mod refusal;
 mod result;
 mod serve;
@@ -39,9 +39,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit::{self, Code, Failure, note};
 use crate::frame::Command;
+use crate::progress::Progress;
 use command::Mode;
 use failures::Failures;
-use progress::Progress;
 use session::{Outcome, Session};
 
 pub(crate) use command::{NAME, Simulation, command};

@@ -2,19 +2,43 @@
 endpoint-controller-manager
 {{- end }}
 
+{{- /* What the pods are called: a comparison runs alongside a release that writes. */}}
+{{- define "workload" -}}
+{{ include "name" . }}{{ if eq .Values.mode "shadow" }}-shadow{{ end }}
+{{- end }}
+
+{{- define "serviceAccountName" -}}
+{{ .Values.serviceAccount.name | default (include "workload" .) }}
+{{- end }}
+
+{{- /* Of pods, for selectors: these never change. */}}
+{{- define "selectorLabels" -}}
+app.kubernetes.io/name: {{ include "workload" . }}
+{{- end }}
+
 {{- define "labels" -}}
-app.kubernetes.io/name: {{ include "name" . }}
+{{ include "selectorLabels" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- /* The subject of bindings. */}}
 {{- define "subjects" -}}
 - kind: ServiceAccount
-  name: {{ include "name" . }}
+  name: {{ include "serviceAccountName" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
 {{- define "image" -}}
-{{- $repository := required "image.repository is required: no image is published. deploy/README.md says how to build one" .Values.image.repository }}
+{{- $repository := required "image.repository is required: no image is published. docs/install.md says how to make one and how to load it into the nodes" .Values.image.repository }}
+{{- if and (not (regexMatch "^([^/]*[.:][^/]*|localhost)/" $repository)) (ne .Values.image.pullPolicy "Never") }}
+{{- fail (printf "image.repository=%s names no registry, so nodes would pull from Docker Hub, where no such image is published: name the registry, or set image.pullPolicy=Never if the image is on the nodes" $repository) }}
+{{- end }}
 {{- if .Values.image.digest -}}
 {{ $repository }}@{{ .Values.image.digest }}
 {{- else -}}
@@ -25,7 +49,7 @@ app.kubernetes.io/name: {{ include "name" . }}
 {{- /* How Prometheus verifies the serving certificate. */}}
 {{- define "tlsConfig" -}}
 {{- with .Values.servingCertificate.secretName -}}
-serverName: {{ include "name" $ }}.{{ $.Release.Namespace }}.svc
+serverName: {{ include "workload" $ }}.{{ $.Release.Namespace }}.svc
 ca:
   secret:
     name: {{ . }}
@@ -50,7 +74,7 @@ insecureSkipVerify: true
   {{- end }}
   authorization:
     credentials:
-      name: {{ include "name" $ }}-metrics-reader
+      name: {{ include "workload" $ }}-metrics-reader
       key: token
   tlsConfig:
     {{- include "tlsConfig" $ | nindent 4 }}
@@ -60,6 +84,9 @@ insecureSkipVerify: true
 {{- /* Flags that decide what the controllers do, for the Deployment and for the checks. */}}
 {{- define "sharedArgs" -}}
 {{- $args := list }}
+{{- if .Values.config }}
+{{- $args = append $args "--config=/etc/endpoint-controller-manager/config/config.yaml" }}
+{{- end }}
 {{- if lt (len .Values.controllers) 3 }}
 {{- $args = append $args (printf "--controllers=%s" (join "," .Values.controllers)) }}
 {{- end }}
@@ -70,7 +97,7 @@ insecureSkipVerify: true
 {{- end }}
 {{- $args = append $args (printf "--feature-gates=%s" (join "," $gates)) }}
 {{- end }}
-{{- if .Values.serviceAccountCredentials.enabled }}
+{{- if and .Values.serviceAccountCredentials.enabled (eq .Values.mode "run") }}
 {{- $args = append $args "--use-service-account-credentials=true" }}
 {{- end }}
 {{- with concat $args .Values.extraArgs }}
@@ -78,20 +105,95 @@ insecureSkipVerify: true
 {{- end }}
 {{- end }}
 
-{{- define "podSecurityContext" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-seccompProfile:
-  type: RuntimeDefault
+{{- /* Fields of both pods. */}}
+{{- define "pod" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+automountServiceAccountToken: true
+dnsPolicy: {{ .Values.dnsPolicy }}
+{{- if .Values.hostNetwork }}
+hostNetwork: true
+{{- end }}
+{{- with .Values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+{{- toYaml . | nindent 0 }}
+{{- end }}
 {{- end }}
 
-{{- define "securityContext" -}}
-allowPrivilegeEscalation: false
-privileged: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{- /* The value of --config. The ConfigMap is a parameter, because the checks run before an upgrade has written the other one. */}}
+{{- define "configVolume" -}}
+{{- if .root.Values.config }}
+- name: config
+  configMap:
+    name: {{ .configMap }}
+{{- end }}
+{{- with .root.Values.extraVolumes }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{- define "configMount" -}}
+{{- if .Values.config }}
+- name: config
+  mountPath: /etc/endpoint-controller-manager/config
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{- define "configFile" -}}
+config.yaml: |
+  {{- toYaml (merge (dict "apiVersion" "kubecontrollermanager.config.k8s.io/v1alpha1" "kind" "KubeControllerManagerConfiguration") .Values.config) | nindent 2 }}
+{{- end }}
+
+{{- /* Fields of both containers. */}}
+{{- define "container" -}}
+image: {{ include "image" . }}
+{{- with .Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- with .Values.extraEnv }}
+env:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- with .Values.securityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* docs/sizing.md: the figure of a replica and a quarter, in MiB. */}}
+{{- define "resources" -}}
+{{- with .Values.resources }}
+{{- toYaml . }}
+{{- else }}
+{{- $pods := int .Values.pods -}}
+requests:
+  cpu: {{ max 50 (div $pods 2000) }}m
+  memory: {{ max 64 (add 30 (div $pods 1200)) }}Mi
+{{- end }}
+{{- end }}
+
+{{- define "preflightResources" -}}
+{{- with .Values.preflight.resources }}
+{{- toYaml . }}
+{{- else -}}
+requests:
+  cpu: 100m
+  memory: {{ max 64 (div (int .Values.pods) 52) }}Mi
+{{- end }}
 {{- end }}
 
 {{- /* Everything of the checks exists only while they run: helm also deletes the account and its permissions when the Job

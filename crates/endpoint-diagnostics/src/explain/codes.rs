@@ -43,7 +43,7 @@ impl Code {
 
 // The Service.
 
-pub(super) const EXTERNAL_NAME: Code =
+pub(crate) const EXTERNAL_NAME: Code =
     Code::of_service("external-name", Scope::Both, "A DNS alias, without slices and Endpoints.");
 pub(super) const NO_SELECTOR: Code =
     Code::of_service("no-selector", Scope::Both, "Users write the Endpoints, which are mirrored to slices.");

@@ -7,7 +7,7 @@
 //! [`LAG_BOUND`], else `wrong`. A pod that is gone leaves no time behind, so that its remains in slices are `wrong` at
 //! once; the message says that a moment's delay may be the cause.
 
-mod codes;
+pub(crate) mod codes;
 mod comparison;
 mod entries;
 mod membership;

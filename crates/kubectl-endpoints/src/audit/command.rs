@@ -20,19 +20,28 @@ const ABOUT: &str = "Finds what is wrong with the Endpoints and EndpointSlices o
                      orphans, pods that are gone, two managers, what a controller's start would delete, and more. Writes \
                      nothing without --fix";
 
+const EXAMPLES: &str = "Examples:
+  kubectl endpoints audit                        # the whole cluster, read twice
+  kubectl endpoints audit -n shop -o wide        # with remedies
+  kubectl endpoints audit --rule=stale-pod --fix # repair what a rule finds; asks first
+  kubectl endpoints audit -f dump.yaml";
+
 /// A checked command line.
 #[derive(Debug, Parser)]
 #[command(
     name = NAME,
     about = ABOUT,
     override_usage = format!("{USAGE} {NAME} [-n NAMESPACE] [-f FILE|DIRECTORY|-] [--fix] [flags]"),
-    after_help = exit::help(),
+    after_help = format!("{EXAMPLES}\n\n{}", exit::help()),
     next_help_heading = "Audit flags",
 )]
 pub(crate) struct Audit {
-    /// Format of the result: table, wide (with fields and remedies), json or yaml
+    /// Format of the result: table, wide (with fields and remedies), name, json or yaml
     #[arg(short = 'o', long = "output", value_name = "FORMAT", value_parser = format, default_value = "table")]
     pub(crate) format: Format,
+    /// Print tables without their headers
+    #[arg(long)]
+    pub(crate) no_headers: bool,
     /// Lightest severity that counts for the exit code: error, warning or info
     #[arg(long, value_parser = severity, default_value = "warning")]
     pub(crate) severity: Severity,
@@ -104,7 +113,7 @@ impl Audit {
         if self.fix && !self.target.files.is_empty() {
             return Err("--fix and -f exclude each other: files are not repaired".to_owned());
         }
-        if self.fix && matches!(self.format, Format::Json | Format::Yaml) {
+        if self.fix && (self.format.is_document() || self.format == Format::Name) {
             return Err("--fix prints a table: -o may be table or wide".to_owned());
         }
         Ok(())

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use cli_runtime::printing::{self, aligned};
-use endpoint_diagnostics::audit::{Audit, Finding, Severity};
+use cli_runtime::style::Tone;
+use endpoint_diagnostics::audit::{Audit, Finding, ObjectRef, Severity};
 use serde::Serialize;
 
 use crate::format::Format;
@@ -36,28 +37,44 @@ impl Summary {
 }
 
 /// An audit in a format.
-pub(super) fn text(audit: &Audit, format: Format) -> String {
+pub(super) fn text(audit: &Audit, format: Format, headers: bool) -> String {
     let document = || Document { summary: Summary::of(&audit.findings), audit };
     match format {
         Format::Json => printing::json(&document()),
         Format::Yaml => printing::yaml(&document()),
         Format::Table | Format::Wide if audit.findings.is_empty() => String::new(),
-        Format::Table | Format::Wide => table(&audit.findings, format == Format::Wide),
+        Format::Name => {
+            let objects: BTreeSet<String> =
+                audit.findings.iter().map(|finding| object(&finding.object)).collect();
+            objects.into_iter().map(|name| name + "\n").collect()
+        }
+        Format::Table | Format::Wide => table(&audit.findings, format == Format::Wide, headers),
     }
 }
 
-fn table(findings: &[Finding], wide: bool) -> String {
+/// An object as `kind/name`, for kubectl.
+fn object(object: &ObjectRef) -> String {
+    format!("{}/{}", object.kind.name().to_lowercase(), object.name)
+}
+
+fn table(findings: &[Finding], wide: bool, headers: bool) -> String {
     let mut head = vec!["SEVERITY", "RULE", "NAMESPACE", "OBJECT"];
     head.extend(if wide { ["FIELD", "MESSAGE", "REMEDY"].as_slice() } else { ["MESSAGE"].as_slice() });
-    let head = head.into_iter().map(str::to_owned).collect();
+    let head: Vec<String> = head.into_iter().map(str::to_owned).collect();
     let rows = findings.iter().map(|finding| row(finding, wide));
-    aligned(&[head].into_iter().chain(rows).collect::<Vec<Vec<String>>>())
+    aligned(&headers.then_some(head).into_iter().chain(rows).collect::<Vec<Vec<String>>>())
 }
 
 fn row(finding: &Finding, wide: bool) -> Vec<String> {
     let Finding { rule, severity, object, field, message, remedy, .. } = finding;
+    let tone = match severity {
+        Severity::Error => Some(Tone::Bad),
+        Severity::Warning => Some(Tone::Doubtful),
+        Severity::Info => None,
+    };
+    let severity = tone.map_or_else(|| severity.name().to_owned(), |tone| tone.paint(severity.name()));
     let mut row = vec![
-        severity.name().to_owned(),
+        severity,
         (*rule).to_owned(),
         object.namespace.clone(),
         format!("{}/{}", object.kind.name(), object.name),

@@ -12,6 +12,7 @@ use go_text::duration::parse_go_duration;
 use crate::exit;
 use crate::flags::{self, Target};
 use crate::format::{Format, format};
+use crate::label_selector::{LabelSelector, label_selector};
 use crate::loopback;
 use crate::name::USAGE;
 
@@ -21,13 +22,25 @@ pub(crate) const NAME: &str = "explain";
 const ABOUT: &str = "Shows for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why. \
                      Reads only. Without SERVICE, all Services of the namespace are summed up";
 
+const EXAMPLES: &str = "Examples:
+  kubectl endpoints explain web -n shop                  # each pod of a Service
+  kubectl endpoints explain -A                           # all Services: do they get traffic, is the controller right
+  kubectl endpoints explain -n shop -l team=payments -w  # some Services, and each change
+  kubectl endpoints explain web --wait=ready --timeout=5m
+  kubectl get services,pods,nodes,endpoints,endpointslices -A -o yaml | kubectl endpoints explain -f -";
+
 /// A checked command line.
 #[derive(Debug)]
 pub(crate) struct Explanation {
     pub(crate) services: Vec<String>,
     pub(crate) target: Target,
+    /// The labels of Services to show.
+    pub(crate) selector: LabelSelector,
     pub(crate) format: Format,
+    pub(crate) headers: bool,
     pub(crate) wait: Option<Wait>,
+    /// Changes are printed after the result, until the command is ended.
+    pub(crate) watch: bool,
     /// The address of the page, if one is to be served instead of a result.
     pub(crate) page: Option<SocketAddr>,
 }
@@ -60,16 +73,25 @@ impl Explanation {
     name = NAME,
     about = ABOUT,
     override_usage = format!("{USAGE} {NAME} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|DIRECTORY|-] [flags]"),
-    after_help = exit::help(),
+    after_help = format!("{EXAMPLES}\n\n{}", exit::help()),
     next_help_heading = "Explanation flags",
 )]
 struct Flags {
     /// Services by name, or as service/NAME; each pod of them is shown
     #[arg(value_name = "SERVICE", value_parser = bare)]
     services: Vec<String>,
-    /// Format of the result: table, wide (with nodes, addresses and remedies), json or yaml [default: table]
+    /// Labels of the Services, such as app=web,tier!=test
+    #[arg(short = 'l', long, value_name = "LABELS", value_parser = label_selector)]
+    selector: Option<LabelSelector>,
+    /// Format of the result: table, wide (with nodes, addresses and remedies), name, json or yaml [default: table]
     #[arg(short, long, value_name = "FORMAT", value_parser = format)]
     output: Option<Format>,
+    /// Print tables without their headers
+    #[arg(long)]
+    no_headers: bool,
+    /// After the result, print each Service again that changes, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
     /// Wait until all pods of the Services, or N of each, are ready in slices and Endpoints
     #[arg(long, value_name = "ready|N", value_parser = state)]
     wait: Option<State>,
@@ -103,7 +125,14 @@ pub(crate) fn command() -> Command {
 fn explanation(flags: Flags) -> Result<Explanation, String> {
     flags.target.check()?;
     let page = page(&flags)?;
-    let Flags { services, output, wait, timeout, target, .. } = flags;
+    let Flags { services, selector, output, no_headers, watch, wait, timeout, target, .. } = flags;
+    if selector.is_some() && !services.is_empty() {
+        return Err("-l and names of Services exclude each other".to_owned());
+    }
+    if watch && (wait.is_some() || !target.files.is_empty()) {
+        let other = if wait.is_some() { "--wait" } else { "-f" };
+        return Err(format!("--watch and {other} exclude each other"));
+    }
     if wait.is_none() && timeout.is_some() {
         return Err("--timeout needs --wait".to_owned());
     }
@@ -115,7 +144,16 @@ fn explanation(flags: Flags) -> Result<Explanation, String> {
     }
     let timeout = timeout.unwrap_or(Duration::from_secs(30));
     let wait = wait.map(|state| Wait { state, timeout });
-    Ok(Explanation { services, target, format: output.unwrap_or(Format::Table), wait, page })
+    Ok(Explanation {
+        services,
+        target,
+        selector: selector.unwrap_or_default(),
+        format: output.unwrap_or(Format::Table),
+        headers: !no_headers,
+        wait,
+        watch,
+        page,
+    })
 }
 
 /// The address of `--serve`.
@@ -127,6 +165,8 @@ fn page(flags: &Flags) -> Result<Option<SocketAddr>, String> {
         ("names of Services", !flags.services.is_empty()),
         ("-o", flags.output.is_some()),
         ("--wait", flags.wait.is_some()),
+        ("-l", flags.selector.is_some()),
+        ("--watch", flags.watch),
     ];
     match others.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(format!("--serve and {flag} exclude each other")),
@@ -169,7 +209,17 @@ mod tests {
         assert_eq!(explanation.target.namespace.as_deref(), Some("shop"));
         assert_eq!(explanation.target.cluster.context.as_deref(), Some("dev"));
         assert_eq!((explanation.format, explanation.wait), (Format::Wide, None));
+        assert!(explanation.headers && !explanation.watch);
         assert!(explanation.is_detailed() && !parsed("-A").unwrap().is_detailed());
+        let explanation =
+            parsed("-l app=web --no-headers -w --as=me --as-group=a --request-timeout=5").unwrap();
+        assert!(!explanation.headers && explanation.watch && explanation.selector.selects(None).eq(&false));
+        let cluster = explanation.target.cluster;
+        assert_eq!(
+            (cluster.user.as_deref(), cluster.groups.as_slice()),
+            (Some("me"), ["a".to_owned()].as_slice())
+        );
+        assert_eq!(cluster.request_timeout, Some(Duration::from_secs(5)));
     }
 
     #[test]
@@ -189,7 +239,10 @@ mod tests {
         assert!(refused("--wait=1").contains("needs the name"));
         assert!(refused("web --timeout=1s").contains("needs --wait"));
         assert_eq!(refused("-f - -f -"), "-f names stdin twice");
-        assert!(refused("-o xml").contains("must be table, wide, json or yaml"));
+        assert!(refused("-o xml").contains("must be table, wide, name, json or yaml"));
+        assert_eq!(refused("web -l a=b"), "-l and names of Services exclude each other");
+        assert_eq!(refused("-w -f a"), "--watch and -f exclude each other");
+        assert_eq!(refused("--as-group=a"), "--as-group needs --as");
         assert_eq!(refused("--no-such"), "unknown flag: --no-such");
     }
 

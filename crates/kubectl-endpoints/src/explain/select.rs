@@ -20,7 +20,10 @@ pub(super) fn select(
 ) -> Result<Vec<ServiceReport>, Failure> {
     if explanation.services.is_empty() {
         let mut reports = explain_all(snapshot);
-        reports.retain(|report| namespace.is_none_or(|namespace| report.namespace == namespace));
+        reports.retain(|report| {
+            namespace.is_none_or(|namespace| report.namespace == namespace)
+                && has_labels(explanation, snapshot, report)
+        });
         return Ok(noted(snapshot, reports));
     }
     let mut reports = vec![];
@@ -37,6 +40,13 @@ pub(super) fn select(
         reports.extend(found);
     }
     Ok(noted(snapshot, reports))
+}
+
+/// True if the Service has the labels that were asked for.
+fn has_labels(explanation: &Explanation, snapshot: &Snapshot, report: &ServiceReport) -> bool {
+    let key = ObjectKey::new(report.namespace.as_str(), report.name.as_str());
+    let service = snapshot.service(&key);
+    explanation.selector.selects(service.and_then(|entry| entry.object.metadata.labels.as_ref()))
 }
 
 /// Says once which objects are missing, if that matters.

@@ -4,20 +4,26 @@ use std::fmt::Write as _;
 
 use cli_runtime::printing::aligned;
 use endpoint_diagnostics::ServiceReport;
-use endpoint_diagnostics::report::{PodReport, Presence, Reason, Verdict};
+use endpoint_diagnostics::report::{PodReport, Reason, Verdict};
 
 use super::summary::Summary;
+use super::words;
 
 /// One Service with its pods, and the reasons.
-pub(super) fn service(report: &ServiceReport, wide: bool) -> String {
-    let mut text = format!("{}/{}: {}\n", report.namespace, report.name, verdict(report.verdict));
+pub(super) fn service(report: &ServiceReport, wide: bool, headers: bool) -> String {
+    let ServiceReport { namespace, name, .. } = report;
+    let mut text = format!(
+        "{namespace}/{name}: {}; controllers: {}\n",
+        words::sentence(report),
+        words::controller(report.verdict)
+    );
     let _ = writeln!(text, "{}", objects(report));
     for reason in &report.reasons {
         add(&mut text, "* ", reason, wide);
     }
     if !report.pods.is_empty() {
         text.push('\n');
-        text.push_str(&pods(report, wide));
+        text.push_str(&pods(report, wide, headers));
     }
     text
 }
@@ -52,13 +58,13 @@ fn addresses(count: usize) -> String {
     if count == 1 { "1 address".to_owned() } else { format!("{count} addresses") }
 }
 
-fn pods(report: &ServiceReport, wide: bool) -> String {
-    let mut head = vec!["POD", "SLICES", "ENDPOINTS", "VERDICT"];
+fn pods(report: &ServiceReport, wide: bool, headers: bool) -> String {
+    let mut head = vec!["POD", "SLICES", "ENDPOINTS", "CONTROLLERS"];
     if wide {
         head.extend(["NODE", "ADDRESSES"]);
     }
     head.push("WHY");
-    let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<String>>()];
+    let mut rows = head_row(&head, headers);
     for pod in &report.pods {
         let mut reasons = pod.reasons.iter().map(|reason| cell(reason, wide));
         let first = reasons.next().unwrap_or_default();
@@ -76,9 +82,9 @@ fn pods(report: &ServiceReport, wide: bool) -> String {
 fn row(pod: &PodReport, why: String, wide: bool) -> Vec<String> {
     let mut row = vec![
         pod.name.clone(),
-        presence(pod.slices).to_owned(),
-        presence(pod.endpoints).to_owned(),
-        verdict(pod.verdict).to_owned(),
+        words::presence(pod.slices),
+        words::presence(pod.endpoints),
+        words::of_pod(pod),
     ];
     if wide {
         row.push(pod.node.clone().unwrap_or_else(|| "<none>".to_owned()));
@@ -100,36 +106,57 @@ fn add(text: &mut String, mark: &str, reason: &Reason, wide: bool) {
 }
 
 /// A row for each Service, and a line with the totals.
-pub(super) fn summary(reports: &[ServiceReport], summary: Summary, wide: bool) -> String {
-    if reports.is_empty() {
+pub(super) fn summary(reports: &[ServiceReport], summary: Summary, wide: bool, headers: bool) -> String {
+    if summary.services == 0 {
         return "No Services found\n".to_owned();
     }
-    let mut head = vec!["NAMESPACE", "SERVICE", "VERDICT", "PODS", "READY", "IN SLICES", "IN ENDPOINTS"];
+    let mut head = vec!["NAMESPACE", "SERVICE", "TRAFFIC", "CONTROLLERS", "PODS"];
     if wide {
-        head.push("SLICES");
+        head.extend(["READY", "IN SLICES", "IN ENDPOINTS", "SLICES"]);
     }
     head.push("WHY");
-    let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<String>>()];
-    for report in reports {
-        let counts = report.counts;
-        let mut row = vec![report.namespace.clone(), report.name.clone(), verdict(report.verdict).to_owned()];
-        row.extend(
-            [counts.pods, counts.ready, counts.in_slices, counts.in_endpoints].map(|count| count.to_string()),
+    let mut all = head_row(&head, headers && !reports.is_empty());
+    all.extend(reports.iter().map(|report| service_row(report, wide)));
+    let mut text = aligned(&all);
+    if headers {
+        let Summary { services, without_traffic, ok, lagging, unknown, wrong } = summary;
+        let gap = if reports.is_empty() { "" } else { "\n" };
+        let _ = writeln!(
+            text,
+            "{gap}{}: {without_traffic} without traffic; controllers: {ok} in sync, {lagging} lagging, {unknown} unknown, \
+             {wrong} wrong",
+            number(services, "Service")
         );
-        if wide {
-            row.push(report.slices.len().to_string());
-        }
-        row.push(why(report));
-        rows.push(row);
     }
-    let Summary { services, ok, lagging, unknown, wrong } = summary;
-    let mut text = aligned(&rows);
-    let _ = writeln!(
-        text,
-        "\n{}: {ok} ok, {lagging} lagging, {unknown} unknown, {wrong} wrong",
-        number(services, "Service")
-    );
     text
+}
+
+/// The rows of Services alone.
+pub(super) fn rows(reports: &[ServiceReport], wide: bool) -> String {
+    let rows: Vec<_> = reports.iter().map(|report| service_row(report, wide)).collect();
+    aligned(&rows)
+}
+
+fn service_row(report: &ServiceReport, wide: bool) -> Vec<String> {
+    let counts = report.counts;
+    let mut row = vec![
+        report.namespace.clone(),
+        report.name.clone(),
+        words::traffic(report),
+        words::controller(report.verdict),
+        counts.pods.to_string(),
+    ];
+    if wide {
+        let of_objects = [counts.ready, counts.in_slices, counts.in_endpoints, report.slices.len()];
+        row.extend(of_objects.map(|count| count.to_string()));
+    }
+    row.push(why(report));
+    row
+}
+
+fn head_row(head: &[&str], headers: bool) -> Vec<Vec<String>> {
+    let row = || head.iter().map(|&heading| heading.to_owned()).collect();
+    headers.then(row).into_iter().collect()
 }
 
 /// The codes of a Service, and of its pods with their number, those of the worst verdict first.
@@ -151,30 +178,12 @@ fn why(report: &ServiceReport) -> String {
     codes.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ok => "ok",
-        Verdict::Unknown => "unknown",
-        Verdict::Lagging => "lagging",
-        Verdict::Wrong => "wrong",
-    }
-}
-
-fn presence(presence: Presence) -> &'static str {
-    match presence {
-        Presence::Ready => "ready",
-        Presence::Serving => "serving",
-        Presence::NotReady => "not ready",
-        Presence::Absent => "absent",
-        Presence::NotApplicable => "-",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use endpoint_diagnostics::report::{Counts, Scope};
+    use cli_runtime::style;
+    use endpoint_diagnostics::report::{Counts, Presence, Scope};
 
-    use super::super::output;
+    use super::super::output::{self, View};
     use super::*;
     use crate::format::Format;
 
@@ -210,41 +219,70 @@ mod tests {
         }
     }
 
+    fn shown(text: &str) -> String {
+        style::rendered(text, false).into_owned()
+    }
+
+    fn text(reports: &[ServiceReport], format: Format) -> String {
+        shown(&output::text(reports, View { format, is_detailed: false, headers: true }))
+    }
+
     #[test]
     fn each_reason_has_a_line() {
         let expected = "\
-shop/web: ok
+shop/web: 1 of 2 pods gets traffic; controllers: in sync
 2 selected pods, 1 ready; 0 slices with 0 endpoints, 0 ready; no Endpoints
 * no zones (hints-dropped)
 
-POD     SLICES      ENDPOINTS   VERDICT   WHY
-web-1   ready       ready       ok
-web-2   not ready   not ready   ok        container main fails (readiness-probe)
-                                          the gate is closed (readiness-gate)
+POD     SLICES      ENDPOINTS   CONTROLLERS   WHY
+web-1   ready       ready       in sync
+web-2   not ready   not ready   in sync       container main fails (readiness-probe)
+                                              the gate is closed (readiness-gate)
 ";
-        assert_eq!(service(&report(), false), expected);
-        let wide = service(&report(), true);
+        assert_eq!(shown(&service(&report(), false, true)), expected);
+        let wide = shown(&service(&report(), true, true));
         assert!(wide.contains("NODE") && wide.contains("Remedy: see its events"), "{wide}");
     }
 
     #[test]
     fn a_summary_has_a_line_for_each_service_and_totals() {
-        let text = output::text(&[report()], Format::Table, false);
         let expected = "\
-NAMESPACE   SERVICE   VERDICT   PODS   READY   IN SLICES   IN ENDPOINTS   WHY
-shop        web       ok        2      1       2           2              hints-dropped, readiness-probe, readiness-gate
+NAMESPACE   SERVICE   TRAFFIC   CONTROLLERS   PODS   WHY
+shop        web       1/2       in sync       2      hints-dropped, readiness-probe, readiness-gate
 
-1 Service: 1 ok, 0 lagging, 0 unknown, 0 wrong
+1 Service: 0 without traffic; controllers: 1 in sync, 0 lagging, 0 unknown, 0 wrong
 ";
-        assert_eq!(text, expected);
-        assert_eq!(output::text(&[], Format::Table, false), "No Services found\n");
+        assert_eq!(text(&[report()], Format::Table), expected);
+        assert_eq!(text(&[], Format::Table), "No Services found\n");
+        assert_eq!(text(&[report()], Format::Name), "service/web\n");
+        assert_eq!(
+            shown(&summary(&[report()], Summary::of(&[report()]), false, false)),
+            "shop   web   1/2   in sync   2   hints-dropped, readiness-probe, readiness-gate\n"
+        );
+    }
+
+    #[test]
+    fn a_service_without_a_ready_pod_is_not_in_order() {
+        let mut report = report();
+        report.pods.remove(0);
+        let line = shown(&service(&report, false, true));
+        assert!(
+            line.starts_with(
+                "shop/web: no traffic: container main fails (readiness-probe); controllers: in sync\n"
+            ),
+            "{line}"
+        );
+        assert!(text(&[report], Format::Table).contains("none      in sync"));
     }
 
     #[test]
     fn documents_have_a_summary_and_the_services() {
-        let json: serde_json::Value =
-            serde_json::from_str(&output::text(&[report()], Format::Json, true)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text(&[report()], Format::Json)).unwrap();
         assert_eq!((&json["summary"]["ok"], &json["services"][0]["name"]), (&1.into(), &"web".into()));
-        assert!(output::text(&[report()], Format::Yaml, true).contains("code: readiness-probe"));
+        assert_eq!(
+            (&json["services"][0]["traffic"]["ready"], &json["summary"]["withoutTraffic"]),
+            (&1.into(), &0.into())
+        );
+        assert!(text(&[report()], Format::Yaml).contains("code: readiness-probe"));
     }
 }

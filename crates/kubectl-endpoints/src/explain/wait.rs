@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::{PodReport, Presence};
+use endpoint_diagnostics::traffic::is_wanted;
 use kube_api::time::{Instant, sleep};
 
 use super::command::{Explanation, State, Wait};
@@ -49,9 +50,9 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
     let ready = report.pods.iter().filter(is_ready).count();
     let wanted = match state {
         State::AtLeast(count) => count,
-        State::Ready => report.pods.iter().filter(|pod| counts(pod)).count().max(1),
+        State::Ready => report.pods.iter().filter(|pod| is_wanted(pod)).count().max(1),
     };
-    let difference = report.pods.iter().filter(|pod| !is_ready(pod) && counts(pod)).find_map(|pod| {
+    let difference = report.pods.iter().filter(|pod| !is_ready(pod) && is_wanted(pod)).find_map(|pod| {
         let reason = pod.reasons.first()?;
         Some(format!(" ({}: {})", pod.name, reason.message))
     });
@@ -61,13 +62,6 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
             difference.unwrap_or_default()
         )
     })
-}
-
-/// True for a pod that should become ready: selected, and neither ended nor going.
-fn counts(pod: &PodReport) -> bool {
-    const GOING: [&str; 6] =
-        ["label-differs", "not-selected", "pod-gone", "succeeded", "failed", "terminating"];
-    !pod.reasons.iter().any(|reason| GOING.contains(&reason.code))
 }
 
 #[cfg(test)]

@@ -115,6 +115,7 @@ pub(super) fn command(goal: Goal) -> Command {
 }
 
 fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {
+    flags.cluster.check()?;
     let controllers = controllers::selected(&flags.controllers)?;
     if flags.canary_namespace.is_some() && controllers == [Controller::EndpointSliceMirroring] {
         return Err(

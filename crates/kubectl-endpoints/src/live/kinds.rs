@@ -79,11 +79,13 @@ where
     T: DeserializeOwned + k8s_openapi::Metadata<Ty = ObjectMeta>,
 {
     let mut object: T = serde_json::from_str(json)?;
-    // Half of an object; diagnoses read the time of the newest change.
+    // Half of an object; diagnoses read the time of the newest change, and `status` who made it.
     let managers = object.metadata_mut().managed_fields.take().into_iter().flatten();
-    let newest = managers.filter_map(|manager| manager.time).max_by_key(|time| time.0);
-    object.metadata_mut().managed_fields =
-        newest.map(|time| vec![ManagedFieldsEntry { time: Some(time), ..ManagedFieldsEntry::default() }]);
+    let newest = managers.filter(|manager| manager.time.is_some());
+    let newest = newest.max_by_key(|manager| manager.time.as_ref().map(|time| time.0));
+    object.metadata_mut().managed_fields = newest.map(|ManagedFieldsEntry { time, manager, .. }| {
+        vec![ManagedFieldsEntry { time, manager, ..ManagedFieldsEntry::default() }]
+    });
     Ok(Arc::new(object))
 }
 
@@ -114,7 +116,7 @@ mod tests {
         let [kept] = pod.metadata.managed_fields.as_deref().unwrap() else { panic!("more than one") };
         assert_eq!(
             (kept.time.as_ref().unwrap().0.to_string(), &kept.manager),
-            ("2001-01-01T00:00:02Z".to_owned(), &None)
+            ("2001-01-01T00:00:02Z".to_owned(), &Some("x".to_owned()))
         );
         assert!(pods.object(r#"{"kind": "Service"}"#).is_err());
         assert!(pods.object("{}").is_ok(), "fields are optional");

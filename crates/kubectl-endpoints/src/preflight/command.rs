@@ -70,13 +70,19 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Preflight, Usage> {
 
 fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
     let subject = match (flags.user, flags.service_account) {
-        (Some(_), Some(_)) => return Err("--as and --service-account exclude each other".to_owned()),
+        (Some(_), Some(_)) => return Err("--for-user and --service-account exclude each other".to_owned()),
         (Some(user), None) => Subject::User(user),
         (None, Some(account)) => account,
         (None, None) => Subject::Caller,
     };
     let kubeconfig = config.api_server.kubeconfig.clone();
-    let target = Target::all(ClusterFlags { kubeconfig, context: flags.context });
+    let cluster = ClusterFlags {
+        kubeconfig,
+        context: flags.context,
+        user: flags.impersonate,
+        ..ClusterFlags::default()
+    };
+    let target = Target::all(cluster);
     Ok(Preflight { target, format: flags.output, subject, confirm_after: flags.confirm_after, config })
 }
 
@@ -91,7 +97,9 @@ fn shape(command: Command) -> Command {
     options::show_flags(command, HEADING, &SHOWN, &texts)
         .name(NAME)
         .about(ABOUT)
-        .override_usage(format!("{USAGE} {NAME} [--service-account NAMESPACE:NAME | --as USER] [flags]"))
+        .override_usage(format!(
+            "{USAGE} {NAME} [--service-account NAMESPACE:NAME | --for-user USER] [flags]"
+        ))
         .after_help(format!("{AFTER}\n\n{}", exit::help()))
 }
 
@@ -111,8 +119,11 @@ struct Flags {
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = Subject::service_account)]
     service_account: Option<Subject>,
     /// The same for a user, as a static pod has one; endpoint-controller-manager in deploy/overlays/static-pod
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(long = "for-user", value_name = "USER")]
     user: Option<String>,
+    /// User to impersonate, which needs the permission to do so
+    #[arg(long = "as", value_name = "USER")]
+    impersonate: Option<String>,
     /// Context of the kubeconfig; by default the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -161,14 +172,15 @@ mod tests {
         assert_eq!(preflight.target.cluster.kubeconfig.as_deref(), Some("x".as_ref()));
         assert_eq!(preflight.target.cluster.context.as_deref(), Some("dev"));
         assert!(preflight.config.leader_election.is_none());
-        assert_eq!(parsed("--as=me").unwrap().subject, Subject::User("me".to_owned()));
+        assert_eq!(parsed("--for-user=me").unwrap().subject, Subject::User("me".to_owned()));
+        assert_eq!(parsed("--as=me").unwrap().target.cluster.user.as_deref(), Some("me"));
     }
 
     #[test]
     fn wrong_command_lines_are_refused_in_one_line() {
         assert_eq!(
-            parsed("--as=a --service-account=b:c").unwrap_err(),
-            "--as and --service-account exclude each other"
+            parsed("--for-user=a --service-account=b:c").unwrap_err(),
+            "--for-user and --service-account exclude each other"
         );
         for line in ["--service-account=b", "-o yaml", "--confirm-after=soon", "--controllers=x", "web"] {
             let message = parsed(line).unwrap_err();

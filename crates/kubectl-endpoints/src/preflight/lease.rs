@@ -53,7 +53,7 @@ pub(super) fn state(lease: Option<&Lease>, now: Timestamp) -> State<'_> {
 }
 
 /// A time before another for a reader: `5 s ago`.
-pub(super) fn ago(time: Timestamp, now: Timestamp) -> String {
+pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(time).as_secs().max(0);
     match seconds {
         0..120 => format!("{seconds} s ago"),

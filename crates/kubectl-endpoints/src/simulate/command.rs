@@ -23,6 +23,11 @@ const HEADING: &str = "Simulation flags";
 const SHOWN: [&str; 7] =
     ["config", "controllers", "emulated-version", "feature-gates", "help", "logging-format", "v"];
 
+const EXAMPLES: &str = "Examples:
+  kubectl endpoints simulate -f manifests/
+  kubectl endpoints simulate -f manifests/ --all -o yaml | kubectl endpoints explain -f -
+  kubectl endpoints simulate --serve -f manifests/   # a cluster in memory, for kubectl";
+
 const GATES: &str = "Feature gates to set, separated by commas, as Name=true|false or kube:Name=true|false \
                      ('endpoint-controller-manager --help' lists them)";
 
@@ -34,6 +39,8 @@ pub(crate) struct Simulation {
     /// The namespace of objects that name none, to which the output is limited; none for `default` and all namespaces.
     pub(crate) namespace: Option<String>,
     pub(crate) format: Format,
+    /// The result has all objects that were read or added, not the slices and Endpoints alone.
+    pub(crate) all: bool,
     pub(crate) mode: Mode,
     pub(crate) config: Config,
 }
@@ -57,6 +64,9 @@ struct Flags {
     /// Format of the result: table, wide, yaml or json
     #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "table")]
     output: Format,
+    /// Print the Services, pods and nodes too, as -o yaml or json: the input of `kubectl endpoints explain -f -`
+    #[arg(long)]
+    all: bool,
     /// Print what the controllers would change in the EndpointSlices and Endpoints of a dump, as if they took over its cluster;
     /// the exit code is 0 for no change and 3 for any
     #[arg(long)]
@@ -93,7 +103,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Simulation, Usage> {
 }
 
 fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
-    let Flags { inputs, recursive, namespace, output, diff, serve, listen, write_kubeconfig } = flags;
+    let Flags { inputs, recursive, namespace, output, all, diff, serve, listen, write_kubeconfig } = flags;
     if inputs.iter().filter(|input| *input == "-").count() > 1 {
         return Err("-f names stdin twice".to_owned());
     }
@@ -109,7 +119,10 @@ fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
     if mode == Mode::Diff && output == Format::Wide {
         return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
     }
-    Ok(Simulation { inputs, recursive, namespace, format: output, mode, config })
+    if all && (mode != Mode::Print || !matches!(output, Format::Yaml | Format::Json)) {
+        return Err("--all needs -o yaml or -o json, and neither --diff nor --serve".to_owned());
+    }
+    Ok(Simulation { inputs, recursive, namespace, format: output, all, mode, config })
 }
 
 fn own_args() -> Vec<Arg> {
@@ -130,7 +143,7 @@ fn shape(command: Command) -> Command {
             "{USAGE} {NAME} -f FILE|DIRECTORY|- [-f ...] [flags]\n       {USAGE} {NAME} --serve [-f ...] [flags]"
         ))
         .after_help(format!(
-            "All other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",
+            "{EXAMPLES}\n\nAll other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",
             exit::help()
         ))
 }
@@ -190,6 +203,8 @@ mod tests {
     fn wrong_lines_are_refused_by_flag() {
         assert!(refused("").starts_with("-f names no file"));
         assert!(refused("-f - -f -").contains("twice"));
+        assert!(parsed("-f a --all -o yaml").unwrap().all);
+        assert!(refused("-f a --all").starts_with("--all needs -o yaml"));
         assert!(
             refused("-f a -o xml").contains("must be table, wide, yaml or json"),
             "{}",

@@ -12,12 +12,12 @@ use super::catalog::Catalog;
 use super::command::Simulation;
 use super::load::listed_problems;
 use super::plan::{Plan, plan};
-use super::progress::Progress;
 use super::result;
 use super::session::Outcome;
 use super::skipped::skipped;
 use crate::dry_run::{DryRun, Planned};
 use crate::exit::Code;
+use crate::progress::Progress;
 
 /// Plans by the input, and shows the writes.
 ///

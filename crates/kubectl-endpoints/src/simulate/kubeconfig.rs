@@ -1,18 +1,18 @@
 //! The kubeconfig of `--serve`: a file that only its user can read, and that was not there before.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::token;
+use tempfile::TempDir;
 
 /// A file for kubectl, which is removed at the end.
 #[derive(Debug)]
 pub(crate) struct Kubeconfig {
     path: PathBuf,
-    /// The directory that was made for it.
-    folder: Option<PathBuf>,
+    /// The directory that was made for it, which is removed after it.
+    _folder: Option<TempDir>,
 }
 
 impl Kubeconfig {
@@ -25,12 +25,16 @@ impl Kubeconfig {
         let (path, folder) = if let Some(path) = path {
             (std::path::absolute(path).unwrap_or(path.to_owned()), None)
         } else {
-            let folder = new_folder()?;
-            (folder.join("kubeconfig"), Some(folder))
+            // Nobody else may enter it.
+            let own = Permissions::from_mode(0o700);
+            let folder = tempfile::Builder::new().prefix("simulate-").permissions(own).tempdir();
+            let folder =
+                folder.map_err(|error| format!("cannot create a directory for the kubeconfig: {error}"))?;
+            (folder.path().join("kubeconfig"), Some(folder))
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = file.map_err(|error| refusal(&path, &error))?;
-        let kubeconfig = Self { path, folder };
+        let kubeconfig = Self { path, _folder: folder };
         file.write_all(text.as_bytes()).map_err(|error| refusal(&kubeconfig.path, &error))?;
         Ok(kubeconfig)
     }
@@ -39,13 +43,6 @@ impl Kubeconfig {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
-}
-
-fn new_folder() -> Result<PathBuf, String> {
-    let folder = std::env::temp_dir().join(format!("simulate-{}", token::random()?));
-    let made = DirBuilder::new().mode(0o700).create(&folder);
-    made.map_err(|error| format!("cannot create the directory {}: {error}", folder.display()))?;
-    Ok(folder)
 }
 
 fn refusal(path: &Path, error: &io::Error) -> String {
@@ -60,17 +57,14 @@ fn refusal(path: &Path, error: &io::Error) -> String {
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        // If they are gone already, so much the better.
+        // If it is gone already, so much the better.
         let _ = fs::remove_file(&self.path);
-        if let Some(folder) = &self.folder {
-            let _ = fs::remove_dir(folder);
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

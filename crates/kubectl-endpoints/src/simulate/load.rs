@@ -17,9 +17,9 @@ use super::cluster::kubelet::{Nodes, needs_status, now, ready};
 use super::cluster::replicas::own;
 use super::cluster::workload::Workload;
 use super::plan::{Plan, Step, plan};
-use super::progress::Progress;
 use super::server::Server;
 use super::skipped::listed;
+use crate::progress::Progress;
 use crate::simulate::refusal::{self, Problem};
 
 /// The most problems that are listed.

@@ -4,8 +4,12 @@ use cli_runtime::differences::{Action, Change};
 use serde_json::Value;
 
 use super::api::{AS_JSON, AS_TABLE, Api, ApiError, collection, items};
+use super::explained;
 use super::print::{self, Format};
 use super::skipped;
+
+/// The kinds that explain the result.
+const GIVEN: [&str; 4] = ["services", "pods", "nodes", "namespaces"];
 
 /// The kinds of the result: version, resource, and the name as `kubectl get` prints it.
 const KINDS: [(&str, &str, &str); 2] = [
@@ -22,13 +26,26 @@ pub(crate) async fn read(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiEr
     Ok(all)
 }
 
-/// The result as text.
-pub(crate) async fn text(api: &Api, namespace: &str, format: Format) -> Result<String, ApiError> {
+/// Reads the Services and pods of a namespace, of all if it is empty, and all nodes and namespaces.
+async fn given(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
+    let mut all = Vec::new();
+    for plural in GIVEN {
+        let namespace = if matches!(plural, "nodes" | "namespaces") { "" } else { namespace };
+        all.extend(items(api.get(&collection("v1", plural, namespace), AS_JSON).await?));
+    }
+    Ok(all)
+}
+
+/// The result as text: documents, or what became of each Service, and the slices and Endpoints below.
+pub(crate) async fn text(api: &Api, namespace: &str, format: Format, all: bool) -> Result<String, ApiError> {
     if matches!(format, Format::Yaml | Format::Json) {
-        let objects = read(api, namespace).await?;
+        let mut objects = if all { given(api, namespace).await? } else { vec![] };
+        objects.extend(read(api, namespace).await?);
         return Ok(print::document(&print::list(objects), format));
     }
-    let mut tables = Vec::new();
+    let mut objects = given(api, namespace).await?;
+    objects.extend(read(api, namespace).await?);
+    let mut tables = explained::services(objects);
     for (api_version, plural, prefix) in KINDS {
         let table = api.get(&collection(api_version, plural, namespace), AS_TABLE).await?;
         if table.get("rows").and_then(Value::as_array).is_some_and(|rows| !rows.is_empty()) {

@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 use super::command::Simulation;
 use super::kubeconfig::Kubeconfig;
 use super::kubelets;
-use super::progress::Progress;
 use super::session::{Outcome, Session, broken};
 use super::workloads::Workloads;
 use crate::exit::{Code, note, print};
+use crate::progress::Progress;
 
 /// Serves until a signal.
 pub(crate) async fn serve(

@@ -11,10 +11,10 @@ use super::api::{Api, ApiError};
 use super::command::Simulation;
 use super::controllers::{Controllers, ControllersError};
 use super::failures::Failures;
-use super::progress::Progress;
 use super::server::Server;
 use super::{load, result};
 use crate::exit::Code;
+use crate::progress::Progress;
 
 /// The time after which controllers that do not come to an end are given up. They take a fraction of a second, or minutes
 /// for the dump of a huge cluster.
@@ -92,9 +92,8 @@ impl Session {
         progress: &Progress,
     ) -> Result<Outcome, Vec<String>> {
         let is_settled = Box::pin(self.settle(simulation, progress)).await?;
-        let text = result::text(&self.api, scope(simulation), simulation.format)
-            .await
-            .map_err(|error| failed(&error))?;
+        let text = result::text(&self.api, scope(simulation), simulation.format, simulation.all).await;
+        let text = text.map_err(|error| failed(&error))?;
         Ok(Outcome { text, notes: self.notes, code: exit_code(is_settled) })
     }
 }

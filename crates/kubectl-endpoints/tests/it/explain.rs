@@ -41,15 +41,15 @@ fn a_settled_dump_is_in_order() {
     let Run { code, stdout, stderr } = explain(&["web", "-n", "shop", "-f", "-"], &settled());
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(lines[0], "shop/web: ok");
+    assert_eq!(lines[0], "shop/web: 1 of 2 pods gets traffic; controllers: in sync");
     assert_eq!(
         lines[1],
         "2 selected pods, 1 ready; 1 slice with 2 endpoints, 1 ready; Endpoints with 2 addresses, 1 ready"
     );
-    assert!(lines[4].starts_with("web-1   ready       ready       ok"), "{stdout}");
+    assert!(lines[4].starts_with("web-1   ready       ready       in sync"), "{stdout}");
     let gate = "the condition example.com/lb of a readiness gate is not set (readiness-gate)";
     assert!(
-        lines[5].starts_with("web-2   not ready   not ready   ok") && lines[5].ends_with(gate),
+        lines[5].starts_with("web-2   not ready   not ready   in sync") && lines[5].ends_with(gate),
         "{stdout}"
     );
 }

@@ -9,6 +9,7 @@
 
 mod diff;
 mod explain;
+mod family;
 mod page;
 mod program;
 mod refused;

@@ -48,6 +48,16 @@ pub(crate) fn of_manifest(text: &str, words: &[&str]) -> Run {
     simulate(Path::new("/"), &[&["-f", "-"], words].concat(), text)
 }
 
+/// The tables of slices and Endpoints, below what is said about each Service.
+pub(crate) fn tables(text: &str) -> &str {
+    let heads = ["NAMESPACE   NAME ", "NAME  "];
+    heads
+        .iter()
+        .find_map(|head| text.find(&format!("\n{head}")))
+        .and_then(|at| text.get(at + 1..))
+        .unwrap_or(text)
+}
+
 /// Tables without the random parts of names, by which they are sorted, and without ages.
 pub(crate) fn normalized(table: &str) -> Vec<String> {
     let word = |word: &str| match word.rsplit_once('-') {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{normalized, of_manifest, simulate};
+use crate::program::{explain, normalized, of_manifest, simulate, tables};
 
 fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -34,7 +34,7 @@ fn the_samples() {
     let run = simulate(workspace(), &["-f", "config/samples"], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(
-        normalized(&run.stdout),
+        normalized(tables(&run.stdout)),
         [
             "NAMESPACE NAME ADDRESSTYPE PORTS ENDPOINTS",
             "default endpointslice.discovery.k8s.io/archive-* IPv4 8443 192.0.2.10,192.0.2.11",
@@ -51,6 +51,24 @@ fn the_samples() {
         ]
     );
     assert!(run.stderr.starts_with("Made ready pods of those without a status: default/"), "{}", run.stderr);
+    for line in [
+        "default/archive: 2 of 2 endpoints get traffic; controllers: in sync",
+        "default/web: 3 of 3 pods get traffic; controllers: in sync",
+    ] {
+        assert!(run.stdout.lines().any(|found| found == line), "{line} in {}", run.stdout);
+    }
+}
+
+#[test]
+fn all_objects_can_be_explained() {
+    let run = simulate(workspace(), &["-f", "config/samples", "--all", "-o", "yaml"], "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let explained = explain(&["-f", "-"], &run.stdout);
+    assert_eq!(explained.code, 0, "{explained:?}");
+    assert!(
+        explained.stdout.contains("4 Services: 0 without traffic; controllers: 4 in sync"),
+        "{explained:?}"
+    );
 }
 
 #[test]
@@ -93,7 +111,7 @@ fn a_namespace_limits_the_output() {
     let other = WEB.replace("shop", "other");
     let run = of_manifest(&format!("{WEB}---\n{other}"), &["-n", "other"]);
     assert_eq!(
-        normalized(&run.stdout),
+        normalized(tables(&run.stdout)),
         [
             "NAME ADDRESSTYPE PORTS ENDPOINTS",
             "endpointslice.discovery.k8s.io/web-* IPv4 8080 10.244.0.4,10.244.0.5,10.244.0.6",

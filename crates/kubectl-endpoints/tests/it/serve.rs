@@ -47,6 +47,11 @@ impl Serving {
         kube_api::connect(&config).unwrap()
     }
 
+    /// Deletes an object.
+    pub(crate) async fn delete(&self, path: &str) {
+        request(&self.client().await, "DELETE", path, &Value::Null).await;
+    }
+
     /// Interrupts the program, as Ctrl-C does, and returns its exit code.
     fn interrupt(mut self) -> Option<i32> {
         let pid = self.child.id().to_string();

@@ -66,7 +66,8 @@ fn each_alert_has_a_runbook() {
     let mut pages = BTreeSet::new();
     for alert in &alerts() {
         let (name, url) = (text(alert, "/alert"), text(alert, "/annotations/runbook_url"));
-        assert!(url.ends_with(&format!("/docs/runbooks/{name}.md")), "{url}");
+        // Until the repository has a public address, a link would lead to a name that anybody may take.
+        assert_eq!(url, format!("docs/runbooks/{name}.md"));
         let severity = text(alert, "/labels/severity");
         let row = map.lines().find(|line| line.starts_with(&format!("| {severity} |")));
         assert!(row.is_some_and(|row| row.contains(&format!("({name}.md)"))), "{name} is not in the map");

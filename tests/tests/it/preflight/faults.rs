@@ -36,7 +36,7 @@ fn rights(site: &Site) {
     report.expect("rbac-leader-election", "failed", "update leases kube-system/endpoint-controller-manager");
     report.expect("rbac-serving", "warning", "create tokenreviews");
     // A user of a static pod matches no FlowSchema of the control plane.
-    let report = site.preflight(&["--as=endpoint-controller-manager", "--confirm-after=0"]);
+    let report = site.preflight(&["--for-user=endpoint-controller-manager", "--confirm-after=0"]);
     report.expect("priority-of-lease", "warning", "global-default");
     report.expect("priority-of-requests", "warning", "global-default");
 }

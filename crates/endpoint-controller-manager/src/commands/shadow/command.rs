@@ -86,7 +86,7 @@ fn shape(command: clap::Command) -> clap::Command {
 }
 
 /// The flags of the subcommand.
-pub(crate) fn args() -> [Arg; 3] {
+fn args() -> [Arg; 3] {
     let flag = |name: &'static str| Arg::new(name).long(name);
     [
         flag("grace").value_name("DURATION").value_parser(positive).help(

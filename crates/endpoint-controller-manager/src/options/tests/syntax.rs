@@ -90,9 +90,13 @@ fn help_lists_every_flag_once() {
     let listed = |name: &str| {
         let flag = format!("--{name}");
         let lists = |line: &&str| {
+            // Texts are indented further, and may begin a line with a flag.
+            let is_text = line.starts_with("          ");
             let line = line.trim_start().trim_start_matches("-v, ").trim_start_matches("-h, ");
-            line.strip_prefix(&flag)
-                .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
+            !is_text
+                && line
+                    .strip_prefix(&flag)
+                    .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
         };
         help.lines().filter(lists).count()
     };

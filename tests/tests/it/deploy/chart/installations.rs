@@ -21,6 +21,24 @@ fn an_installation_must_name_an_image() {
     assert!(refusal.contains("image.repository is required: no image is published"), "{refusal}");
 }
 
+/// Without a registry, nodes pull from Docker Hub, where anybody may publish an image of this name.
+#[test]
+fn an_image_without_a_registry_must_be_on_the_nodes() {
+    let with = |repository: &str, policy: &str| {
+        install(&json!({"image": {"repository": repository, "pullPolicy": policy}}))
+    };
+    for repository in ["endpoint-controller-manager", "someone/endpoint-controller-manager"] {
+        let refusal = with(repository, "").unwrap_err();
+        assert!(refusal.contains("names no registry"), "{refusal}");
+        assert!(with(repository, "Never").is_ok());
+    }
+    for repository in
+        ["docker.io/someone/ecm", "localhost/ecm", "registry:5000/ecm", "registry.example/a/b/ecm"]
+    {
+        assert_eq!(with(repository, "").err(), None);
+    }
+}
+
 #[test]
 fn an_installation_holds_the_lease_or_says_that_the_built_in_controllers_are_disabled() {
     let with = |hold: bool, disabled: bool| {
@@ -31,16 +49,27 @@ fn an_installation_holds_the_lease_or_says_that_the_built_in_controllers_are_dis
         assert!(refusal.contains(way), "{refusal}");
     }
     let notes = with(true, false).unwrap();
-    assert!(notes.contains("the replicas wait, and write nothing"), "{notes}");
+    assert!(notes.contains("the replicas wait, and nothing is written"), "{notes}");
     let notes = with(false, true).unwrap();
-    assert!(notes.contains("kube-controller-manager must not run the same controllers"), "{notes}");
+    assert!(notes.contains("Check that nothing else does"), "{notes}");
 }
 
-/// An upgrade releases the Lease; what an installation has said is not asked again.
+/// Else `--set lease.hold=false` alone, or an upgrade of a comparison, would begin to write.
 #[test]
-fn an_upgrade_is_not_asked() {
+fn an_upgrade_must_say_the_same() {
     let chart = chart();
     let args = ["template", "ecm", chart.to_str().unwrap(), "--is-upgrade"];
-    let output = helm(&args, &json!({"builtInControllersDisabled": false}));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let upgrade = |values: &Value| helm(&args, values);
+    assert!(upgrade(&json!({})).status.success());
+    let refused = upgrade(&json!({"builtInControllersDisabled": false}));
+    assert!(!refused.status.success());
+    let refusal = String::from_utf8_lossy(&refused.stderr);
+    assert!(refusal.contains("builtInControllersDisabled=true and lease.hold=false"), "{refusal}");
+}
+
+#[test]
+fn a_comparison_is_installed_alongside_the_built_in_controllers() {
+    let notes = install(&json!({"mode": "shadow", "builtInControllersDisabled": false})).unwrap();
+    assert!(notes.contains("It writes nothing"), "{notes}");
+    assert!(notes.contains("logs deployment/endpoint-controller-manager-shadow"), "{notes}");
 }

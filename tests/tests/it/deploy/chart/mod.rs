@@ -4,9 +4,11 @@
 mod documents;
 mod installations;
 mod objects;
+mod options;
 mod preflight;
 mod releases;
 mod schemas;
+mod shadow;
 mod values;
 
 use std::path::PathBuf;
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use tests::binaries;
 
 use super::IMAGE;
-use super::manifests::{documents, folder};
+use super::manifests::{documents, folder, text};
 
 /// The chart's folder.
 fn chart() -> PathBuf {
@@ -55,10 +57,25 @@ fn helm_of(tool: &str, args: &[&str], values: &Value) -> Output {
 
 /// The objects that the chart renders in a namespace.
 fn template(namespace: &str, values: &Value) -> Vec<Value> {
+    template_of("helm", namespace, values)
+}
+
+/// The same by one of the tools `helm` and `helm3`.
+fn template_of(tool: &str, namespace: &str, values: &Value) -> Vec<Value> {
     let chart = chart();
-    let args = ["template", "release", chart.to_str().unwrap(), "--namespace", namespace];
-    let output = helm(&args, values);
+    // Helm 3 that is not built by its own scripts knows no version of Kubernetes.
+    let version = ["--kube-version", "1.36.0"];
+    let args =
+        [&["template", "release", chart.to_str().unwrap(), "--namespace", namespace], &version[..]].concat();
+    let output = helm_of(tool, &args, values);
     assert!(output.status.success(), "{values}: {}", String::from_utf8_lossy(&output.stderr));
     let objects = documents(std::str::from_utf8(&output.stdout).unwrap());
     objects.into_iter().filter(|object| !object.is_null()).collect()
+}
+
+/// The only object of a kind.
+fn only(objects: &[Value], kind: &str) -> Value {
+    let found: Vec<&Value> = objects.iter().filter(|object| text(object, "/kind") == kind).collect();
+    assert_eq!(found.len(), 1, "{kind}");
+    found[0].clone()
 }

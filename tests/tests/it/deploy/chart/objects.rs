@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::manifests::{deployment, file, kustomization, name, text, with_components};
 use super::super::site::{ACCOUNT, SYSTEM};
-use super::{chart, helm, template};
+use super::{chart, helm, only, template};
 
 fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
     let count = objects.len();
@@ -16,8 +16,26 @@ fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
     objects
 }
 
+/// Labels of each object that Helm's documentation recommends, and that kustomize does not set.
+const RECOMMENDED: [&str; 4] = [
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+    "helm.sh/chart",
+];
+
+/// Removes the recommended labels from an object, which has all of them or no labels.
+fn without_recommended(mut object: Value) -> Value {
+    if let Some(labels) = object["metadata"].get_mut("labels").and_then(Value::as_object_mut) {
+        let removed = RECOMMENDED.map(|label| labels.remove(label).is_some());
+        assert_eq!(removed, [true; 4], "{}", name(&object));
+    }
+    object
+}
+
 fn assert_equal(values: &Value, expected: Vec<Value>) {
-    let (rendered, expected) = (by_name(template(SYSTEM, values)), by_name(expected));
+    let rendered = template(SYSTEM, values).into_iter().map(without_recommended).collect();
+    let (rendered, expected) = (by_name(rendered), by_name(expected));
     let names = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&rendered), names(&expected), "{values}");
     for (name, object) in rendered {
@@ -54,13 +72,6 @@ fn each_option_is_the_component_of_that_name() {
     );
 }
 
-/// The only object of a kind.
-fn only(objects: &[Value], kind: &str) -> Value {
-    let found: Vec<&Value> = objects.iter().filter(|object| text(object, "/kind") == kind).collect();
-    assert_eq!(found.len(), 1, "{kind}");
-    found[0].clone()
-}
-
 /// Prometheus sends no token but that of an account that may read the metrics and nothing else.
 #[test]
 fn both_monitors_scrape_with_the_token_of_the_metrics_reader() {
@@ -80,7 +91,8 @@ fn both_monitors_scrape_with_the_token_of_the_metrics_reader() {
 #[test]
 fn the_alerts_are_those_of_the_overlay_and_lead_to_the_runbooks_of_the_operator() {
     let rule = |values| only(&template(SYSTEM, &json!({"prometheusRule": values})), "PrometheusRule");
-    assert_eq!(rule(json!({"enabled": true})), only(&kustomization("overlays/monitoring"), "PrometheusRule"));
+    let default = without_recommended(rule(json!({"enabled": true})));
+    assert_eq!(default, only(&kustomization("overlays/monitoring"), "PrometheusRule"));
     let own = rule(json!({"enabled": true, "runbookBaseUrl": "https://wiki.example/runbooks"})).to_string();
     let urls: Vec<&str> = own.split("\"runbook_url\":\"").skip(1).collect();
     assert!(!urls.is_empty());

@@ -27,9 +27,17 @@ async fn all_objects_conform_to_the_schemas_of_the_api_server() {
         "lease": {"hold": true}, "networkPolicy": enabled, "openshift": enabled, "podMonitor": enabled, "preflight": enabled,
         "serviceMonitor": enabled, "prometheusRule": enabled, "servingCertificate": {"secretName": "serving"},
         "serviceAccountCredentials": {"enabled": true, "createAccounts": true},
+        "dashboard": enabled, "config": {"Generic": {"ClientConnection": {"qps": 50}}}, "hostNetwork": true,
+        "extraEnv": [{"name": "NO_PROXY", "value": "10.0.0.0/8"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}], "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "commonLabels": {"team": "network"}, "annotations": {"a": "b"}, "serviceAccount": {"annotations": {"a": "b"}},
     });
     let mut objects = template(SYSTEM, &json!({}));
     objects.extend(template(SYSTEM, &everything));
+    objects.extend(template(
+        SYSTEM,
+        &json!({"mode": "shadow", "podMonitor": enabled, "networkPolicy": enabled}),
+    ));
     objects.extend(OVERLAYS.iter().flat_map(|overlay| kustomization(overlay)));
     objects.extend(with_components("base", &COMPONENTS));
     objects.extend(file(STATIC_POD));

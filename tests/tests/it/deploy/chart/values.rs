@@ -10,6 +10,19 @@ use super::{chart, helm};
 /// A wrong value, and the path by which the error names it.
 fn wrong() -> Vec<(Value, &'static str)> {
     vec![
+        (json!({"mode": "compare"}), "/mode"),
+        (json!({"pods": "many"}), "/pods"),
+        (json!({"extraEnv": [{"value": "x"}]}), "/extraEnv/0"),
+        (json!({"extraVolumeMounts": [{"name": "x"}]}), "/extraVolumeMounts/0"),
+        (
+            json!({"podLabels": {"app.kubernetes.io/name": "other"}}),
+            "invalid propertyName 'app.kubernetes.io/name'",
+        ),
+        (json!({"commonLabels": {"team": 1}}), "/commonLabels/team"),
+        (json!({"probes": {"liveness": {"path": "/"}}}), "/probes/liveness"),
+        (json!({"serviceAccount": {"name": "Mine"}}), "/serviceAccount/name"),
+        (json!({"dashboard": {"labels": {"grafana_dashboard": 1}}}), "/dashboard/labels/grafana_dashboard"),
+        (json!({"extraObjects": [{"kind": "ConfigMap"}]}), "/extraObjects/0"),
         (json!({"replica": 2}), "additional properties 'replica'"),
         (json!({"image": {"name": "ecm"}}), "/image"),
         (json!({"image": {"repository": "https://registry.example/ecm"}}), "/image/repository"),

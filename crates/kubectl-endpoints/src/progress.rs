@@ -1,4 +1,4 @@
-//! Lines about the progress on stderr, once it takes longer than a second.
+//! Lines about the progress on stderr, once it takes longer than two seconds.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,9 @@ use std::time::Duration;
 use cli_runtime::printing::note;
 
 /// The time without output at first, and between two lines.
-const PERIOD: Duration = Duration::from_secs(1);
+const PERIOD: Duration = Duration::from_secs(2);
+/// The periods after which a line that has not changed is printed again, with the time.
+const AGAIN: u64 = 5;
 
 type Report = Box<dyn Fn() -> String + Send>;
 
@@ -27,12 +29,15 @@ impl Progress {
         let (end, ended) = mpsc::channel();
         let shared = Arc::clone(&report);
         let print = move || {
-            let mut last = String::new();
-            while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            let (mut last, mut said) = (String::new(), 0);
+            for period in 1_u64.. {
+                if ended.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
                 let line = shared.lock().unwrap_or_else(PoisonError::into_inner)();
-                if line != last && !line.is_empty() {
-                    note(&line);
-                    last = line;
+                if !line.is_empty() && (line != last || period >= said + AGAIN) {
+                    note(&format!("{line} ({} s)", period * PERIOD.as_secs()));
+                    (last, said) = (line, period);
                 }
             }
         };

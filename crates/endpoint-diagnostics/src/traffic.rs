@@ -1,0 +1,160 @@
+//! Whether a Service gets traffic. That is another question than the verdict, whether the controllers did their work: a Service
+//! without a ready pod is in order, and gets none.
+//!
+//! The answer is that of the stored slices, because kube-proxy, DNS and meshes read nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::explain::codes;
+use crate::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
+
+/// Where new connections to a Service can go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Traffic {
+    /// Pods that are ready in the slices; of a Service without a selector, ready endpoints.
+    pub ready: usize,
+    /// Pods that should be: selected, and neither ended nor being deleted; of a Service without a selector, all endpoints.
+    pub of: usize,
+    /// Pods that are being deleted and still serve. kube-proxy sends connections to them if nothing is ready.
+    pub serving: usize,
+    /// The first reason for which there are fewer than there should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+impl Traffic {
+    /// The traffic of a Service; none if it gets its connections by another name (`ExternalName`), or if slices are not known.
+    pub fn of(report: &ServiceReport) -> Option<Self> {
+        let is_alias = report.reasons.iter().any(|reason| reason.code == codes::EXTERNAL_NAME.name);
+        let is_unknown = report.verdict == Verdict::Unknown && report.slices.is_empty();
+        if is_alias || is_unknown {
+            return None;
+        }
+        let by_pods: Vec<&PodReport> =
+            report.pods.iter().filter(|pod| pod.slices != Presence::NotApplicable).collect();
+        if by_pods.is_empty() && !report.slices.is_empty() {
+            return Some(Self::of_slices(report));
+        }
+        let in_state = |state| by_pods.iter().filter(|pod| pod.slices == state).count();
+        let ready = in_state(Presence::Ready);
+        let wanted = || by_pods.iter().filter(|pod| is_wanted(pod));
+        let of_pods =
+            wanted().filter(|pod| pod.slices != Presence::Ready).find_map(|pod| pod.reasons.first());
+        // A pod that is on its way out can still be ready in a slice that lags.
+        let of = wanted().count().max(ready);
+        let reason = of_pods.or(report.reasons.first().filter(|_| ready == 0)).cloned();
+        Some(Self { ready, of, serving: in_state(Presence::Serving), reason })
+    }
+
+    /// Each endpoint counts once, also if it has addresses of both families.
+    fn of_slices(report: &ServiceReport) -> Self {
+        let mut families: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for slice in &report.slices {
+            let (ready, of) = families.entry(&slice.address_type).or_default();
+            *ready += slice.ready;
+            *of += slice.endpoints;
+        }
+        let (ready, of) = families.into_values().max().unwrap_or_default();
+        let reason = report.reasons.first().filter(|_| ready < of || ready == 0).cloned();
+        Self { ready, of, serving: 0, reason }
+    }
+
+    /// True if connections have nowhere to go.
+    pub fn is_none(&self) -> bool {
+        self.ready == 0 && self.serving == 0
+    }
+}
+
+/// True for a pod that should be ready: selected, and neither ended nor being deleted.
+pub fn is_wanted(pod: &PodReport) -> bool {
+    const GOING: [&str; 6] =
+        ["label-differs", "not-selected", "pod-gone", "succeeded", "failed", "terminating"];
+    !pod.reasons.iter().any(|reason| GOING.contains(&reason.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::CODES;
+    use crate::report::{Counts, Scope, SliceReport};
+
+    fn reason(code: &'static str) -> Reason {
+        assert!(CODES.iter().any(|known| known.name == code), "{code}");
+        Reason { code, message: "because".to_owned(), remedy: None, scope: Scope::Both }
+    }
+
+    fn pod(slices: Presence, code: Option<&'static str>) -> PodReport {
+        PodReport {
+            name: "web".to_owned(),
+            node: None,
+            addresses: vec![],
+            slices,
+            endpoints: slices,
+            verdict: Verdict::Ok,
+            reasons: code.map(reason).into_iter().collect(),
+        }
+    }
+
+    fn service(pods: Vec<PodReport>, reasons: Vec<Reason>) -> ServiceReport {
+        ServiceReport {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            verdict: Verdict::Ok,
+            counts: Counts::default(),
+            reasons,
+            slices: vec![],
+            endpoints: None,
+            pods,
+        }
+    }
+
+    fn counted(report: &ServiceReport) -> (usize, usize, usize, Option<&'static str>) {
+        let Traffic { ready, of, serving, reason } = Traffic::of(report).unwrap();
+        (ready, of, serving, reason.map(|reason| reason.code))
+    }
+
+    #[test]
+    fn pods_on_their_way_out_are_not_wanted() {
+        let pods = vec![
+            pod(Presence::Ready, None),
+            pod(Presence::NotReady, Some("readiness-probe")),
+            pod(Presence::Serving, Some("terminating")),
+            pod(Presence::Absent, Some("succeeded")),
+            pod(Presence::Absent, Some("label-differs")),
+        ];
+        assert_eq!(counted(&service(pods, vec![])), (1, 2, 1, Some("readiness-probe")));
+    }
+
+    #[test]
+    fn without_pods_the_service_says_why() {
+        let report = service(vec![], vec![reason("selects-no-pods")]);
+        assert_eq!(counted(&report), (0, 0, 0, Some("selects-no-pods")));
+        assert!(Traffic::of(&report).unwrap().is_none());
+        assert_eq!(Traffic::of(&service(vec![], vec![reason("external-name")])), None);
+    }
+
+    #[test]
+    fn slices_without_pods_count_once_for_both_families() {
+        let slice = |address_type: &str| SliceReport {
+            name: "a".to_owned(),
+            address_type: address_type.to_owned(),
+            managed_by: String::new(),
+            ports: vec![],
+            endpoints: 2,
+            ready: 2,
+        };
+        let mut report = service(vec![], vec![reason("no-selector")]);
+        report.slices = vec![slice("IPv4"), slice("IPv6")];
+        assert_eq!(counted(&report), (2, 2, 0, None));
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_not_none() {
+        let mut report = service(vec![pod(Presence::Absent, None)], vec![]);
+        report.verdict = Verdict::Unknown;
+        assert_eq!(Traffic::of(&report), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! `--watch`: each change of Services, after the first result.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::{ServiceReport, Snapshot, Verdict};
+use endpoint_diagnostics_page::follow::Change;
+use jiff::Timestamp;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::command::Explanation;
+use super::output::{self, View};
+use super::select::select;
+use crate::cluster::Cluster;
+use crate::exit::{self, Failure};
+use crate::live::{self, Message};
+
+/// The time for which changes are gathered before they are shown.
+const BATCH: Duration = Duration::from_secs(1);
+/// Messages that wait to be applied.
+const MESSAGES: usize = 1_000;
+
+/// Prints the Services, and each of them again that changes, until the watches end.
+///
+/// # Errors
+/// A line about a cluster that cannot be read, or about a Service that does not exist.
+pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Result<(), Failure> {
+    let view = View::of(explanation);
+    let namespace = cluster.namespace.as_deref();
+    let (mut snapshot, versions) = cluster.read_to_watch().await?;
+    let first = select(explanation, &snapshot, namespace, &cluster.server)?;
+    exit::print(&output::text(&first, view));
+    let mut shown = by_name(first);
+
+    let (sender, mut messages) = mpsc::channel(MESSAGES);
+    let mut watches = JoinSet::new();
+    for (resource, version) in versions {
+        watches.spawn(live::watch(cluster.client.clone(), resource, version, sender.clone()));
+    }
+    drop(sender);
+    while let Some(batch) = next(&mut messages).await {
+        // A verdict can change by time alone only while it is late.
+        if batch.is_empty() && shown.values().all(|report| report.verdict != Verdict::Lagging) {
+            continue;
+        }
+        let mut has_gap = false;
+        for message in batch {
+            has_gap |= apply(&mut snapshot, message);
+        }
+        if has_gap {
+            snapshot = cluster.read().await?;
+        }
+        snapshot.set_now(Timestamp::now());
+        // A Service that was asked for may be gone for a while.
+        let now = select(explanation, &snapshot, namespace, &cluster.server).map(by_name).unwrap_or_default();
+        for key in shown.keys().filter(|key| !now.contains_key(*key)) {
+            exit::note(&format!("Service {key} is deleted"));
+        }
+        let changed = now.iter().filter(|(key, report)| shown.get(*key) != Some(*report));
+        let changed: Vec<ServiceReport> = changed.map(|(_, report)| report.clone()).collect();
+        if !changed.is_empty() {
+            exit::print(&output::changed(&changed, view));
+        }
+        shown = now;
+    }
+    Err(Failure::Access("the watches have ended".to_owned()))
+}
+
+/// The messages of a while.
+async fn next(messages: &mut Receiver<Message>) -> Option<Vec<Message>> {
+    sleep(BATCH).await;
+    let mut batch = Vec::new();
+    loop {
+        match messages.try_recv() {
+            Ok(message) => batch.push(message),
+            Err(mpsc::error::TryRecvError::Empty) => return Some(batch),
+            Err(mpsc::error::TryRecvError::Disconnected) => return None,
+        }
+    }
+}
+
+/// Applies a message. Returns true if it followed a gap: objects may be gone of which there was no event.
+fn apply(snapshot: &mut Snapshot, message: Message) -> bool {
+    match message {
+        Message::Changed(Change::Upserted(object)) => snapshot.upsert(object),
+        Message::Changed(Change::Deleted { kind, namespace, name }) => {
+            snapshot.remove(kind, &namespace, &name)
+        }
+        Message::Changed(Change::Listed(..)) => return true,
+        Message::Live(_) => {}
+        Message::Failed(kind, reason) => {
+            exit::note(&format!("Cannot watch {}, trying again: {reason}", kind.resource()));
+        }
+    }
+    false
+}
+
+fn by_name(reports: Vec<ServiceReport>) -> BTreeMap<ObjectKey, ServiceReport> {
+    let key = |report: &ServiceReport| ObjectKey::new(report.namespace.as_str(), report.name.as_str());
+    reports.into_iter().map(|report| (key(&report), report)).collect()
+}

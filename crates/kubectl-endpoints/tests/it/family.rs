@@ -1,0 +1,103 @@
+//! What every plugin of kubectl has: selectors, watches, completion, suggestions, `help` and `version`.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::program::{Run, run};
+use crate::serve::Serving;
+
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/samples");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-endpoints");
+
+fn program(words: &[&str]) -> Run {
+    run(Path::new(PROGRAM), Path::new("/"), words, "")
+}
+
+#[test]
+fn mistyped_words_are_followed_by_the_right_ones() {
+    for (words, expected) in [
+        (&["explian"][..], r#"unknown command "explian" for "kubectl endpoints"; did you mean explain?"#),
+        (&["explain", "--namspace=x"], "unknown flag: --namspace; did you mean --namespace?"),
+    ] {
+        let run = program(words);
+        assert_eq!((run.code, run.stderr.as_str()), (1, format!("Error: {expected}\n").as_str()));
+    }
+}
+
+#[test]
+fn help_and_version_are_commands() {
+    assert_eq!(program(&["version"]).stdout, program(&["--version"]).stdout);
+    assert_eq!(program(&["help", "audit"]).stdout, program(&["audit", "--help"]).stdout);
+    let help = program(&["help"]).stdout;
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text} in {help}"));
+    assert!(
+        place("Commands (each") < place("--version") && place("--version") < place("Examples:"),
+        "{help}"
+    );
+    for command in ["explain", "audit", "status", "simulate"] {
+        let help = program(&["help", command]).stdout;
+        assert!(help.contains("Examples:\n  kubectl endpoints"), "{help}");
+        let longest = help.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(120), "{longest:?} in {help}");
+    }
+}
+
+#[test]
+fn the_flags_of_kubectl_select_and_shape() {
+    let serving = Serving::start(&["-f", SAMPLES]);
+    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
+    let with = |words: &[&str]| {
+        let run = program(&[words, &[flag.as_str()]].concat());
+        assert_eq!(run.stderr, "", "{words:?}: {run:?}");
+        run
+    };
+    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
+    let names = |words: &[&str]| with(&[&["explain", "-o", "name"], words].concat()).stdout;
+    assert_eq!(names(&[]), "service/archive\nservice/database\nservice/dns\nservice/web\n");
+    assert_eq!(names(&["-l", "app in (web, dns)"]), "service/dns\nservice/web\n");
+    let rows = with(&["explain", "--no-headers", "-l", "app=web"]).stdout;
+    assert_eq!(rows.split_whitespace().take(5).collect::<Vec<_>>(), ["default", "web", "3/3", "in", "sync"]);
+    assert_eq!(rows.lines().count(), 1, "{rows}");
+
+    let status: Value = serde_json::from_str(&with(&["status", "-o", "json"]).stdout).unwrap();
+    assert_eq!((&status["summary"]["services"], &status["lease"]), (&4.into(), &Value::Null), "{status}");
+    assert!(status["lastWrite"]["slice"].as_str().unwrap().starts_with("default/"), "{status}");
+    assert!(with(&["status"]).stdout.contains("4 Services: 0 without traffic"));
+
+    let complete = |line: &[&str]| with_kubeconfig(&serving, &[&["__complete"], line].concat());
+    assert_eq!(complete(&["explain", "w"]), "web\n:4\n");
+    assert_eq!(complete(&["explain", "-n", "kube-s"]), "kube-system\n:4\n");
+    assert_eq!(complete(&["explain", "--namespace=defa"]), "--namespace=default\n:4\n");
+    assert!(complete(&["aud"]).starts_with("audit\tFind"));
+    assert_eq!(complete(&["explain", "-f", ""]), ":0\n");
+}
+
+/// Completion has the kubeconfig of the environment.
+fn with_kubeconfig(serving: &Serving, words: &[&str]) -> String {
+    let output = Command::new(PROGRAM).args(words).env("KUBECONFIG", &serving.kubeconfig).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_watch_shows_each_service_again_that_changes() {
+    let serving = Serving::start(&["-f", SAMPLES]);
+    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
+    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
+    let mut child = Command::new(PROGRAM)
+        .args(["explain", "-l", "app=web", "-w", "--no-headers", &flag])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("3/3"));
+    serving.delete("/api/v1/namespaces/default/pods/web-0").await;
+    // It is terminating first, and then gone.
+    let last = lines.find(|line| line.contains("2/2"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(last.is_some());
+}

@@ -1,0 +1,161 @@
+//! What an operator's own values change, and that both versions of helm render them alike.
+
+use serde_json::{Value, json};
+
+use super::super::manifests::{folder, name, text};
+use super::super::site::{ACCOUNT, SYSTEM};
+use super::{only, template, template_of};
+
+fn pod(objects: &[Value]) -> Value {
+    only(objects, "Deployment")["spec"]["template"].clone()
+}
+
+#[test]
+fn a_configuration_and_volumes_reach_the_program() {
+    let config = json!({"Generic": {"ClientConnection": {"qps": 50}}});
+    let values = json!({
+        "config": config,
+        "extraEnv": [{"name": "NO_PROXY", "value": "10.0.0.0/8"}],
+        "extraVolumes": [{"name": "kubeconfig", "secret": {"secretName": "kubeconfig"}}],
+        "extraVolumeMounts": [{"name": "kubeconfig", "mountPath": "/kubeconfig"}],
+        "lease": {"hold": true}, "preflight": {"enabled": true},
+    });
+    let objects = template(SYSTEM, &values);
+    let job = only(&objects, "Job")["spec"]["template"]["spec"].clone();
+    for (spec, map) in [(&pod(&objects)["spec"], ACCOUNT), (&job, "endpoint-controller-manager-preflight")] {
+        let container = &spec["containers"][0];
+        let args = container["args"].to_string();
+        assert!(args.contains("--config=/etc/endpoint-controller-manager/config/config.yaml"), "{args}");
+        assert_eq!(container["env"], values["extraEnv"]);
+        assert_eq!(
+            spec["volumes"],
+            json!([{"name": "config", "configMap": {"name": map}}, values["extraVolumes"][0]])
+        );
+        let mounts: Vec<&str> = container["volumeMounts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|mount| text(mount, "/mountPath"))
+            .collect();
+        assert_eq!(mounts, ["/etc/endpoint-controller-manager/config", "/kubeconfig"]);
+        let written =
+            objects.iter().find(|object| name(object) == format!("ConfigMap {SYSTEM}/{map}")).unwrap();
+        let file: Value = serde_yaml::from_str(text(written, "/data/config.yaml")).unwrap();
+        assert_eq!(file["kind"], "KubeControllerManagerConfiguration");
+        assert_eq!(file["Generic"], config["Generic"]);
+    }
+}
+
+#[test]
+fn labels_and_annotations_are_where_they_belong() {
+    let objects = template(
+        SYSTEM,
+        &json!({"commonLabels": {"team": "network"}, "podLabels": {"scrape": "yes"}, "annotations": {"of": "deployment"}}),
+    );
+    for object in &objects {
+        assert_eq!(text(object, "/metadata/labels/team"), "network", "{}", name(object));
+    }
+    let deployment = only(&objects, "Deployment");
+    assert_eq!(deployment["metadata"]["annotations"], json!({"of": "deployment"}));
+    let name = json!({"app.kubernetes.io/name": ACCOUNT});
+    assert_eq!(deployment["spec"]["selector"]["matchLabels"], name, "it never changes");
+    let labels = &pod(&objects)["metadata"]["labels"];
+    assert_eq!(*labels, json!({"app.kubernetes.io/name": ACCOUNT, "team": "network", "scrape": "yes"}));
+}
+
+#[test]
+fn an_account_of_the_operators_has_all_rights() {
+    let values = json!({"serviceAccount": {"create": false, "name": "mine"}, "lease": {"hold": true}, "preflight": {"enabled": true}});
+    let objects = template("endpoints", &values);
+    assert!(!objects.iter().any(|object| name(object) == "ServiceAccount endpoints/mine"));
+    assert_eq!(pod(&objects)["spec"]["serviceAccountName"], "mine");
+    let of_checks = "endpoint-controller-manager-preflight";
+    for object in objects.iter().filter(|object| !name(object).contains("preflight")) {
+        for subject in object["subjects"].as_array().into_iter().flatten() {
+            assert_eq!(subject["name"], "mine", "{}", name(object));
+        }
+        if text(object, "/kind") == "FlowSchema" {
+            assert_eq!(text(object, "/spec/rules/0/subjects/0/serviceAccount/name"), "mine");
+        }
+    }
+    let job = only(&objects, "Job").to_string();
+    assert!(job.contains("--service-account=endpoints:mine") && job.contains(of_checks), "{job}");
+}
+
+#[test]
+fn placement_and_timing_replace_the_defaults() {
+    let spread = json!([{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]);
+    let affinity = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}});
+    let values = json!({
+        "affinity": affinity, "topologySpreadConstraints": spread, "hostNetwork": true, "dnsPolicy": "ClusterFirstWithHostNet",
+        "strategy": {"type": "Recreate", "rollingUpdate": null}, "revisionHistoryLimit": 3,
+        "terminationGracePeriodSeconds": 60, "probes": {"liveness": {"failureThreshold": 20}},
+        "podSecurityContext": {"runAsUser": null, "runAsGroup": null},
+    });
+    let objects = template(SYSTEM, &values);
+    let deployment = &only(&objects, "Deployment")["spec"];
+    assert_eq!(deployment["strategy"], json!({"type": "Recreate"}));
+    assert_eq!(deployment["revisionHistoryLimit"], 3);
+    let spec = &pod(&objects)["spec"];
+    assert_eq!((&spec["affinity"], &spec["topologySpreadConstraints"]), (&affinity, &spread));
+    assert_eq!(spec["terminationGracePeriodSeconds"], 60);
+    assert_eq!((&spec["hostNetwork"], &spec["dnsPolicy"]), (&json!(true), &values["dnsPolicy"]));
+    assert_eq!(
+        spec["securityContext"],
+        json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}})
+    );
+    let probe = &spec["containers"][0]["livenessProbe"];
+    assert_eq!((&probe["failureThreshold"], &probe["timeoutSeconds"]), (&json!(20), &json!(15)));
+}
+
+/// docs/sizing.md: the memory of a replica and a quarter.
+#[test]
+fn requests_follow_from_the_number_of_pods() {
+    let memory = |values: Value| {
+        let objects = template(SYSTEM, &values);
+        text(&pod(&objects), "/spec/containers/0/resources/requests/memory").to_owned()
+    };
+    let mib = |pods: u32| memory(json!({"pods": pods})).strip_suffix("Mi").unwrap().parse::<f64>().unwrap();
+    for (pods, peak) in
+        [(10_000, 34.0), (40_000, 50.0), (100_000, 81.0), (300_000, 222.0), (1_000_000, 716.0)]
+    {
+        let requested = mib(pods) * 1.048_576;
+        assert!((1.24..2.1).contains(&(requested / peak)), "{pods}: {requested} MB for {peak} MB");
+    }
+    assert_eq!(memory(json!({"pods": 1_000_000, "resources": {"requests": {"memory": "1Gi"}}})), "1Gi");
+}
+
+#[test]
+fn the_dashboard_is_that_of_monitoring() {
+    let monitoring = std::fs::read_to_string(folder().join("monitoring/dashboard.json")).unwrap();
+    let chart = std::fs::read_to_string(folder().join("chart/files/dashboard.json")).unwrap();
+    assert!(monitoring == chart, "run `cp deploy/monitoring/dashboard.json deploy/chart/files/`");
+    let values = json!({"dashboard": {"enabled": true, "namespace": "grafana", "annotations": {"folder": "Kubernetes"}}});
+    let map = only(&template(SYSTEM, &values), "ConfigMap");
+    assert_eq!(name(&map), format!("ConfigMap grafana/{ACCOUNT}-dashboard"));
+    assert_eq!(map["metadata"]["annotations"], json!({"folder": "Kubernetes"}));
+    assert_eq!(text(&map, "/metadata/labels/grafana_dashboard"), "1");
+    assert_eq!(text(&map, "/data/endpoint-controller-manager.json").trim(), monitoring.trim());
+}
+
+#[test]
+fn extra_objects_are_part_of_the_release() {
+    let more =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more"}, "data": {"a": "b"}});
+    assert_eq!(only(&template(SYSTEM, &json!({"extraObjects": [more]})), "ConfigMap"), more);
+}
+
+#[test]
+fn both_versions_of_helm_render_the_same() {
+    let enabled = json!({"enabled": true});
+    for values in [
+        json!({}),
+        json!({"mode": "shadow"}),
+        json!({
+            "config": {"Generic": {}}, "dashboard": enabled, "podMonitor": enabled, "prometheusRule": enabled, "pods": 300_000,
+            "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more"}}],
+        }),
+    ] {
+        assert_eq!(template_of("helm3", SYSTEM, &values), template_of("helm", SYSTEM, &values), "{values}");
+    }
+}

@@ -1,0 +1,68 @@
+//! `mode: shadow` is `deploy/shadow`, with the chart's placement.
+
+use serde_json::{Value, json};
+
+use super::super::manifests::{file, name, text};
+use super::super::site::SYSTEM;
+use super::{only, template};
+
+#[test]
+fn the_objects_are_those_of_the_manifest() {
+    let rendered = template(SYSTEM, &json!({"mode": "shadow", "builtInControllersDisabled": false}));
+    let manifest = file("shadow/shadow.yaml");
+    let names = |objects: &[Value]| {
+        let mut names: Vec<String> = objects.iter().map(name).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&rendered), names(&manifest));
+    let both = |kind: &str| [only(&rendered, kind), only(&manifest, kind)];
+    let [ours, theirs] = both("ClusterRole");
+    assert_eq!(ours["rules"], theirs["rules"]);
+    let [ours, theirs] = both("ClusterRoleBinding");
+    assert_eq!((&ours["subjects"], &ours["roleRef"]), (&theirs["subjects"], &theirs["roleRef"]));
+    let [ours, theirs] = both("Deployment").map(|deployment| deployment["spec"].clone());
+    for field in ["replicas", "selector", "strategy"] {
+        assert_eq!(ours[field], theirs[field], "{field}");
+    }
+    let [ours, theirs] = [ours, theirs].map(|spec| spec["template"]["spec"].clone());
+    for field in ["serviceAccountName", "automountServiceAccountToken", "securityContext"] {
+        assert_eq!(ours[field], theirs[field], "{field}");
+    }
+    let [mut ours, theirs] = [ours, theirs].map(|spec| spec["containers"][0].clone());
+    ours["args"].as_array_mut().unwrap().retain(|arg| arg != "-v=2");
+    for field in ["args", "image", "ports", "readinessProbe", "resources", "securityContext"] {
+        assert_eq!(ours[field], theirs[field], "{field}");
+    }
+}
+
+/// What is about a writer is left out, whatever other values say.
+#[test]
+fn no_value_gives_it_a_permission_to_write() {
+    let enabled = json!({"enabled": true});
+    let values = json!({
+        "mode": "shadow", "serviceAccountCredentials": {"enabled": true, "createAccounts": true}, "openshift": enabled,
+        "preflight": enabled, "podMonitor": enabled, "prometheusRule": enabled, "lease": {"hold": true},
+    });
+    for object in template(SYSTEM, &values) {
+        let kind = text(&object, "/kind");
+        assert!(
+            !matches!(kind, "Lease" | "Job" | "FlowSchema" | "PrometheusRule" | "PodDisruptionBudget"),
+            "{kind}"
+        );
+        for rule in object["rules"].as_array().into_iter().flatten() {
+            let verbs: Vec<&str> =
+                rule["verbs"].as_array().unwrap().iter().map(|verb| verb.as_str().unwrap()).collect();
+            assert!(
+                verbs.iter().all(|verb| matches!(*verb, "get" | "list" | "watch")),
+                "{}: {verbs:?}",
+                name(&object)
+            );
+        }
+        let binds = object.pointer("/roleRef/name").and_then(Value::as_str).unwrap_or_default();
+        assert!(matches!(
+            binds,
+            "" | "endpoint-controller-manager:shadow" | "endpoint-controller-manager-shadow:metrics-reader"
+        ));
+    }
+}

@@ -141,9 +141,13 @@ async fn a_write_that_the_server_did_not_process_is_sent_again() {
 #[tokio::test]
 async fn a_write_is_sent_four_times_at_most() {
     let mut server = Server::start((0..10).map(|_| Act::Refuse)).await;
+    let start = Instant::now();
     let error = write(&client(&server)).await.unwrap_err();
     assert!(matches!(error, ApiError::Transport(_)), "{error:?}");
-    assert_eq!(server.more(), 4);
+    let (sent, elapsed) = (server.more(), start.elapsed());
+    // On a machine that takes 10 s for this, the caller is to decide sooner.
+    let expected = if elapsed < Duration::from_secs(10) { 4..=4 } else { 1..=4 };
+    assert!(expected.contains(&sent), "{sent} after {elapsed:?}: {error:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! slices and the writes; this crate connects it with the cache:
 //!
 //! * `handlers`: from a change to the Services it affects;
+//! * `lookup`: what the cache says about one Service;
 //! * `sync`: the sync of one Service; [`plan_service`]: its writes, as a pure function of the objects;
 //! * `planner`: the plan of a sync, and of who asks what it would write;
 //! * `memory`: the slices that need no write, found by what has changed since the last sync;
@@ -17,6 +18,7 @@ mod controller;
 mod deferral;
 mod events;
 mod handlers;
+mod lookup;
 mod memory;
 mod metrics;
 mod planner;

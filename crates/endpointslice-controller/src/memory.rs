@@ -1,6 +1,6 @@
 //! The slices of one Service that need no write, found without building their endpoints.
 //!
-//! `plan` decides about every write, and `plan_beside` needs the endpoints of those slices only that it may write. This
+//! `plan` decides about every write, and `plan_incremental` needs the endpoints of those slices only that it may write. This
 //! module finds the others, which are *settled*: an encoded slice is settled if each of its endpoints is byte for byte what
 //! would be written for the pod that it names. That takes a fifth of a microsecond an endpoint and allocates nothing for
 //! it, where decoding the slice and building the desired endpoints takes two and thirty allocations.
@@ -31,9 +31,10 @@ use std::sync::Arc;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::seen_pods::{PodChanges, SeenPod, SeenPods};
 use endpointslice::desired::{Skipped, desired_from_service_with};
-use endpointslice::plan::{NeedsEndpoints, Settled};
+use endpointslice::plan::{MissingEndpoints, Settled};
 use endpointslice::{
-    AddressType, Desired, Node, PlanOptions, Pod, PortSet, Service, SlicePlan, SliceTemplate, plan_beside,
+    AddressType, Desired, Node, PlanOptions, Pod, PortSet, Service, SlicePlan, SliceTemplate,
+    plan_incremental,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, endpoint_target_name, split_endpoints};
@@ -229,12 +230,12 @@ impl Memory {
             let (numbers, settled): (Vec<u32>, Vec<Settled<'_>>) = self.settled().unzip();
             let desired = self.desired();
             let mut skipped = desired.skipped().to_vec();
-            match plan_beside(open, &settled, desired, template, options) {
+            match plan_incremental(open, &settled, desired, template, options) {
                 Ok(plan) => {
                     skipped.retain(|skipped| !plan.keeps(skipped));
                     return Ok((plan, skipped));
                 }
-                Err(NeedsEndpoints(positions)) => {
+                Err(MissingEndpoints(positions)) => {
                     for number in positions.iter().filter_map(|position| numbers.get(*position)) {
                         if let Some(known) = self.known.remove(number) {
                             open.push(known.slice.decode()?);

@@ -10,9 +10,9 @@ use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::pending::PendingWrite;
-use endpoint_informers::slices::{ManagedSlices, Snapshot, StaleCache, SyncError, decode_all, is_retryable};
+use endpoint_informers::slices::{StaleCache, SyncError, decode_all, is_retryable};
 use endpointslice::coalescing::Rules;
-use endpointslice::desired::{Conditions, Skipped};
+use endpointslice::desired::Skipped;
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, Urgency};
@@ -20,21 +20,9 @@ use tracing::debug;
 
 use crate::controller::{EndpointSliceController, Unfinished};
 use crate::deferral::Deferral;
+use crate::lookup::Lookup;
 use crate::memory::Memory;
-use crate::planner::{Changes, Planner, SyncInput};
-use crate::planning::is_served;
-
-/// The state of a Service.
-enum Lookup {
-    /// It was deleted.
-    Deleted,
-    /// It has no selector, or is of type `ExternalName`.
-    NotServed,
-    /// It belongs to another controller; these are the slices that we have left.
-    Delegated(Vec<Arc<CachedSlice>>),
-    /// We publish its endpoints.
-    Served(SyncInput),
-}
+use crate::planner::{Planner, SyncInput};
 
 /// A plan, and what is recorded about it.
 struct Planned {
@@ -233,40 +221,5 @@ impl EndpointSliceController {
         }
         drop(self.memories.take(key));
         self.metrics.forget(key);
-    }
-
-    /// Reads a Service, and its slices by `read`. Takes the memory of the last sync if it is still of use.
-    ///
-    /// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
-    /// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
-    /// controller still exists, so that only we remove our slices (KEP-4770).
-    fn lookup(
-        &self,
-        key: &ObjectKey,
-        state: &State,
-        read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
-        remembered: &mut Option<Memory>,
-    ) -> Result<Lookup, StaleCache> {
-        if state.is_delegated(key) {
-            return Ok(Lookup::Delegated(read()?.current));
-        }
-        let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Lookup::Deleted) };
-        let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
-            return Ok(Lookup::NotServed);
-        };
-        let slices = read()?.current;
-        let zones = state.zone_changes();
-        if self.config.conditions != Conditions::All
-            || service.wants_topology_hints()
-            || state.unreadable_in(&key.namespace).is_some()
-        {
-            return Ok(Lookup::Served(SyncInput::All(Snapshot::of(service, slices, state))));
-        }
-        let memory = remembered.take_if(|memory| memory.is_current(service, zones));
-        let is_known = memory.is_some();
-        let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(service), zones));
-        let pods = state.pods_changed(&service.namespace, selector, memory.seen());
-        let nodes = state.nodes_of(&pods.new);
-        Ok(Lookup::Served(SyncInput::Changes(Box::new(Changes { memory, is_known, pods, nodes, slices }))))
     }
 }

@@ -96,7 +96,7 @@ pub mod well_known;
 pub use desired::{Desired, PortSet, desired_from_service};
 pub use expectations::Expectations;
 pub use model::{AddressType, Interner, Node, Pod, Service};
-pub use plan::{Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan, plan_beside};
+pub use plan::{Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan, plan_incremental};
 pub use urgency::Urgency;
 
 /// The examples in the README are compiled and run with the documentation tests.

@@ -11,7 +11,7 @@ mod tolerated;
 
 pub use hints::{Hints, TrafficDistribution};
 pub use options::{Packing, PlanOptions};
-pub use planner::{plan, plan_beside};
-pub use settled::{NeedsEndpoints, Settled};
+pub use planner::{plan, plan_incremental};
+pub use settled::{MissingEndpoints, Settled};
 pub use slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
 pub use template::{AnnotationPolicy, Owner, OwnershipPolicy, SliceTemplate, UpdateMode};

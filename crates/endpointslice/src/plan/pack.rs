@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
-use super::settled::{NeedsEndpoints, SettledOfGroup};
+use super::settled::{MissingEndpoints, SettledOfGroup};
 use super::template::SliceTemplate;
 use crate::desired::{Conditions, EndpointSet, PortSet, equal_beyond_identity};
 use crate::model::{AddressType, endpoint_list, endpoints_of};
@@ -51,7 +51,7 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     max: usize,
     template: &SliceTemplate,
     (address_type, ports): (AddressType, &PortSet),
-) -> Result<Packed<'a, S>, NeedsEndpoints> {
+) -> Result<Packed<'a, S>, MissingEndpoints> {
     let mut packed = keep(existing, &mut desired, conditions, template);
     packed.added = desired.len();
     let mut rest = desired.into_sorted().into_iter();

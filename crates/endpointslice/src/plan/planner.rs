@@ -17,7 +17,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::hints::Hints;
 use super::options::{Packing, PlanOptions};
 use super::pack::{endpoint_count, pack, pack_single, reduce};
-use super::settled::{NeedsEndpoints, Settled, SettledOfType};
+use super::settled::{MissingEndpoints, Settled, SettledOfType};
 use super::slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
 use super::template::SliceTemplate;
 use super::tolerated::{present, unchanged, with_tolerated};
@@ -59,7 +59,7 @@ pub fn plan<S: Borrow<EndpointSlice>>(
     options: &PlanOptions,
 ) -> SlicePlan {
     // Only settled slices can be asked for.
-    plan_beside(existing, &[], desired, template, options).unwrap_or_default()
+    plan_incremental(existing, &[], desired, template, options).unwrap_or_default()
 }
 
 /// [`plan()`] for slices that are mostly [`Settled`] already: the same plan, without building their endpoints.
@@ -74,13 +74,13 @@ pub fn plan<S: Borrow<EndpointSlice>>(
 /// in all, because the error names the slices of all groups and address types.
 ///
 /// Cost: linear in the endpoints of `existing` and `desired`, and in the number of settled slices.
-pub fn plan_beside<S: Borrow<EndpointSlice>>(
+pub fn plan_incremental<S: Borrow<EndpointSlice>>(
     existing: &[S],
     settled: &[Settled<'_>],
     desired: Desired,
     template: &SliceTemplate,
     options: &PlanOptions,
-) -> Result<SlicePlan, NeedsEndpoints> {
+) -> Result<SlicePlan, MissingEndpoints> {
     let mut by_type: BTreeMap<AddressType, Vec<&S>> = BTreeMap::new();
     let mut unsupported = vec![];
     for slice in in_name_order(existing) {
@@ -92,7 +92,7 @@ pub fn plan_beside<S: Borrow<EndpointSlice>>(
         }
     }
     let Desired { types, mut tolerated, conditions, .. } = desired;
-    let mut needed = NeedsEndpoints::default();
+    let mut needed = MissingEndpoints::default();
     let types = types.into_iter().map(|(address_type, groups)| {
         let existing = by_type.remove(&address_type).unwrap_or_default();
         let tolerated = tolerated.remove(&address_type).unwrap_or_default();
@@ -106,7 +106,7 @@ pub fn plan_beside<S: Borrow<EndpointSlice>>(
         plan_around(&existing, groups, &tolerated, template, plan)
     });
     let types = types.filter_map(|planned| needed.collect(planned)).collect();
-    NeedsEndpoints::none_of(needed.0)?;
+    MissingEndpoints::none_of(needed.0)?;
     Ok(SlicePlan { types, delete_if_unchanged: unsupported })
 }
 
@@ -125,8 +125,8 @@ fn plan_around<S: Borrow<EndpointSlice>>(
     desired: BTreeMap<PortSet, EndpointSet>,
     tolerated: &[Tolerated],
     template: &SliceTemplate,
-    plan: impl Fn(BTreeMap<PortSet, EndpointSet>) -> Result<AddressTypePlan, NeedsEndpoints>,
-) -> Result<AddressTypePlan, NeedsEndpoints> {
+    plan: impl Fn(BTreeMap<PortSet, EndpointSet>) -> Result<AddressTypePlan, MissingEndpoints>,
+) -> Result<AddressTypePlan, MissingEndpoints> {
     let owned: Vec<&S> =
         existing.iter().copied().filter(|slice| template.accepts((*slice).borrow())).collect();
     let mut staying = present(tolerated, &owned);
@@ -149,7 +149,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     template: &SliceTemplate,
     options: &PlanOptions,
     address_type: AddressType,
-) -> Result<AddressTypePlan, NeedsEndpoints> {
+) -> Result<AddressTypePlan, MissingEndpoints> {
     let max = options.packing.max();
     let existing_count = existing.len() + settled.len();
     let (owned, mut delete): (Vec<&S>, Vec<&S>) =
@@ -161,7 +161,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     }
     let (mut create, mut update, mut unchanged) = (vec![], vec![], vec![]);
     let mut statistics = PlanStatistics::default();
-    let mut needed = NeedsEndpoints::default();
+    let mut needed = MissingEndpoints::default();
     for (ports, endpoints) in desired {
         let present = by_ports.remove(&ports).unwrap_or_default();
         let settled = settled.of_group(&ports);
@@ -186,7 +186,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         unchanged.extend(packed.unchanged);
         delete.extend(packed.delete);
     }
-    NeedsEndpoints::none_of(needed.0)?;
+    MissingEndpoints::none_of(needed.0)?;
     delete.extend(by_ports.into_values().flatten());
     if options.placeholder && delete.len() == existing_count && create.is_empty() {
         add_placeholder(&mut create, &mut delete, template, address_type);

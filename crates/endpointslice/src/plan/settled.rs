@@ -22,9 +22,9 @@ pub struct Settled<'a> {
 
 /// The positions of the settled slices whose endpoints a plan depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NeedsEndpoints(pub Vec<usize>);
+pub struct MissingEndpoints(pub Vec<usize>);
 
-impl NeedsEndpoints {
+impl MissingEndpoints {
     /// Fails if there are any positions.
     pub(super) fn none_of(positions: Vec<usize>) -> Result<(), Self> {
         if positions.is_empty() { Ok(()) } else { Err(Self(positions)) }
@@ -63,8 +63,8 @@ impl<'a> SettledOfType<'a> {
     }
 
     /// Fails if there are any: the plan depends on their endpoints.
-    pub(super) fn unless_any(&self) -> Result<(), NeedsEndpoints> {
-        NeedsEndpoints::none_of(self.0.values().flatten().map(|(position, _)| *position).collect())
+    pub(super) fn unless_any(&self) -> Result<(), MissingEndpoints> {
+        MissingEndpoints::none_of(self.0.values().flatten().map(|(position, _)| *position).collect())
     }
 }
 
@@ -78,8 +78,8 @@ impl SettledOfGroup<'_> {
     }
 
     /// Fails if there are any: the plan depends on their endpoints.
-    pub(super) fn unless_any(&self) -> Result<(), NeedsEndpoints> {
-        NeedsEndpoints::none_of(self.0.iter().map(|(position, _)| *position).collect())
+    pub(super) fn unless_any(&self) -> Result<(), MissingEndpoints> {
+        MissingEndpoints::none_of(self.0.iter().map(|(position, _)| *position).collect())
     }
 
     /// Fails if `count` more endpoints fit into one of these slices more tightly than into `other`: the capacity that is
@@ -89,14 +89,14 @@ impl SettledOfGroup<'_> {
         count: usize,
         max: usize,
         other: Option<(usize, Option<&str>)>,
-    ) -> Result<(), NeedsEndpoints> {
+    ) -> Result<(), MissingEndpoints> {
         let fitting = self.0.iter().filter(|(_, slice)| slice.endpoints + count <= max);
         let tightest = fitting.min_by_key(|(_, slice)| (max - slice.endpoints - count, slice.name));
         match tightest {
             Some((position, slice))
                 if other.is_none_or(|other| (max - slice.endpoints - count, Some(slice.name)) < other) =>
             {
-                Err(NeedsEndpoints(vec![*position]))
+                Err(MissingEndpoints(vec![*position]))
             }
             _ => Ok(()),
         }

@@ -188,12 +188,12 @@ proptest! {
 
     /// Slices that are right may be described instead of read.
     #[test]
-    fn the_plan_beside_settled_slices_is_that_of_all(mut cluster in case(), ready: u64, described: u64, steps: bool) {
+    fn the_incremental_plan_is_that_of_all(mut cluster in case(), ready: u64, described: u64, steps: bool) {
         if steps {
             cluster.apply(&cluster.plan());
             set_readiness(&mut cluster, ready);
         }
-        prop_assert_eq!(settled::plan_beside_some(&cluster, described)?, cluster.plan());
+        prop_assert_eq!(settled::plan_incremental_some(&cluster, described)?, cluster.plan());
     }
 
     /// From nothing, one pod at a time: each step costs one write, or none if the pod is not published.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use endpointslice::plan::{NeedsEndpoints, Settled};
-use endpointslice::{AddressType, Desired, Packing, PlanOptions, PortSet, SlicePlan, plan, plan_beside};
+use endpointslice::plan::{MissingEndpoints, Settled};
+use endpointslice::{AddressType, Desired, Packing, PlanOptions, PortSet, SlicePlan, plan, plan_incremental};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn is_settled(slice: &EndpointSlice, cluster: &Cluster) -> bool {
 }
 
 /// The plan, with some of the settled slices described: by the bits of `described`.
-pub(super) fn plan_beside_some(cluster: &Cluster, described: u64) -> Result<SlicePlan, TestCaseError> {
+pub(super) fn plan_incremental_some(cluster: &Cluster, described: u64) -> Result<SlicePlan, TestCaseError> {
     let chosen = cluster.slices.iter().enumerate();
     let chosen = chosen.filter(|(number, slice)| described >> number & 1 == 1 && is_settled(slice, cluster));
     let mut chosen: Vec<&EndpointSlice> = chosen.map(|(_, slice)| slice).collect();
@@ -67,9 +67,9 @@ pub(super) fn plan_beside_some(cluster: &Cluster, described: u64) -> Result<Slic
                 endpoints: size(slice),
             })
             .collect();
-        match plan_beside(&others, &settled, desired, &cluster.template(), &cluster.options()) {
+        match plan_incremental(&others, &settled, desired, &cluster.template(), &cluster.options()) {
             Ok(plan) => return Ok(plan),
-            Err(NeedsEndpoints(positions)) => {
+            Err(MissingEndpoints(positions)) => {
                 prop_assert!(!positions.is_empty());
                 let mut number = 0..;
                 chosen.retain(|_| !positions.contains(&number.next().unwrap()));
@@ -100,8 +100,8 @@ fn the_slices_of_all_groups_are_asked_for_at_once() {
         .collect();
     let cluster = Cluster::with_pods(0);
     let none: [EndpointSlice; 0] = [];
-    let planned = plan_beside(&none, &settled, desired, &cluster.template(), &cluster.options());
-    assert_eq!(planned, Err(NeedsEndpoints((0..groups.len()).collect())));
+    let planned = plan_incremental(&none, &settled, desired, &cluster.template(), &cluster.options());
+    assert_eq!(planned, Err(MissingEndpoints((0..groups.len()).collect())));
 }
 
 fn numbered(port: i32) -> EndpointPort {

@@ -1,0 +1,63 @@
+//! What the cache says about one Service.
+
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use endpoint_informers::cache::State;
+use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::slices::{ManagedSlices, Snapshot, StaleCache};
+use endpointslice::desired::Conditions;
+
+use crate::controller::EndpointSliceController;
+use crate::memory::Memory;
+use crate::planner::{Changes, SyncInput};
+use crate::planning::is_served;
+
+/// The state of a Service.
+pub(crate) enum Lookup {
+    /// It was deleted.
+    Deleted,
+    /// It has no selector, or is of type `ExternalName`.
+    NotServed,
+    /// It belongs to another controller; these are the slices that we have left.
+    Delegated(Vec<Arc<CachedSlice>>),
+    /// We publish its endpoints.
+    Served(SyncInput),
+}
+
+impl EndpointSliceController {
+    /// Reads a Service, and its slices by `read`. Takes the memory of the last sync if it is still of use.
+    ///
+    /// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
+    /// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
+    /// controller still exists, so that only we remove our slices (KEP-4770).
+    pub(crate) fn lookup(
+        &self,
+        key: &ObjectKey,
+        state: &State,
+        read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
+        remembered: &mut Option<Memory>,
+    ) -> Result<Lookup, StaleCache> {
+        if state.is_delegated(key) {
+            return Ok(Lookup::Delegated(read()?.current));
+        }
+        let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Lookup::Deleted) };
+        let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
+            return Ok(Lookup::NotServed);
+        };
+        let slices = read()?.current;
+        let zones = state.zone_changes();
+        if self.config.conditions != Conditions::All
+            || service.wants_topology_hints()
+            || state.unreadable_in(&key.namespace).is_some()
+        {
+            return Ok(Lookup::Served(SyncInput::All(Snapshot::of(service, slices, state))));
+        }
+        let memory = remembered.take_if(|memory| memory.is_current(service, zones));
+        let is_known = memory.is_some();
+        let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(service), zones));
+        let pods = state.pods_changed(&service.namespace, selector, memory.seen());
+        let nodes = state.nodes_of(&pods.new);
+        Ok(Lookup::Served(SyncInput::Changes(Box::new(Changes { memory, is_known, pods, nodes, slices }))))
+    }
+}

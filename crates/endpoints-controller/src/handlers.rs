@@ -32,7 +32,7 @@ impl Handler for EndpointsController {
         let key = change.latest().key();
         let mut tracker = self.tracker.lock();
         match change {
-            Change::Deleted(service) => {
+            Change::Deleted { last: service, .. } => {
                 let stored = state.endpoints.get(&key.namespace, &key.name);
                 let uid = stored.map(|stored| stored.uid.clone());
                 let selected = service.selector.is_some();
@@ -74,7 +74,7 @@ impl Handler for EndpointsController {
 impl EndpointsController {
     /// True if a watch shows Endpoints that this process, or another one of this program, wrote last.
     fn is_written_by_us(&self, change: &Change<CachedEndpoints>) -> bool {
-        !matches!(change, Change::Deleted(_)) && self.repairs.is_own(&change.latest().last_managers)
+        !matches!(change, Change::Deleted { .. }) && self.repairs.is_own(&change.latest().last_managers)
     }
 
     /// Queues Endpoints of ours that have no Service: a restored backup has brought them back, or a leader that did not yet
@@ -108,7 +108,7 @@ impl EndpointsController {
         self.count_foreign_write(change, state);
         let object = change.latest();
         let key = object.key();
-        let deleted = matches!(change, Change::Deleted(_));
+        let deleted = matches!(change, Change::Deleted { .. });
         let (awaited, foreign) = {
             let mut tracker = self.tracker.lock();
             if deleted {
@@ -139,7 +139,7 @@ impl EndpointsController {
 fn is_write_of_served(change: &Change<CachedEndpoints>, state: &State) -> bool {
     let object = change.latest();
     let service = state.services.get(&object.namespace, &object.name);
-    !matches!(change, Change::Deleted(_))
+    !matches!(change, Change::Deleted { .. })
         && !was_undone(change)
         && service.is_some_and(|service| is_served(service))
 }

@@ -24,6 +24,11 @@ impl Release {
         Self(version.minor.trim_end_matches('+').parse().expect("a minor version"))
     }
 
+    /// True if the API server deletes the Endpoints of a deleted Service, as does the controller.
+    pub(crate) fn deletes_endpoints(self) -> bool {
+        self.0 < 37
+    }
+
     /// True if upstream orders ports and subsets by their MD5 hash, and not by FNV as since 1.35.
     pub(crate) fn has_other_order(self) -> bool {
         self.0 < 35

@@ -82,7 +82,8 @@ impl SliceReconciler for BlueGreen {
 
     fn affected_by_pod(&self, change: &Change<Pod>, state: &State) -> Vec<ObjectKey> {
         // A pod may have had another label before it changed.
-        let (Change::Added(pod) | Change::Deleted(pod) | Change::Updated { old: pod, .. }) = change;
+        let (Change::Added(pod) | Change::Deleted { last: pod, .. } | Change::Updated { old: pod, .. }) =
+            change;
         let apps = [pod.labels.get("app"), change.latest().labels.get("app")];
         let services = state.services.iter().filter(|service| service.namespace == pod.namespace);
         let is_affected = |service: &&Arc<Service>| {

@@ -61,7 +61,8 @@ impl SliceReconciler for AnnotatedSelector {
 
     fn affected_by_pod(&self, change: &Change<Pod>, state: &State) -> Vec<ObjectKey> {
         // A pod may have been selected before it changed.
-        let (Change::Added(pod) | Change::Deleted(pod) | Change::Updated { old: pod, .. }) = change;
+        let (Change::Added(pod) | Change::Deleted { last: pod, .. } | Change::Updated { old: pod, .. }) =
+            change;
         let selects = |service: &&Arc<Service>| {
             let selector = selecting(service).and_then(|service| service.selector.clone());
             selector.is_some_and(|it| it.selects(&pod.labels) || it.selects(&change.latest().labels))

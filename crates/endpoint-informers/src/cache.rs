@@ -44,6 +44,8 @@ pub enum Delta<T> {
         namespace: String,
         /// The name.
         name: String,
+        /// The resourceVersion of the deletion; empty if it is not known.
+        resource_version: String,
     },
     /// The object exists and could not be decoded; see [`Store::check_absent`].
     Unreadable {
@@ -133,8 +135,16 @@ impl Cache {
     ///
     /// For tests that play the API server.
     pub fn remove<T: CachedResource>(&self, namespace: &str, name: &str) {
-        let delta = Delta::<T>::Delete { namespace: namespace.to_owned(), name: name.to_owned() };
-        self.apply([delta], "", false);
+        self.remove_at::<T>(namespace, name, "");
+    }
+
+    /// Removes an object, if it is there, as a watch event of this resourceVersion does.
+    ///
+    /// For tests that play the API server.
+    pub fn remove_at<T: CachedResource>(&self, namespace: &str, name: &str, resource_version: &str) {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        let deleted = Delta::<T>::Delete { namespace, name, resource_version: resource_version.to_owned() };
+        self.apply([deleted], resource_version, false);
     }
 
     /// Applies deltas, in order, in one hold of the lock, and calls the handlers. Afterwards the cache shows everything
@@ -155,7 +165,9 @@ impl Cache {
         for delta in deltas {
             match delta {
                 Delta::Upsert(object) => changes.extend(table.upsert(Arc::new(object))),
-                Delta::Delete { namespace, name } => changes.extend(table.remove(&namespace, &name)),
+                Delta::Delete { namespace, name, resource_version } => {
+                    changes.extend(table.remove(&namespace, &name, resource_version.parse().ok()));
+                }
                 Delta::Unreadable { namespace, name } => table.mark_unreadable(&namespace, &name),
             }
         }

@@ -83,7 +83,7 @@ impl State {
     /// `determineNeededServiceUpdates`).
     pub fn services_affected_by_pod(&self, change: &Change<Pod>) -> Vec<ObjectKey> {
         match change {
-            Change::Added(pod) | Change::Deleted(pod) => self.keys_selecting(pod),
+            Change::Added(pod) | Change::Deleted { last: pod, .. } => self.keys_selecting(pod),
             Change::Updated { old, new } => {
                 let relabelled = !LabelSet::eq(&old.labels, &new.labels);
                 match (relabelled, old.differs_as_endpoint(new)) {
@@ -107,7 +107,7 @@ impl State {
         let node = match change {
             Change::Added(node) => node,
             Change::Updated { old, new } if old.zone != new.zone => new,
-            Change::Updated { .. } | Change::Deleted(_) => return Vec::new(),
+            Change::Updated { .. } | Change::Deleted { .. } => return Vec::new(),
         };
         let pods = self.pods_on_node(&node.name);
         let services = pods.flat_map(|pod| self.services_selecting(&pod.namespace, &pod.labels));

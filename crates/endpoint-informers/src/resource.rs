@@ -99,14 +99,20 @@ pub enum Change<T> {
         /// The object now.
         new: Arc<T>,
     },
-    /// The object was deleted; this is its last known state.
-    Deleted(Arc<T>),
+    /// The object was deleted.
+    Deleted {
+        /// Its last known state.
+        last: Arc<T>,
+        /// The resourceVersion of the deletion; if only a list shows it, that of the list. `None` if it is not a number.
+        at: Option<u64>,
+    },
 }
 
 impl<T> Change<T> {
     /// The object as it is now, or its last known state.
     pub fn latest(&self) -> &Arc<T> {
-        let (Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted(object)) = self;
+        let (Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted { last: object, .. }) =
+            self;
         object
     }
 }
@@ -116,7 +122,7 @@ impl<T> Clone for Change<T> {
         match self {
             Self::Added(object) => Self::Added(Arc::clone(object)),
             Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Deleted(object) => Self::Deleted(Arc::clone(object)),
+            Self::Deleted { last, at } => Self::Deleted { last: Arc::clone(last), at: *at },
         }
     }
 }

@@ -166,14 +166,14 @@ impl<T: Resource> Store<T> {
         Some(Change::Added(object))
     }
 
-    /// Removes an object; `None` if there is none of this name.
-    pub(crate) fn remove(&mut self, namespace: &str, name: &str) -> Option<Change<T>> {
+    /// Removes an object that was deleted at this resourceVersion; `None` if there is none of this name.
+    pub(crate) fn remove(&mut self, namespace: &str, name: &str, at: Option<u64>) -> Option<Change<T>> {
         self.unreadable.remove(namespace, name);
         let hash = self.hash(namespace, name);
-        let Entry { object, .. } =
+        let Entry { object: last, .. } =
             self.objects.remove(spread(hash), |entry| entry.is_named(hash, namespace, name))?;
-        self.index.remove(&object);
-        Some(Change::Deleted(object))
+        self.index.remove(&last);
+        Some(Change::Deleted { last, at })
     }
 
     /// Records that an object exists that could not be decoded. An older state of it stays in the table.
@@ -213,16 +213,21 @@ impl<T: Resource> Store<T> {
         unlisted.map(|entry| EntryHash(entry.hash)).collect()
     }
 
-    /// Removes one of the [unlisted](Self::unlisted) objects, unless it has been listed, changed or deleted since.
+    /// Removes one of the [unlisted](Self::unlisted) objects, which a list of this resourceVersion did not show, unless it
+    /// has been listed, changed or deleted since.
     ///
     /// The hash finds the entry; the generation alone decides whether it is removed. Of several unlisted objects with
     /// one hash, any is removed, and there are as many hashes in the list.
-    pub(crate) fn remove_unlisted(&mut self, EntryHash(hash): EntryHash) -> Option<Change<T>> {
+    pub(crate) fn remove_unlisted(
+        &mut self,
+        EntryHash(hash): EntryHash,
+        at: Option<u64>,
+    ) -> Option<Change<T>> {
         let generation = self.generation;
         let unlisted = |entry: &Entry<T>| entry.hash == hash && entry.seen != generation;
-        let Entry { object, .. } = self.objects.remove(spread(hash), unlisted)?;
-        self.index.remove(&object);
-        Some(Change::Deleted(object))
+        let Entry { object: last, .. } = self.objects.remove(spread(hash), unlisted)?;
+        self.index.remove(&last);
+        Some(Change::Deleted { last, at })
     }
 
     /// Ends the list in progress, after everything that it didn't show was removed: the table is at this version.

@@ -25,7 +25,8 @@ use parking_lot::Mutex;
 
 use crate::error::SyncError;
 use crate::memory::Memory;
-use crate::tracker::{Orphan, Tracker};
+use crate::orphan::Orphan;
+use crate::tracker::Tracker;
 use crate::writer::EndpointsWriter;
 
 /// The configuration of the controller.
@@ -104,16 +105,18 @@ impl EndpointsController {
         (Arc::new(controller), events)
     }
 
-    /// Endpoints whose Service was deleted while no controller ran.
+    /// Endpoints whose Service was deleted while no controller ran, of those that the cache shows.
     fn orphans(&self, state: &State) -> Vec<ObjectKey> {
         let mut keys = Vec::new();
+        let mut tracker = self.tracker.lock();
+        tracker.starts_at(state.services.observed());
         for endpoints in state.endpoints.iter() {
             if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
                 && !endpoints.elects_a_leader
             {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
-                self.tracker.lock().orphan(&key, Orphan { uid, selected: false, listed: false });
+                tracker.orphan(&key, Orphan { uid, ..Orphan::default() });
                 keys.push(key);
             }
         }

@@ -12,8 +12,8 @@ use endpointslice::{Pod, Service};
 
 use crate::controller::EndpointsController;
 use crate::metadata::is_ours;
+use crate::orphan::Orphan;
 use crate::planning::is_served;
-use crate::tracker::Orphan;
 
 /// The delay between a foreign change of Endpoints and the sync it causes, so that a burst causes one sync.
 ///
@@ -32,11 +32,9 @@ impl Handler for EndpointsController {
         let key = change.latest().key();
         let mut tracker = self.tracker.lock();
         match change {
-            Change::Deleted(service) => {
+            Change::Deleted { last: service, at } => {
                 let stored = state.endpoints.get(&key.namespace, &key.name);
-                let uid = stored.map(|stored| stored.uid.clone());
-                let selected = service.selector.is_some();
-                tracker.orphan(&key, Orphan { uid, selected, listed: false });
+                tracker.orphan(&key, Orphan::of(service, *at, stored.map(|stored| &**stored)));
             }
             _ => tracker.adopt(&key),
         }
@@ -45,8 +43,12 @@ impl Handler for EndpointsController {
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, is_initial_list: bool) {
-        if is_initial_list || self.is_written_by_us(change) {
-            self.look_for_service(change.latest(), state);
+        if !matches!(change, Change::Deleted { .. }) {
+            let shown = change.latest();
+            let is_of_this_program = self.repairs.is_own(&shown.last_managers);
+            if !self.look_for_deletion(shown, state) && (is_initial_list || is_of_this_program) {
+                self.look_for_service(shown, state);
+            }
         }
         let key = change.latest().key();
         if !self.deferred.defer_if_syncing(&key, change) {
@@ -60,9 +62,14 @@ impl Handler for EndpointsController {
         let mut tracker = self.tracker.lock();
         let due = match phase {
             ListPhase::Begins => return tracker.list_begins(),
-            ListPhase::Complete { .. } => tracker.listed(|key| {
-                state.endpoints.get(&key.namespace, &key.name).map(|endpoints| endpoints.version)
-            }),
+            ListPhase::Complete { went_back } => {
+                if went_back {
+                    tracker.starts_at(0);
+                }
+                tracker.listed(|key| {
+                    state.endpoints.get(&key.namespace, &key.name).map(|endpoints| endpoints.version)
+                })
+            }
         };
         drop(tracker);
         for key in due {
@@ -72,9 +79,26 @@ impl Handler for EndpointsController {
 }
 
 impl EndpointsController {
-    /// True if a watch shows Endpoints that this process, or another one of this program, wrote last.
-    fn is_written_by_us(&self, change: &Change<CachedEndpoints>) -> bool {
-        !matches!(change, Change::Deleted(_)) && self.repairs.is_own(&change.latest().last_managers)
+    /// Queues Endpoints that existed when their Service was deleted and that the cache shows only now: since the deletion, or
+    /// since the start, at which all Endpoints without a Service are deleted. Returns true if they may be such.
+    fn look_for_deletion(&self, shown: &CachedEndpoints, state: &State) -> bool {
+        if state.services.get(&shown.namespace, &shown.name).is_some() {
+            return false;
+        }
+        let key = shown.key();
+        let mut tracker = self.tracker.lock();
+        let existed_at_the_start = tracker.existed_at_the_start(shown.version)
+            && state.endpoints.comparable().is_some()
+            && !shown.elects_a_leader
+            && !tracker.is_deleted(&key, &shown.uid);
+        let is_orphaned = tracker.shown(shown);
+        if !is_orphaned && existed_at_the_start {
+            tracker.orphan(&key, Orphan { uid: Some(shown.uid.clone()), ..Orphan::default() });
+        }
+        if is_orphaned || existed_at_the_start {
+            self.queue.add(key);
+        }
+        is_orphaned || existed_at_the_start
     }
 
     /// Queues Endpoints of ours that have no Service: a restored backup has brought them back, or a leader that did not yet
@@ -90,7 +114,7 @@ impl EndpointsController {
         let key = shown.key();
         let mut tracker = self.tracker.lock();
         if !tracker.is_deleted(&key, &shown.uid) {
-            tracker.orphan(&key, Orphan { uid: Some(shown.uid.clone()), selected: false, listed: true });
+            tracker.orphan(&key, Orphan { uid: Some(shown.uid.clone()), listed: true, ..Orphan::default() });
             self.queue.add(key);
         }
     }
@@ -108,7 +132,7 @@ impl EndpointsController {
         self.count_foreign_write(change, state);
         let object = change.latest();
         let key = object.key();
-        let deleted = matches!(change, Change::Deleted(_));
+        let deleted = matches!(change, Change::Deleted { .. });
         let (awaited, foreign) = {
             let mut tracker = self.tracker.lock();
             if deleted {
@@ -139,7 +163,7 @@ impl EndpointsController {
 fn is_write_of_served(change: &Change<CachedEndpoints>, state: &State) -> bool {
     let object = change.latest();
     let service = state.services.get(&object.namespace, &object.name);
-    !matches!(change, Change::Deleted(_))
+    !matches!(change, Change::Deleted { .. })
         && !was_undone(change)
         && service.is_some_and(|service| is_served(service))
 }

@@ -1,4 +1,4 @@
-//! Services and Pods to Endpoints, as kube-controller-manager's `endpoints-controller` does it (Kubernetes 1.36,
+//! Services and Pods to Endpoints, as kube-controller-manager's `endpoints-controller` does it (Kubernetes 1.37,
 //! `pkg/controller/endpoint`).
 //!
 //! ```text
@@ -12,7 +12,8 @@
 //! * `handlers`: from a change to the Services it affects; `lookup`: what the cache has of one.
 //! * `sync`: the sync of one Service; `planner`: its plan, also for who asks what it would write.
 //! * `memory`: the subset of a Service, kept between syncs so that a sync costs what changed.
-//! * `tracker`: the expectations of our writes, and the Endpoints of deleted Services.
+//! * `tracker`: the expectations of our writes, and what is remembered of deleted Services.
+//! * `orphan`: which Endpoints are deleted with their Service; `leftovers`: their deletion.
 //!
 //! `docs/parity.md` lists the intended differences from upstream.
 
@@ -21,9 +22,11 @@ mod desired;
 mod error;
 mod events;
 mod handlers;
+mod leftovers;
 mod lookup;
 mod memory;
 mod metadata;
+mod orphan;
 mod plan;
 mod planner;
 mod planning;

@@ -1,32 +1,48 @@
 //! Lookup of one key in the cache: its Service, pods and Endpoints, all of the same moment.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use endpoint_informers::cache::State;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Service;
+use endpointslice::model::Uid;
+use kube_api::time::Instant;
 
 use crate::controller::EndpointsController;
 use crate::desired::Unready;
 use crate::error::SyncError;
 use crate::memory::Memory;
 use crate::metadata::is_ours;
+use crate::orphan::{Orphan, Verdict};
 use crate::planner::{Pods, SyncInput};
 use crate::planning::is_served;
-use crate::tracker::Orphan;
 
 /// The state of a key.
 pub(crate) enum Lookup {
     /// Neither Service nor Endpoints, or a Service whose Endpoints are not ours to write.
     Nothing,
+    /// The Service was deleted, and the cache is older than the deletion and shows no Endpoints. Look again after this time.
+    Waiting(Duration),
     /// The Service was deleted; these are its Endpoints.
-    Leftover(Arc<CachedEndpoints>),
+    Leftover(Arc<CachedEndpoints>, Orphan),
     /// The Service was deleted, or given to another controller, and the cache doesn't show which, or it exists and the cache
     /// is behind. The Endpoints may be another client's.
     Unclear(Arc<CachedEndpoints>, Orphan),
+    /// The Service was deleted, and the cache doesn't show whether Endpoints existed then.
+    Unproven(Unproven),
     /// A Service with a selector.
     Served(SyncInput),
+}
+
+/// What is known of the Endpoints of a deleted Service if the cache doesn't show whether any existed when it was deleted.
+pub(crate) struct Unproven {
+    /// The Endpoints that the cache shows.
+    pub(crate) stored: Option<Arc<CachedEndpoints>>,
+    /// The uid of the object that this process created and the cache need not show yet.
+    pub(crate) created: Option<Uid>,
+    pub(crate) orphan: Orphan,
 }
 
 impl EndpointsController {
@@ -45,58 +61,83 @@ impl EndpointsController {
         let stored = state.endpoints.get(&key.namespace, &key.name);
         let Some(service) = state.services.get(&key.namespace, &key.name) else {
             state.services.check_absent(&key.namespace, &key.name)?;
-            self.check_not_behind(key, stored, state)?;
-            return Ok(stored.map_or(Lookup::Nothing, |stored| self.leftover(key, stored, state)));
+            let is_behind = self.is_behind(key, stored, state);
+            return match self.leftover(key, stored, is_behind, state) {
+                lookup @ (Lookup::Waiting(_) | Lookup::Unproven(_)) => Ok(lookup),
+                _ if is_behind => Err(SyncError::StaleCache),
+                lookup => Ok(lookup),
+            };
         };
         if !is_served(service) {
             return Ok(Lookup::Nothing);
         }
         state.endpoints.check_absent(&key.namespace, &key.name)?;
-        self.check_not_behind(key, stored, state)?;
+        if self.is_behind(key, stored, state) {
+            return Err(SyncError::StaleCache);
+        }
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
         let pods = pods(service, unready, state, memory);
         Ok(Lookup::Served(SyncInput { service: Arc::clone(service), unready, stored: stored.cloned(), pods }))
     }
 
-    fn check_not_behind(
-        &self,
-        key: &ObjectKey,
-        stored: Option<&Arc<CachedEndpoints>>,
-        state: &State,
-    ) -> Result<(), SyncError> {
+    /// True if the cache does not show our last write.
+    fn is_behind(&self, key: &ObjectKey, stored: Option<&Arc<CachedEndpoints>>, state: &State) -> bool {
         let version = stored.map(|stored| stored.version);
-        let is_behind = self.tracker.lock().is_behind(key, version, state.endpoints.comparable());
-        if is_behind { Err(SyncError::StaleCache) } else { Ok(()) }
+        self.tracker.lock().is_behind(key, version, state.endpoints.comparable())
     }
 
-    /// Decides about Endpoints whose Service is not in our watch.
+    /// Decides about the Endpoints of a key whose Service is not in our watch.
     ///
     /// If the Service was deleted, they are deleted too, as upstream does, even if another client created them. If the
     /// Service is delegated, only Endpoints that we wrote for its selector are deleted (KEP-4770): those of a Service
-    /// without a selector belong to its users, even if they have our label. Endpoints that appear after their Service was
-    /// deleted stay, unless they are a late create of ours.
-    fn leftover(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Lookup {
+    /// without a selector belong to its users, even if they have our label. Endpoints that are created after their Service
+    /// was deleted stay, unless they are a late create of ours.
+    fn leftover(
+        &self,
+        key: &ObjectKey,
+        stored: Option<&Arc<CachedEndpoints>>,
+        is_behind: bool,
+        state: &State,
+    ) -> Lookup {
         let tracker = self.tracker.lock();
-        let is_late = tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers);
-        let orphan = if is_late {
-            Some(Orphan { uid: None, selected: true, listed: false })
+        let is_late = stored
+            .is_some_and(|stored| tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers));
+        let found = if is_late {
+            Some((Orphan { selected: true, ..Orphan::default() }, Verdict::Delete))
         } else {
-            tracker.orphan_of(key, &stored.uid).cloned()
+            let observed = state.endpoints.comparable().filter(|_| !is_behind);
+            let stored = stored.map(|stored| (&stored.uid, stored.version));
+            let found = tracker.orphan_of(key, stored, observed, Instant::now());
+            found.map(|(orphan, verdict)| (orphan.clone(), verdict))
         };
+        let created = tracker.created(key).cloned();
         drop(tracker);
-        let Some(orphan) = orphan else { return Lookup::Nothing };
-        let stored = Arc::clone(stored);
+        let Some((orphan, verdict)) = found else { return Lookup::Nothing };
         let delegated = state.delegated.get(&key.namespace, &key.name);
-        let was_selected = match delegated {
-            Some(service) if !service.has_selector || !is_ours(&stored) => return Lookup::Nothing,
-            Some(_) => true,
-            None => !self.config.services_may_be_delegated || orphan.selected && is_ours(&stored),
-        };
-        if was_selected && !orphan.listed {
-            Lookup::Leftover(stored)
-        } else {
-            Lookup::Unclear(stored, orphan)
+        match (verdict, stored, delegated) {
+            (_, _, Some(service))
+                if !service.has_selector || !stored.is_some_and(|stored| is_ours(stored)) =>
+            {
+                Lookup::Nothing
+            }
+            (Verdict::Delete, Some(stored), delegated) => {
+                let may_be_delegated = self.config.services_may_be_delegated;
+                let was_selected = !may_be_delegated || orphan.selected && is_ours(stored);
+                leftover(stored, orphan, was_selected || delegated.is_some())
+            }
+            (Verdict::Ask, ..) => Lookup::Unproven(Unproven { stored: stored.cloned(), created, orphan }),
+            (Verdict::Wait(rest), ..) => Lookup::Waiting(rest),
+            (Verdict::Leave, ..) | (Verdict::Delete, None, _) => Lookup::Nothing,
         }
+    }
+}
+
+fn leftover(stored: &Arc<CachedEndpoints>, orphan: Orphan, is_certain: bool) -> Lookup {
+    let stored = Arc::clone(stored);
+    if is_certain && !orphan.listed {
+        Lookup::Leftover(stored, orphan)
+    } else {
+        Lookup::Unclear(stored, orphan)
     }
 }
 

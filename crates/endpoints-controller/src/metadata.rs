@@ -7,6 +7,7 @@ use endpointslice::Service;
 use endpointslice::well_known::{
     ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTS_OVER_CAPACITY, HEADLESS, LAST_CHANGE_TRIGGER_TIME,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// The value of [`ENDPOINTS_OVER_CAPACITY`] (`endpoints_controller.go` `truncated`).
 const TRUNCATED: &str = "truncated";
@@ -33,6 +34,12 @@ pub(crate) fn labels(service: &Service) -> Map {
 pub(crate) fn is_ours(endpoints: &CachedEndpoints) -> bool {
     kube_protobuf::meta(&endpoints.encoded.unpack())
         .is_ok_and(|meta| meta.labels.contains(&(ENDPOINTS_MANAGED_BY, ENDPOINTS_CONTROLLER)))
+}
+
+/// True if this controller manages an object of this metadata, by its label.
+pub(crate) fn has_our_label(metadata: &ObjectMeta) -> bool {
+    let manager = metadata.labels.as_ref().and_then(|labels| labels.get(ENDPOINTS_MANAGED_BY));
+    manager.is_some_and(|manager| manager == ENDPOINTS_CONTROLLER)
 }
 
 /// True if stored labels need no write: `managed-by` is ours, and the rest are the Service's. `headless` is not compared,

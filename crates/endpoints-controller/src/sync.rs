@@ -10,31 +10,32 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpointslice::Urgency;
 use endpointslice::model::Uid;
-use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LAST_CHANGE_TRIGGER_TIME};
-use k8s_openapi::api::core::v1 as core;
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::time::Instant;
 use tracing::debug;
 
 use crate::controller::EndpointsController;
 use crate::error::SyncError;
-use crate::lookup::Lookup;
+use crate::leftovers::Target;
+use crate::lookup::{Lookup, Unproven};
 use crate::memory::Memory;
-use crate::metadata::is_ours;
 use crate::plan::Plan;
 use crate::planner::SyncInput;
-use crate::tracker::Orphan;
 
 /// True if the object may exist after this failed create.
 fn may_be_stored(error: &WriteError) -> bool {
     error.verb == Verb::Create && (error.source.is_unavailable() || error.source.is_already_exists())
 }
 
-/// True if another controller maintains the Endpoints of this Service, which this one did if they are ours.
-fn is_delegated_with_selector(service: &core::Service) -> bool {
-    let labels = service.metadata.labels.as_ref();
-    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
-        && selector.is_some_and(|selector| !selector.is_empty())
+/// The metadata of an object of which only the key is known.
+fn named(key: &ObjectKey) -> ObjectMeta {
+    ObjectMeta {
+        namespace: Some(key.namespace.to_string()),
+        name: Some(key.name.to_string()),
+        ..ObjectMeta::default()
+    }
 }
 
 impl EndpointsController {
@@ -48,15 +49,14 @@ impl EndpointsController {
         self.repairs.begin_sync(key);
         let _running = self.deferred.begin(key, handle);
         let result = match self.read(key)? {
-            Lookup::Nothing => Ok(()),
-            Lookup::Leftover(endpoints) => self.delete_leftover(sync, key, &endpoints).await,
-            Lookup::Unclear(endpoints, orphan) => {
-                if self.is_leftover(sync, key, &endpoints, orphan).await? {
-                    self.delete_leftover(sync, key, &endpoints).await
-                } else {
-                    Ok(())
-                }
+            Lookup::Nothing | Lookup::Waiting(_) => Ok(()),
+            Lookup::Leftover(endpoints, orphan) => {
+                self.delete_leftover(sync, key, &Target::cached(&endpoints), orphan).await
             }
+            Lookup::Unclear(endpoints, orphan) => {
+                self.delete_if_leftover(sync, key, Target::cached(&endpoints), orphan).await?
+            }
+            Lookup::Unproven(unproven) => self.delete_what_existed(sync, key, unproven).await?,
             Lookup::Served(input) => {
                 let (plan, urgency) = self.plan(key, input)?;
                 self.apply(sync, key, &plan, urgency).await
@@ -81,16 +81,23 @@ impl EndpointsController {
         let lookup = self.cache.read(|state| {
             let lookup = self.lookup(key, state, &mut memory);
             let exists = state.services.get(&key.namespace, &key.name).is_some();
-            if exists || lookup.is_ok() {
+            if exists || lookup.as_ref().is_ok_and(|lookup| !matches!(lookup, Lookup::Waiting(_))) {
                 // A deletion that failed after the Service came back has recorded it as deleted.
                 self.tracker.lock().adopt(key);
             }
             match &lookup {
+                Ok(Lookup::Waiting(rest)) => self.queue.revisit(key.clone(), *rest),
                 Ok(_) if !exists => self.forget(key),
                 // Its Endpoints are not ours, so that the write that waited is never made.
                 Ok(Lookup::Nothing) => drop(self.waiting.lock().remove(key)),
                 // With the cache locked, so that the event is not missed.
-                Err(SyncError::StaleCache) => self.tracker.lock().wait(key),
+                Err(SyncError::StaleCache) => {
+                    let mut tracker = self.tracker.lock();
+                    tracker.wait(key);
+                    if let Some(rest) = tracker.patience(key, Instant::now()) {
+                        self.queue.revisit(key.clone(), rest);
+                    }
+                }
                 Ok(_) | Err(_) => {}
             }
             lookup
@@ -123,10 +130,15 @@ impl EndpointsController {
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
     pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         let write = match self.cache.read(|state| self.lookup(key, state, &mut None)).ok()? {
-            Lookup::Nothing => None,
+            Lookup::Nothing | Lookup::Waiting(_) => None,
             // What is unclear is asked of the API server by the sync alone.
-            Lookup::Leftover(stored) | Lookup::Unclear(stored, _) => {
+            Lookup::Leftover(stored, _)
+            | Lookup::Unclear(stored, _)
+            | Lookup::Unproven(Unproven { stored: Some(stored), .. }) => {
                 Some(PendingWrite::Delete(stored.decode().ok()?.into()))
+            }
+            Lookup::Unproven(Unproven { stored: None, .. }) => {
+                Some(PendingWrite::Delete(Endpoints { metadata: named(key), ..Endpoints::default() }.into()))
             }
             Lookup::Served(input) => {
                 let planner = input.prepare().ok()?;
@@ -142,59 +154,6 @@ impl EndpointsController {
             }
         };
         Some(write.into_iter().collect())
-    }
-
-    /// Forgets a Service that was deleted, of a key whose sync is skipped, once its Endpoints are gone: others that are created
-    /// under its name are not its.
-    pub(crate) fn skip(&self, key: &ObjectKey) {
-        self.cache.read(|state| {
-            let stored = state.endpoints.get(&key.namespace, &key.name);
-            let mut tracker = self.tracker.lock();
-            let is_leftover = stored.is_some_and(|stored| tracker.orphan_of(key, &stored.uid).is_some());
-            if state.services.get(&key.namespace, &key.name).is_some() || !is_leftover {
-                tracker.adopt(key);
-            }
-        });
-    }
-
-    /// Asks the API server whether the Service of these Endpoints was deleted, or given to another controller.
-    async fn is_leftover(
-        &self,
-        sync: &SyncContext,
-        key: &ObjectKey,
-        endpoints: &CachedEndpoints,
-        orphan: Orphan,
-    ) -> Result<bool, SyncError> {
-        let service = self.writer.service(sync, key).await.map_err(|error| {
-            self.tracker.lock().put_back(key, orphan);
-            SyncError::Unclear(key.clone(), error)
-        })?;
-        let may_be_delegated = self.config.services_may_be_delegated && is_ours(endpoints);
-        Ok(service.is_none_or(|service| may_be_delegated && is_delegated_with_selector(&service)))
-    }
-
-    /// Deletes the Endpoints of a deleted Service. A failed deletion is remembered for the retry, any other until its event.
-    async fn delete_leftover(
-        &self,
-        sync: &SyncContext,
-        key: &ObjectKey,
-        endpoints: &CachedEndpoints,
-    ) -> Result<(), WriteError> {
-        let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false, listed: false };
-        if sync.admit(Urgency::Soft.level(), 1) == 0 {
-            self.tracker.lock().put_back(key, orphan);
-            return Ok(());
-        }
-        let deleted = self.delete(sync, key, endpoints).await;
-        let mut tracker = self.tracker.lock();
-        match &deleted {
-            Ok(()) => {
-                tracker.settled(key);
-                tracker.deleted(key, endpoints.uid.clone());
-            }
-            Err(_) => tracker.put_back(key, orphan),
-        }
-        deleted
     }
 
     async fn apply(
@@ -227,7 +186,7 @@ impl EndpointsController {
                 tracker.settled(key);
                 if let Some(version) = metadata.resource_version {
                     self.repairs.wrote(version.as_str().into());
-                    tracker.wrote(key, uid, version.as_str().into());
+                    tracker.wrote(key, uid, version.as_str().into(), matches!(plan, Plan::Create(_)));
                 }
                 debug!(controller = Self::NAME, key = %key, "Wrote Endpoints");
                 Ok(())
@@ -244,23 +203,12 @@ impl EndpointsController {
     }
 
     /// Keeps the trigger time of a write that waits for its turn: the next plan dates its write by the earliest change in it.
-    fn keep_trigger_time(&self, key: &ObjectKey, planned: &core::Endpoints) {
+    fn keep_trigger_time(&self, key: &ObjectKey, planned: &Endpoints) {
         let annotations = planned.metadata.annotations.as_ref();
         let time = annotations.and_then(|annotations| annotations.get(LAST_CHANGE_TRIGGER_TIME));
         if let Some(time) = time {
             self.waiting.lock().insert(key.clone(), time.clone());
         }
-    }
-
-    async fn delete(
-        &self,
-        sync: &SyncContext,
-        key: &ObjectKey,
-        endpoints: &CachedEndpoints,
-    ) -> Result<(), WriteError> {
-        self.writer.delete(sync, key, endpoints).await?;
-        debug!(controller = Self::NAME, key = %key, "Deleted Endpoints");
-        Ok(())
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {

@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use endpoint_informers::controller::Remembered;
+use endpoint_informers::kinds::CachedEndpoints;
+use endpoint_informers::resource::Resource as _;
 use endpointslice::model::{ResourceVersion, Uid};
 use kube_api::time::Instant;
+
+use crate::orphan::{Orphan, Verdict};
 
 /// The time for which a create without a response is expected to appear in the cache: longer than any request, and
 /// than most gaps of a watch.
@@ -22,12 +26,14 @@ pub(crate) struct Tracker {
     /// The number of lists that have begun.
     lists: u64,
     waiting: HashSet<ObjectKey>,
-    /// Keys whose Service was deleted, or missing at start-up, and that were not synced since.
+    /// Keys whose Service was deleted, or missing at start-up, and whose Endpoints may still be to delete.
     orphaned: HashMap<ObjectKey, Orphan>,
     /// Deletions whose event has not come, which the restore of a backup may undo.
     deleted: HashMap<ObjectKey, Deletion>,
     /// Failed creates that may have been stored: the object may still appear.
     unanswered: HashMap<ObjectKey, Unanswered>,
+    /// The resourceVersion of the Services with which the controller started.
+    started_at: u64,
 }
 
 #[derive(Debug)]
@@ -42,6 +48,8 @@ struct Unanswered {
 struct Write {
     uid: Uid,
     version: ResourceVersion,
+    /// True if this process created the object.
+    created: bool,
     /// The number of lists that had begun when it was acknowledged.
     lists: u64,
 }
@@ -51,17 +59,6 @@ struct Deletion {
     uid: Uid,
     /// The number of lists that had begun when it was acknowledged.
     lists: u64,
-}
-
-/// The Endpoints of a deleted Service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Orphan {
-    /// The uid of the object to delete; if the cache showed none, that of the first one it shows.
-    pub(crate) uid: Option<Uid>,
-    /// True if the last known Service had a selector.
-    pub(crate) selected: bool,
-    /// True if a list has shown the Endpoints, and the cache of Services may be behind it.
-    pub(crate) listed: bool,
 }
 
 impl Tracker {
@@ -75,8 +72,14 @@ impl Tracker {
     }
 
     /// Records a write: the API server stored the object in this version.
-    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: Uid, version: ResourceVersion) {
-        self.written.insert(key.clone(), Write { uid, version, lists: self.lists });
+    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: Uid, version: ResourceVersion, created: bool) {
+        let created = created || self.created(key) == Some(&uid);
+        self.written.insert(key.clone(), Write { uid, version, created, lists: self.lists });
+    }
+
+    /// The uid of the object of this key that this process wrote last, if it created it.
+    pub(crate) fn created(&self, key: &ObjectKey) -> Option<&Uid> {
+        self.written.get(key).filter(|written| written.created).map(|written| &written.uid)
     }
 
     /// Records a failed create that may have been stored.
@@ -168,7 +171,7 @@ impl Tracker {
             }
             if shown(key).is_some() {
                 let uid = Some(deletion.uid.clone());
-                orphaned.insert(key.clone(), Orphan { uid, selected: false, listed: true });
+                orphaned.insert(key.clone(), Orphan { uid, listed: true, ..Orphan::default() });
                 due.push(key.clone());
             }
             false
@@ -199,17 +202,48 @@ impl Tracker {
         self.orphaned.entry(key.clone()).or_insert(orphan);
     }
 
+    /// Records Endpoints that the cache shows although their Service is deleted. Returns true if the deletion of the Service
+    /// was seen, and these may be to delete with it.
+    pub(crate) fn shown(&mut self, shown: &CachedEndpoints) -> bool {
+        let orphan = self.orphaned.get_mut(&shown.key()).filter(|orphan| orphan.deletion.is_some());
+        orphan.is_some_and(|orphan| {
+            orphan.shown(shown);
+            true
+        })
+    }
+
+    /// The time after which the API server is asked about the Endpoints of a deleted Service.
+    pub(crate) fn patience(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
+        let rest = self.orphaned.get(key)?.deletion?.rest(now);
+        (!rest.is_zero()).then_some(rest)
+    }
+
+    /// Records the resourceVersion of the Services with which the controller starts.
+    pub(crate) fn starts_at(&mut self, observed: u64) {
+        self.started_at = observed;
+    }
+
+    /// True if Endpoints of this version existed when the controller started, although the cache had not shown them yet.
+    pub(crate) fn existed_at_the_start(&self, version: ResourceVersion) -> bool {
+        version.number().is_some_and(|version| version <= self.started_at)
+    }
+
     /// Forgets the record of a deleted Service: it exists again, or a sync has read the record.
     pub(crate) fn adopt(&mut self, key: &ObjectKey) {
         self.orphaned.remove(key);
     }
 
-    /// The record of a deleted Service, if the object of this uid is to be deleted with it: the object that existed then, or
-    /// one that we wrote. Objects created later under the name are not ours.
-    pub(crate) fn orphan_of(&self, key: &ObjectKey, uid: &Uid) -> Option<&Orphan> {
-        let ours = self.written.get(key).is_some_and(|written| written.uid == *uid);
+    /// The record of a deleted Service, and what the cache, which shows the Endpoints `stored`, says about it.
+    pub(crate) fn orphan_of(
+        &self,
+        key: &ObjectKey,
+        stored: Option<(&Uid, ResourceVersion)>,
+        observed: Option<u64>,
+        now: Instant,
+    ) -> Option<(&Orphan, Verdict)> {
         let orphan = self.orphaned.get(key)?;
-        (ours || orphan.uid.as_ref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
+        let created = stored.is_some_and(|(uid, _)| self.created(key) == Some(uid));
+        Some((orphan, orphan.verdict(stored, created, observed, now)))
     }
 
     /// Forgets a deleted Service and the wait for its event. A create that may have been stored is remembered for [`LATE`], in

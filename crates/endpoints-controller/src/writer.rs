@@ -3,7 +3,6 @@
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
-use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
@@ -38,6 +37,23 @@ impl EndpointsWriter {
         Ok(found.items.into_iter().next())
     }
 
+    /// The metadata of the Endpoints of this name that were stored at a resourceVersion; `None` if there were none.
+    pub(crate) async fn endpoints_at(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        version: u64,
+    ) -> Result<Option<ObjectMeta>, ApiError> {
+        sync.end_planning();
+        let ObjectKey { namespace, name } = key;
+        let path = format!(
+            "/api/v1/namespaces/{namespace}/endpoints?fieldSelector=metadata.name={name}\
+             &resourceVersion={version}&resourceVersionMatch=Exact"
+        );
+        let found: List<Endpoints> = self.client.get_json(&path).await?;
+        Ok(found.items.into_iter().next().map(|endpoints| endpoints.metadata))
+    }
+
     /// Creates the object; `None` if the namespace is terminating, in which nothing can be created.
     pub(crate) async fn create(
         &self,
@@ -60,18 +76,14 @@ impl EndpointsWriter {
         self.writer.update(sync, key, endpoints).await
     }
 
-    /// Deletes the object if it still has this uid and version; one that was deleted already counts as deleted.
+    /// Deletes the object if the preconditions hold; one that was deleted already counts as deleted.
     pub(crate) async fn delete(
         &self,
         sync: &SyncContext,
         key: &ObjectKey,
-        endpoints: &CachedEndpoints,
+        preconditions: &Preconditions,
     ) -> Result<(), WriteError> {
         sync.end_planning();
-        let preconditions = Preconditions {
-            uid: Some(endpoints.uid.to_string()),
-            resource_version: endpoints.version.number().map(|version| version.to_string()),
-        };
-        self.writer.delete::<Endpoints>(sync, key, &preconditions).await
+        self.writer.delete::<Endpoints>(sync, key, preconditions).await
     }
 }

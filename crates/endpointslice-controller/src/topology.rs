@@ -28,7 +28,7 @@ impl EndpointSliceController {
         let (before, now) = match change {
             Change::Added(node) => (None, Some(&**node)),
             Change::Updated { old, new } => (Some(&**old), Some(&**new)),
-            Change::Deleted(node) => (Some(&**node), None),
+            Change::Deleted { last: node, .. } => (Some(&**node), None),
         };
         if self.topology.lock().node_changed(before, now) {
             self.shares_changed_at.lock().get_or_insert_with(Instant::now);

@@ -15,7 +15,7 @@ impl Handler for EndpointSliceMirroringController {
     /// Queues Endpoints whatever their Service; those of one with a selector cost a sync without a write.
     fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, _is_initial_list: bool) {
         let (endpoints, old) = match change {
-            Change::Added(endpoints) | Change::Deleted(endpoints) => (endpoints, None),
+            Change::Added(endpoints) | Change::Deleted { last: endpoints, .. } => (endpoints, None),
             Change::Updated { old, new } => (new, Some(old)),
         };
         // Endpoints that begin to opt out lose their slices.
@@ -32,7 +32,9 @@ impl Handler for EndpointSliceMirroringController {
                 let slices = state.slices_of(&service.namespace, &service.name, managed_by);
                 (service, !slices.is_empty())
             }
-            Change::Added(service) | Change::Deleted(service) => (service, service.selector.is_none()),
+            Change::Added(service) | Change::Deleted { last: service, .. } => {
+                (service, service.selector.is_none())
+            }
             Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
         };
         if affected {

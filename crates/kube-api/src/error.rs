@@ -109,6 +109,12 @@ impl ApiError {
             .is_some_and(|status| status.code == 410 || matches!(&*status.reason, "Expired" | "Gone"))
     }
 
+    /// True if the requested resourceVersion is later than any that the server has stored.
+    pub fn is_too_new(&self) -> bool {
+        self.status()
+            .is_some_and(|status| status.causes.iter().any(|cause| cause == "ResourceVersionTooLarge"))
+    }
+
     /// True if the request is invalid, as old servers respond to unknown parameters.
     pub fn is_invalid(&self) -> bool {
         self.has_code(400) || self.has_code(422)

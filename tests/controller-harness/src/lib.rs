@@ -16,6 +16,7 @@
     reason = "tests fail by panicking; objects are passed by value for shorter calls"
 )]
 
+mod history;
 mod objects;
 mod predictions;
 mod running;
@@ -181,10 +182,15 @@ impl<T: Served> TestApi<T> {
         self.cache.upsert(object);
     }
 
-    /// Removes an object of another kind from the cache.
+    /// Removes an object of another kind from the cache, as one that was deleted now.
     pub fn remove<K: CachedResource>(&self, name: &str) {
+        self.remove_at::<K>(name, &self.version().to_string());
+    }
+
+    /// The same, as one that was deleted at this resourceVersion.
+    pub fn remove_at<K: CachedResource>(&self, name: &str, version: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
-        self.cache.remove::<K>(namespace, name);
+        self.cache.remove_at::<K>(namespace, name, version);
     }
 
     /// The writes received so far, as `METHOD name`. Fails if the controller did not foresee one.
@@ -353,7 +359,7 @@ impl<T: Served> TestApi<T> {
     /// Deletes an object as another client.
     pub fn delete(&self, name: &str) {
         self.delete_without_event(name);
-        self.cache.remove::<T::Cached>(NAMESPACE, name);
+        self.remove::<T::Cached>(name);
     }
 
     /// The same, without a watch event.
@@ -400,7 +406,7 @@ impl TestApi {
     /// Deletes the first slice of a Service as another client.
     pub fn delete_slice(&self, service: &str) {
         let name = self.delete_slice_without_event(service);
-        self.cache.remove::<CachedSlice>(NAMESPACE, &name);
+        self.remove::<CachedSlice>(&name);
     }
 
     /// The same, without a watch event. Returns the slice's name.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
 use embedded_apiserver::{ApiServer, Environment};
-use endpoint_informers::cache::Cache;
+use endpoint_informers::cache::{Cache, Delta};
 use futures::FutureExt as _;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -30,6 +30,8 @@ pub(crate) struct Server<T> {
     pub(crate) events: Vec<Value>,
     /// Names of the Services that were looked up.
     pub(crate) service_lookups: Vec<String>,
+    /// Names of the objects that were looked up at an older resourceVersion.
+    pub(crate) past_lookups: Vec<String>,
     /// The syncs that the next controller may have under way, if that is more than its workers.
     pub(crate) in_flight: usize,
     /// Requests a second, and at once, of the next controller.
@@ -104,6 +106,7 @@ impl<T: Served> Default for Server<T> {
             predictions: Predictions::default(),
             events: Vec::new(),
             service_lookups: Vec::new(),
+            past_lookups: Vec::new(),
             in_flight: 0,
             limit: None,
             latency: Duration::ZERO,
@@ -249,7 +252,9 @@ fn path<T: Served>() -> String {
 
 /// Delivers the watch event of an object to the cache.
 pub(crate) fn emit<T: Served>(cache: &Cache, object: &T) {
-    cache.upsert(read::<T::Cached>(&serde_json::to_value(object).unwrap()));
+    let version = object.metadata().resource_version.clone().unwrap_or_default();
+    let upsert = Delta::Upsert(read::<T::Cached>(&serde_json::to_value(object).unwrap()));
+    cache.apply([upsert], &version, false);
 }
 
 /// Answers a request of the controller. The watch event comes before the answer, as it may with a real API server.
@@ -272,13 +277,21 @@ pub(crate) async fn answer<T: Served>(
     }
 }
 
-/// Answers a lookup of a Service: a list of one.
-async fn look_up<T: Served>(server: &Mutex<Server<T>>, head: Parts, name: &str) -> Response<Body> {
-    let selected = |query: &str| query.strip_prefix("fieldSelector=metadata.name=").map(ToOwned::to_owned);
-    let service = head.uri.query().and_then(selected).filter(|_| name == "services");
+/// Answers a lookup of a Service, or of an object at an older resourceVersion: a list of one.
+async fn look_up<T: Served>(server: &Mutex<Server<T>>, head: Parts, kind: &str) -> Response<Body> {
+    let query = head.uri.query().and_then(|query| query.strip_prefix("fieldSelector=metadata.name="));
+    let (name, version) = query.map(|query| query.split_once('&').unwrap_or((query, ""))).expect("a name");
     let refusal = {
         let mut server = server.lock();
-        server.service_lookups.push(service.expect("Services are looked up by name, with a list of one"));
+        let lookups = match kind {
+            "services" => &mut server.service_lookups,
+            kind => {
+                assert_eq!(kind, T::URL_PATH_SEGMENT);
+                assert!(version.ends_with("&resourceVersionMatch=Exact"), "{version}");
+                &mut server.past_lookups
+            }
+        };
+        lookups.push(name.to_owned());
         server.refused()
     };
     match refusal {
@@ -309,7 +322,8 @@ async fn delete<T: Served>(
         !server.broken && !server.objects.contains_key(name)
     };
     if answer.status().is_success() && gone {
-        cache.remove::<T::Cached>(NAMESPACE, name);
+        let version = server.lock().api.version();
+        cache.remove_at::<T::Cached>(NAMESPACE, name, &version.to_string());
     }
     answer
 }

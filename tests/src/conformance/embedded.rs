@@ -5,6 +5,8 @@ use tokio::net::TcpListener;
 
 use super::NODE_PORTS;
 use super::exchange::Server;
+use crate::binaries;
+use crate::release::Release;
 
 /// Starts an embedded server on a loopback port. It does the work of no controller, because none runs beside the real
 /// server. It ends with the runtime.
@@ -13,7 +15,8 @@ use super::exchange::Server;
 /// If the system has no port left.
 pub async fn embedded_server() -> Server {
     let builder = ApiServer::builder().node_ports(NODE_PORTS).garbage_collection(false);
-    let builder = builder.namespace_termination(false);
+    let release = Release(binaries::servers().minor());
+    let builder = builder.namespace_termination(false).deletion_of_endpoints(release.deletes_endpoints());
     let server = builder.build().expect("an embedded server");
     // As in the real server, the history begins with the present. Its versions are none of the small numbers of the generator.
     let present = server.snapshot().expect("a snapshot");

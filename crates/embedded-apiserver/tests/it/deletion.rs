@@ -86,15 +86,25 @@ async fn without_garbage_collection_dependents_stay() {
     assert_eq!(server.objects("v1", "Pod").len(), 1);
 }
 
-#[tokio::test]
-async fn endpoints_go_with_their_service() {
-    let server = ApiServer::new();
+/// The number of Endpoints after the deletion of their Service.
+async fn endpoints_left(server: &ApiServer) -> usize {
     let service = json!({ "metadata": { "name": "s" }, "spec": { "ports": [{ "port": 80 }] } });
-    send(&server, "POST", "/api/v1/namespaces/default/services", service).await;
-    send(&server, "POST", ENDPOINTS, json!({ "metadata": { "name": "s" } })).await;
-    let (code, deleted) = send(&server, "DELETE", "/api/v1/namespaces/default/services/s", Value::Null).await;
+    send(server, "POST", "/api/v1/namespaces/default/services", service).await;
+    send(server, "POST", ENDPOINTS, json!({ "metadata": { "name": "s" } })).await;
+    let (code, deleted) = send(server, "DELETE", "/api/v1/namespaces/default/services/s", Value::Null).await;
     assert_eq!((code, &deleted["kind"]), (200, &json!("Service")));
-    assert!(server.objects("v1", "Endpoints").is_empty());
+    server.objects("v1", "Endpoints").len()
+}
+
+#[tokio::test]
+async fn endpoints_stay_without_their_service() {
+    assert_eq!(endpoints_left(&ApiServer::new()).await, 1);
+}
+
+#[tokio::test]
+async fn endpoints_go_with_their_service_as_before_1_37_if_wanted() {
+    let server = ApiServer::builder().deletion_of_endpoints(true).build().unwrap();
+    assert_eq!(endpoints_left(&server).await, 0);
 }
 
 #[tokio::test]

@@ -124,7 +124,7 @@ impl Handler for Comparison {
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, is_initial_list: bool) {
         let (old, new) = match change {
             Change::Added(_) if is_initial_list => return,
-            Change::Added(slice) | Change::Deleted(slice) => (slice, slice),
+            Change::Added(slice) | Change::Deleted { last: slice, .. } => (slice, slice),
             Change::Updated { old, new } => (old, new),
         };
         let is_ours = |slice: &Arc<CachedSlice>| slice.managed_by.as_deref() == self.managed_by();

@@ -81,7 +81,8 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
             self.cache.notify_list::<T>(&RwLockWriteGuard::downgrade(state), complete);
             return false;
         }
-        changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash)));
+        let at = self.resource_version.parse().ok();
+        changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash, at)));
         let state = RwLockWriteGuard::downgrade(state);
         // The order of the hash table must not decide which key is synced first.
         changes.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));

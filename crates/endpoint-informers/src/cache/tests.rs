@@ -213,11 +213,11 @@ impl Recorder {
         let (object, text) = match change {
             Change::Added(new) => (new, format!("+{}", show(new))),
             Change::Updated { old, new } => (new, format!("~{} {}", show(old), show(new))),
-            Change::Deleted(old) => (old, format!("-{}", show(old))),
+            Change::Deleted { last: old, .. } => (old, format!("-{}", show(old))),
         };
         let shown =
             store.get(object.namespace(), object.name()).is_some_and(|shown| Arc::ptr_eq(shown, object));
-        assert_eq!(shown, !matches!(change, Change::Deleted(_)), "the cache shows {text}");
+        assert_eq!(shown, !matches!(change, Change::Deleted { .. }), "the cache shows {text}");
         let name = (object.namespace(), object.name());
         self.0.lock().push(format!("{sort:?} {name:?} {text}"));
     }
@@ -498,7 +498,7 @@ impl Handler for Nodes {
         self.0.lock().push(match change {
             Change::Added(_) => "added",
             Change::Updated { .. } => "updated",
-            Change::Deleted(_) => "deleted",
+            Change::Deleted { .. } => "deleted",
         });
     }
 }
@@ -558,7 +558,7 @@ impl Handler for Follower {
             Change::Updated { old, new } => {
                 assert_eq!(pods.insert(new.name.clone(), new.version), Some(old.version));
             }
-            Change::Deleted(pod) => assert_eq!(pods.remove(&pod.name), Some(pod.version)),
+            Change::Deleted { last: pod, .. } => assert_eq!(pods.remove(&pod.name), Some(pod.version)),
         }
     }
 }

@@ -180,7 +180,8 @@ impl<K: CachedResource> Reflector<K> {
                 }
                 Some(Event::Delete { namespace, name, resource_version }) => {
                     trace!(resource = K::RESOURCE, namespace, name, resource_version, "Object deleted");
-                    deltas.push(Delta::Delete { namespace, name });
+                    let version = resource_version.clone();
+                    deltas.push(Delta::Delete { namespace, name, resource_version: version });
                     resource_version
                 }
                 Some(Event::Unreadable { object, resource_version }) => {

@@ -176,7 +176,7 @@ impl Handler for Changes {
         let line = match change {
             Change::Added(pod) => format!("+{}", show(pod)),
             Change::Updated { old, new } => format!("~{} was {}", show(new), show(old)),
-            Change::Deleted(pod) => format!("-{}", show(pod)),
+            Change::Deleted { last: pod, .. } => format!("-{}", show(pod)),
         };
         let shown = |pod: &Arc<Pod>| state.pods.get(&pod.namespace, &pod.name).cloned();
         match change {
@@ -187,7 +187,9 @@ impl Handler for Changes {
                     "{line}"
                 );
             }
-            Change::Deleted(old) => assert!(shown(old).is_none_or(|p| !Arc::ptr_eq(&p, old)), "{line}"),
+            Change::Deleted { last: old, .. } => {
+                assert!(shown(old).is_none_or(|p| !Arc::ptr_eq(&p, old)), "{line}")
+            }
         }
         let list = if is_initial_list { " (list)" } else { "" };
         self.0.lock().push(line + list);

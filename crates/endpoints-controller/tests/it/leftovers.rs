@@ -10,7 +10,7 @@ use endpointslice::Service;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, endpoints};
-use crate::objects::{pod, service, stored};
+use crate::objects::{pod, stored};
 use crate::{MOMENT, NONE, web};
 
 #[tokio::test(start_paused = true)]
@@ -62,36 +62,6 @@ async fn a_deleted_service_whose_syncs_are_skipped_is_forgotten_with_its_endpoin
     harness.api.delete("web");
     harness.api.settle().await;
     assert_eq!(harness.remembers("web"), NONE);
-    assert_eq!(harness.api.requests(), NONE);
-}
-
-/// Upstream deletes by name, also Endpoints that another client created and the cache does not show yet.
-#[tokio::test(start_paused = true)]
-async fn endpoints_that_the_cache_does_not_show_are_not_deleted() {
-    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
-    harness.api.settle().await;
-    let ours = harness.api.stored("web").unwrap();
-    // The Service and its Endpoints are deleted and created by hand; only the first event arrives.
-    harness.api.delete_without_event("web");
-    harness.api.put_without_event(endpoints(
-        json!({"metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "6.7.8.9"}]}]}),
-    ));
-    harness.api.forget_requests();
-    harness.api.remove::<Service>("web");
-    harness.api.settle().await;
-    let requests = harness.api.requests();
-    assert!(requests.len() > 1 && requests.iter().all(|request| request == "DELETE web"), "{requests:?}");
-    assert_eq!(harness.addresses("web"), ["6.7.8.9"]);
-    assert_ne!(harness.api.stored("web").unwrap().metadata.uid, ours.metadata.uid);
-    assert_eq!(harness.api.events(), []);
-    // Endpoints that the cache never showed are not deleted either.
-    let harness = Harness::start(Duration::ZERO, |api| {
-        api.service(service("manual", json!({"spec": {"selector": null}})))
-    });
-    harness.api.settle().await;
-    harness.api.put_without_event(endpoints(json!({"metadata": {"name": "manual"}})));
-    harness.api.remove::<Service>("manual");
-    harness.api.settle().await;
     assert_eq!(harness.api.requests(), NONE);
 }
 

@@ -3,7 +3,7 @@
 //! | rule | module |
 //! |---|---|
 //! | a Service has the Endpoints that its pods make | [`services`], [`upstream_cases`], [`golden`], [`properties`] |
-//! | Endpoints go with their Service, and only those | [`leftovers`] |
+//! | Endpoints go with their Service, and only those | [`leftovers`], [`deleted_services`] |
 //! | a Service of another controller has none of our Endpoints | [`delegation`] |
 //! | failed writes are retried; a sync waits for a cache behind our own writes | [`failures`] |
 //! | changes by other clients are repaired, at a limited rate | [`foreign_changes`] |
@@ -31,6 +31,7 @@
 )]
 
 mod delegation;
+mod deleted_services;
 mod failures;
 mod foreign_changes;
 mod golden;

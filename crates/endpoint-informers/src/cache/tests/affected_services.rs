@@ -72,7 +72,7 @@ fn an_added_or_deleted_pod_affects_services_that_select_it() {
         let expected = selected_by.replace(['x', 'y', 'z'], "");
         let pod = pod(selected_by, "10.0.0.1");
         assert_eq!(concerned(&cache, &Change::Added(Arc::clone(&pod))), expected);
-        assert_eq!(concerned(&cache, &Change::Deleted(pod)), expected);
+        assert_eq!(concerned(&cache, &Change::Deleted { last: pod, at: None }), expected);
     }
 }
 
@@ -103,7 +103,7 @@ fn an_added_node_or_a_new_zone_affects_the_services_of_its_pods() {
         (Change::Added(node("n2", "x", true)), ""),
         (updated(node("n1", "y", true)), "ac"),
         (updated(node("n1", "x", false)), ""),
-        (Change::Deleted(node("n1", "x", true)), ""),
+        (Change::Deleted { last: node("n1", "x", true), at: None }, ""),
     ] {
         assert_eq!(concerned(&change), expected, "{change:?}");
     }

@@ -11,7 +11,7 @@ struct Deletions {
 
 impl Handler for Deletions {
     fn pod(&self, change: &Change<Pod>, state: &State, is_initial_list: bool) {
-        let is_deletion = matches!(change, Change::Deleted(_));
+        let is_deletion = matches!(change, Change::Deleted { .. });
         self.reported.lock().push(if is_deletion { "deleted" } else { "put" });
         self.follower.pod(change, state, is_initial_list);
     }

@@ -8,8 +8,11 @@ struct Listener(Mutex<Vec<String>>);
 
 impl Handler for Listener {
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        let deleted = matches!(change, Change::Deleted(_));
-        self.0.lock().push(format!("{}{}", if deleted { "-" } else { "+" }, change.latest().name));
+        let name = &change.latest().name;
+        self.0.lock().push(match change {
+            Change::Deleted { at, .. } => format!("-{name} at {}", at.unwrap_or_default()),
+            _ => format!("+{name}"),
+        });
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
@@ -46,7 +49,7 @@ fn handlers_see_a_list_begin_before_its_first_change_and_complete_after_its_last
         "Begins at 0 with 1",
         "Complete { went_back: false } at 10 with 1",
         "Begins at 10 with 1",
-        "-a",
+        "-a at 20",
         "Complete { went_back: false } at 20 with 0",
     ];
     assert_eq!(*listener.0.lock(), expected, "one that breaks off begins again; other kinds are not slices");
@@ -70,5 +73,19 @@ fn a_list_brings_the_cache_to_its_own_version_even_if_that_is_lower() {
     for (version, seen) in [("60", 60), ("100", 100), ("70", 100)] {
         cache.observe::<CachedSlice>(version);
         assert_eq!(observed(), seen, "between lists it only grows");
+    }
+}
+
+/// A batch brings the cache to the version of its last event.
+#[test]
+fn a_deletion_has_its_own_version() {
+    let (cache, listener) = listening();
+    let (sort, name, object) = slice();
+    for (version, shown) in [("12", "-a at 12"), ("opaque", "-a at 0")] {
+        cache.put(sort, name, &object);
+        let (namespace, name) = ("blue".to_owned(), "a".to_owned());
+        let deleted = Delta::<CachedSlice>::Delete { namespace, name, resource_version: version.to_owned() };
+        cache.apply([deleted], "20", false);
+        assert_eq!(listener.0.lock().last().unwrap(), shown);
     }
 }

@@ -36,7 +36,7 @@ impl SliceExpectations {
         let (slice, ours) = match change {
             Change::Added(slice) => (slice, self.manages(slice)),
             Change::Updated { old, new } => (new, self.manages(old) || self.manages(new)),
-            Change::Deleted(_) => return None,
+            Change::Deleted { .. } => return None,
         };
         (ours && !slice.deleting).then_some(slice)
     }
@@ -84,7 +84,7 @@ impl SliceExpectations {
         match change {
             Change::Added(slice) => self.added(slice),
             Change::Updated { old, new } => self.updated(old, new),
-            Change::Deleted(slice) => self.deleted(slice),
+            Change::Deleted { last: slice, .. } => self.deleted(slice),
         }
     }
 

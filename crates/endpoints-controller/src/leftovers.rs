@@ -1,0 +1,172 @@
+//! The deletion of Endpoints whose Service was deleted.
+
+use controller_kit::key::ObjectKey;
+use controller_kit::worker::SyncContext;
+use controller_kit::write::WriteError;
+use endpoint_informers::controller::Controller as _;
+use endpoint_informers::kinds::CachedEndpoints;
+use endpointslice::Urgency;
+use endpointslice::model::Uid;
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use k8s_openapi::api::core::v1 as core;
+use kube_api::time::Instant;
+use kube_api::{ApiError, Preconditions};
+use tracing::debug;
+
+use crate::controller::EndpointsController;
+use crate::error::SyncError;
+use crate::lookup::Unproven;
+use crate::metadata::{has_our_label, is_ours};
+use crate::orphan::{Orphan, Verdict};
+
+/// Endpoints to delete.
+pub(crate) struct Target {
+    uid: Option<Uid>,
+    preconditions: Preconditions,
+    /// True if this controller manages them, by their label.
+    is_ours: bool,
+}
+
+impl Target {
+    /// The object that the cache shows, if it still has this uid and version.
+    pub(crate) fn cached(endpoints: &CachedEndpoints) -> Self {
+        let resource_version = endpoints.version.number().map(|version| version.to_string());
+        let uid = Some(endpoints.uid.to_string());
+        Self {
+            uid: Some(endpoints.uid.clone()),
+            preconditions: Preconditions { uid, resource_version },
+            is_ours: is_ours(endpoints),
+        }
+    }
+
+    /// The object of this uid, in whatever version.
+    fn of(uid: Uid, is_ours: bool) -> Self {
+        let preconditions = Preconditions { uid: Some(uid.to_string()), resource_version: None };
+        Self { uid: Some(uid), preconditions, is_ours }
+    }
+
+    /// Whatever object has the name.
+    fn named() -> Self {
+        Self { uid: None, preconditions: Preconditions::default(), is_ours: false }
+    }
+}
+
+/// True if another controller maintains the Endpoints of this Service, which this one did if they are ours.
+fn is_delegated_with_selector(service: &core::Service) -> bool {
+    let labels = service.metadata.labels.as_ref();
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
+        && selector.is_some_and(|selector| !selector.is_empty())
+}
+
+impl EndpointsController {
+    /// Forgets a Service that was deleted, of a key whose sync is skipped, once its Endpoints are gone: others that are created
+    /// under its name are not its.
+    pub(crate) fn skip(&self, key: &ObjectKey) {
+        self.cache.read(|state| {
+            let stored = state.endpoints.get(&key.namespace, &key.name);
+            let stored = stored.map(|stored| (&stored.uid, stored.version));
+            let exists = state.services.get(&key.namespace, &key.name).is_some();
+            let mut tracker = self.tracker.lock();
+            let observed = state.endpoints.comparable();
+            match tracker.orphan_of(key, stored, observed, Instant::now()).map(|(_, verdict)| verdict) {
+                Some(Verdict::Delete | Verdict::Ask) if !exists && stored.is_some() => {}
+                Some(Verdict::Wait(rest)) if !exists => self.queue.revisit(key.clone(), rest),
+                _ => tracker.adopt(key),
+            }
+        });
+    }
+
+    /// Deletes the Endpoints that existed when their Service was deleted, if there were any: this process has created them,
+    /// or the API server shows them at the resourceVersion of the deletion. If it does not have that any more, deletes those
+    /// of the name, as upstream.
+    pub(crate) async fn delete_what_existed(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        unproven: Unproven,
+    ) -> Result<Result<(), WriteError>, SyncError> {
+        let Unproven { stored, created, orphan } = unproven;
+        let any = || stored.as_ref().map_or_else(Target::named, |stored| Target::cached(stored));
+        let deleted_at = orphan.deletion.and_then(|deletion| deletion.version);
+        let target = match (created, deleted_at) {
+            (Some(created), _) => Target::of(created, true),
+            (None, None) => any(),
+            (None, Some(version)) => match self.writer.endpoints_at(sync, key, version).await {
+                Ok(None) => return Ok(Ok(())),
+                Ok(Some(metadata)) => {
+                    let is_ours = has_our_label(&metadata);
+                    let uid: Uid = metadata.uid.unwrap_or_default().as_str().into();
+                    let is_replaced = |shown: &CachedEndpoints| {
+                        shown.uid != uid && shown.version.number().is_some_and(|shown| shown > version)
+                    };
+                    if stored.as_ref().is_some_and(|stored| is_replaced(stored)) {
+                        return Ok(Ok(()));
+                    }
+                    Target::of(uid, is_ours)
+                }
+                Err(error) if error.is_expired() || error.is_invalid() || error.is_too_new() => any(),
+                Err(error) => return Err(self.unclear(key, orphan, error)),
+            },
+        };
+        self.delete_if_leftover(sync, key, target, orphan).await
+    }
+
+    /// Deletes these Endpoints if the API server says that their Service was deleted, or given to another controller.
+    pub(crate) async fn delete_if_leftover(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        target: Target,
+        orphan: Orphan,
+    ) -> Result<Result<(), WriteError>, SyncError> {
+        let service = match self.writer.service(sync, key).await {
+            Ok(service) => service,
+            Err(error) => return Err(self.unclear(key, orphan, error)),
+        };
+        let may_be_delegated = self.config.services_may_be_delegated && target.is_ours;
+        if service.is_none_or(|service| may_be_delegated && is_delegated_with_selector(&service)) {
+            Ok(self.delete_leftover(sync, key, &target, orphan).await)
+        } else {
+            Ok(Ok(()))
+        }
+    }
+
+    fn unclear(&self, key: &ObjectKey, orphan: Orphan, error: ApiError) -> SyncError {
+        self.tracker.lock().put_back(key, orphan);
+        SyncError::Unclear(key.clone(), error)
+    }
+
+    /// Deletes the Endpoints of a deleted Service. A failed deletion is remembered for the retry, any other until its event:
+    /// no other object of the name can have existed when the Service was deleted.
+    pub(crate) async fn delete_leftover(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        target: &Target,
+        orphan: Orphan,
+    ) -> Result<(), WriteError> {
+        let retried = Orphan { uid: target.uid.clone(), selected: false, listed: false, ..orphan };
+        if sync.admit(Urgency::Soft.level(), 1) == 0 {
+            self.tracker.lock().put_back(key, retried);
+            return Ok(());
+        }
+        let deleted = self.writer.delete(sync, key, &target.preconditions).await;
+        // Without a version, the conflict is that another object has the name.
+        let is_gone = |error: &WriteError| {
+            target.preconditions.resource_version.is_none() && error.source.is_conflict()
+        };
+        let deleted = deleted.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) });
+        let mut tracker = self.tracker.lock();
+        if deleted.is_err() {
+            tracker.put_back(key, retried);
+            return deleted;
+        }
+        debug!(controller = Self::NAME, key = %key, "Deleted Endpoints");
+        tracker.settled(key);
+        if let Some(uid) = &target.uid {
+            tracker.deleted(key, uid.clone());
+        }
+        Ok(())
+    }
+}

@@ -14,18 +14,18 @@ use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::deferred_events::DeferredEvents;
 use endpoint_informers::kinds::CachedEndpoints;
-use endpoint_informers::memories::Memories;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
+use endpoint_informers::sync_caches::SyncCaches;
 use endpointslice::Urgency;
 use endpointslice::trigger_times::TriggerTimes;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
 
 use crate::error::SyncError;
-use crate::memory::Memory;
 use crate::orphan::Orphan;
+use crate::sync_cache::SyncCache;
 use crate::tracker::Tracker;
 use crate::writer::EndpointsWriter;
 
@@ -44,7 +44,7 @@ pub struct Config {
     /// `EndpointControllerNameWellKnownLabel`).
     pub services_may_be_delegated: bool,
     /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
-    /// [`MIN_PODS`](endpoint_informers::memories::MIN_PODS) but in tests.
+    /// [`MIN_PODS`](endpoint_informers::sync_caches::MIN_PODS) but in tests.
     pub remembered_from: usize,
 }
 
@@ -62,8 +62,8 @@ pub struct EndpointsController {
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     /// The trigger times of writes that wait for their turn.
     pub(crate) waiting: Mutex<HashMap<ObjectKey, String>>,
-    /// The memories of the last syncs.
-    pub(crate) memories: Memories<Memory>,
+    /// The sync caches of the last syncs.
+    pub(crate) sync_caches: SyncCaches<SyncCache>,
 }
 
 /// The source of events, as upstream's.
@@ -100,7 +100,7 @@ impl EndpointsController {
             deferred: DeferredEvents::default(),
             trigger_times: Mutex::default(),
             waiting: Mutex::default(),
-            memories: Memories::new(config.remembered_from),
+            sync_caches: SyncCaches::new(config.remembered_from),
         };
         (Arc::new(controller), events)
     }
@@ -174,12 +174,12 @@ impl Controller for EndpointsController {
         let services = trigger_times.services();
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(Remembered::in_table("trigger times", keys));
-        remembered.extend(Remembered::in_table("memories", self.memories.services()));
+        remembered.extend(Remembered::in_table("sync_caches", self.sync_caches.services()));
         remembered.extend(Remembered::in_table("waiting_writes", self.waiting.lock().keys().cloned()));
         remembered
     }
 
     async fn background(&self) -> Infallible {
-        self.memories.forget_idle().await
+        self.sync_caches.forget_idle().await
     }
 }

@@ -11,7 +11,7 @@
 //!   them.
 //! * `handlers`: from a change to the Services it affects; `lookup`: what the cache has of one.
 //! * `sync`: the sync of one Service; `planner`: its plan, also for who asks what it would write.
-//! * `memory`: the subset of a Service, kept between syncs so that a sync costs what changed.
+//! * `sync_cache`: the subset of a Service, kept between syncs so that a sync costs what changed.
 //! * `tracker`: the expectations of our writes, and what is remembered of deleted Services.
 //! * `orphan`: which Endpoints are deleted with their Service; `leftovers`: their deletion.
 //!
@@ -24,13 +24,13 @@ mod events;
 mod handlers;
 mod leftovers;
 mod lookup;
-mod memory;
 mod metadata;
 mod orphan;
 mod plan;
 mod planner;
 mod planning;
 mod sync;
+mod sync_cache;
 mod tracker;
 mod truncate;
 mod writer;

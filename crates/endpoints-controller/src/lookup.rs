@@ -13,11 +13,11 @@ use kube_api::time::Instant;
 use crate::controller::EndpointsController;
 use crate::desired::Unready;
 use crate::error::SyncError;
-use crate::memory::Memory;
 use crate::metadata::is_ours;
 use crate::orphan::{Orphan, Verdict};
 use crate::planner::{Pods, SyncInput};
 use crate::planning::is_served;
+use crate::sync_cache::SyncCache;
 
 /// The state of a key.
 pub(crate) enum Lookup {
@@ -46,7 +46,7 @@ pub(crate) struct Unproven {
 }
 
 impl EndpointsController {
-    /// Reads a Service, its pods and its Endpoints. Takes `memory`, that of the last sync, if it is still of use. Changes
+    /// Reads a Service, its pods and its Endpoints. Takes `sync_cache`, that of the last sync, if it is still of use. Changes
     /// nothing else (`endpoints_controller.go` `syncService`).
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl EndpointsController {
         &self,
         key: &ObjectKey,
         state: &State,
-        memory: &mut Option<Memory>,
+        sync_cache: &mut Option<SyncCache>,
     ) -> Result<Lookup, SyncError> {
         let stored = state.endpoints.get(&key.namespace, &key.name);
         let Some(service) = state.services.get(&key.namespace, &key.name) else {
@@ -76,7 +76,7 @@ impl EndpointsController {
             return Err(SyncError::StaleCache);
         }
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
-        let pods = pods(service, unready, state, memory);
+        let pods = pods(service, unready, state, sync_cache);
         Ok(Lookup::Served(SyncInput { service: Arc::clone(service), unready, stored: stored.cloned(), pods }))
     }
 
@@ -142,14 +142,14 @@ fn leftover(stored: &Arc<CachedEndpoints>, orphan: Orphan, is_certain: bool) -> 
 }
 
 /// The pods of a Service: the changes, if all objects of its namespace could be decoded.
-fn pods(service: &Arc<Service>, unready: Unready, state: &State, memory: &mut Option<Memory>) -> Pods {
+fn pods(service: &Arc<Service>, unready: Unready, state: &State, sync_cache: &mut Option<SyncCache>) -> Pods {
     let selector = service.selector.clone().unwrap_or_default();
     if let Some(unreadable) = state.unreadable_in(&service.namespace) {
         return Pods::All(state.pods_selected(&service.namespace, &selector), unreadable);
     }
-    let memory = memory.take_if(|memory| memory.is_current(service));
-    let is_known = memory.is_some();
-    let memory = Box::new(memory.unwrap_or_else(|| Memory::new(Arc::clone(service), unready)));
-    let changes = state.pods_changed(&service.namespace, &selector, memory.seen());
-    Pods::Changes { memory, is_known, changes }
+    let sync_cache = sync_cache.take_if(|sync_cache| sync_cache.is_current(service));
+    let is_known = sync_cache.is_some();
+    let sync_cache = Box::new(sync_cache.unwrap_or_else(|| SyncCache::new(Arc::clone(service), unready)));
+    let changes = state.pods_changed(&service.namespace, &selector, sync_cache.seen());
+    Pods::Changes { sync_cache, is_known, changes }
 }

@@ -13,9 +13,9 @@ use kube_protobuf::Message as _;
 
 use crate::desired::Unready;
 use crate::error::SyncError;
-use crate::memory::{Changed, Difference, Memory, NeedsAll};
 use crate::plan::Plan;
 use crate::planning::plan_service;
+use crate::sync_cache::{Changed, Difference, NeedsAll, SyncCache};
 
 /// The input of a plan: a Service that is served, with its pods and stored objects from one read of the cache.
 pub(crate) struct SyncInput {
@@ -29,8 +29,8 @@ pub(crate) struct SyncInput {
 pub(crate) enum Pods {
     /// Those that have changed since the last sync that is remembered.
     Changes {
-        memory: Box<Memory>,
-        /// True if the memory is of the last sync, false if it is new.
+        sync_cache: Box<SyncCache>,
+        /// True if the sync cache is of the last sync, false if it is new.
         is_known: bool,
         changes: PodChanges,
     },
@@ -50,7 +50,7 @@ pub(crate) struct Planner {
 
 enum PlannerPods {
     Changes {
-        memory: Box<Memory>,
+        sync_cache: Box<SyncCache>,
         is_known: bool,
         changed: Changed,
         has_one_subset: bool,
@@ -71,15 +71,15 @@ impl SyncInput {
         let content = stored.as_ref().zip(encoded.as_deref());
         let decode = || content.map(|(_, encoded)| Endpoints::decode(encoded)).transpose();
         let (decoded, pods) = match pods {
-            Pods::Changes { mut memory, is_known, changes } => {
+            Pods::Changes { mut sync_cache, is_known, changes } => {
                 if let Some((stored, encoded)) = content {
-                    memory.observe(stored, encoded);
+                    sync_cache.observe(stored, encoded);
                 }
-                let (changed, listed) = memory.update(changes);
+                let (changed, listed) = sync_cache.update(changes);
                 let has_one_subset = listed.is_ok();
-                let difference = listed.and_then(|()| memory.compare(content));
+                let difference = listed.and_then(|()| sync_cache.compare(content));
                 let decoded = if difference.is_ok() { None } else { decode()? };
-                (decoded, PlannerPods::Changes { memory, is_known, changed, has_one_subset, difference })
+                (decoded, PlannerPods::Changes { sync_cache, is_known, changed, has_one_subset, difference })
             }
             Pods::All(pods, unreadable) => {
                 let decoded = decode()?;
@@ -110,11 +110,12 @@ impl Planner {
     pub(crate) fn trigger_time(&self, times: &mut TriggerTimes) -> Option<String> {
         let service = &self.service;
         match &self.pods {
-            PlannerPods::Changes { memory, is_known, changed: Changed { gone, new }, .. } => {
+            PlannerPods::Changes { sync_cache, is_known, changed: Changed { gone, new }, .. } => {
                 let (gone, new) = (gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod));
                 let advanced = if *is_known { times.advance(service, gone, new) } else { None };
-                advanced
-                    .unwrap_or_else(|| times.compute(service, memory.seen().iter().map(|seen| &*seen.pod)))
+                advanced.unwrap_or_else(|| {
+                    times.compute(service, sync_cache.seen().iter().map(|seen| &*seen.pod))
+                })
             }
             PlannerPods::All(pods) => times.compute(service, pods.iter().map(|pod| &**pod)),
         }
@@ -124,11 +125,11 @@ impl Planner {
     pub(crate) fn plan(&self, trigger_time: Option<String>) -> (Plan, Vec<Skipped>) {
         match &self.pods {
             PlannerPods::Changes { difference: Ok(Difference::Nothing), .. } => (Plan::Nothing, Vec::new()),
-            PlannerPods::Changes { difference: Ok(Difference::Write(head)), memory, .. } => {
-                (memory.write(head.as_deref(), trigger_time), Vec::new())
+            PlannerPods::Changes { difference: Ok(Difference::Write(head)), sync_cache, .. } => {
+                (sync_cache.write(head.as_deref(), trigger_time), Vec::new())
             }
-            PlannerPods::Changes { difference: Err(NeedsAll), memory, .. } => {
-                self.plan_all(&memory.sorted_pods(), trigger_time)
+            PlannerPods::Changes { difference: Err(NeedsAll), sync_cache, .. } => {
+                self.plan_all(&sync_cache.sorted_pods(), trigger_time)
             }
             PlannerPods::All(pods) => self.plan_all(pods, trigger_time),
         }
@@ -155,11 +156,13 @@ impl Planner {
         plan_service(&self.service, pods, self.decoded.as_ref(), self.unready, trigger_time)
     }
 
-    /// The memory of this sync, whose plan it was, if it is worth keeping: Services that are in sync, or without Endpoints, are
+    /// The sync cache of this sync, whose plan it was, if it is worth keeping: Services that are in sync, or without Endpoints, are
     /// many at a start, and few of them change soon.
-    pub(crate) fn into_memory(self, plan: &Plan) -> Option<Memory> {
-        let PlannerPods::Changes { memory, is_known, has_one_subset, .. } = self.pods else { return None };
-        (has_one_subset && (is_known || matches!(plan, Plan::Update(_)))).then_some(*memory)
+    pub(crate) fn into_sync_cache(self, plan: &Plan) -> Option<SyncCache> {
+        let PlannerPods::Changes { sync_cache, is_known, has_one_subset, .. } = self.pods else {
+            return None;
+        };
+        (has_one_subset && (is_known || matches!(plan, Plan::Update(_)))).then_some(*sync_cache)
     }
 }
 

@@ -20,9 +20,9 @@ use crate::controller::EndpointsController;
 use crate::error::SyncError;
 use crate::leftovers::Target;
 use crate::lookup::{Lookup, Unproven};
-use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::planner::SyncInput;
+use crate::sync_cache::SyncCache;
 
 /// True if the object may exist after this failed create.
 fn may_be_stored(error: &WriteError) -> bool {
@@ -74,12 +74,12 @@ impl EndpointsController {
         Ok(result?)
     }
 
-    /// Reads the cache for a sync. A memory that is of no use is dropped when the cache is unlocked again, because that
+    /// Reads the cache for a sync. A sync cache that is of no use is dropped when the cache is unlocked again, because that
     /// takes long for many pods.
     fn read(&self, key: &ObjectKey) -> Result<Lookup, SyncError> {
-        let mut memory = self.memories.take(key);
+        let mut sync_cache = self.sync_caches.take(key);
         let lookup = self.cache.read(|state| {
-            let lookup = self.lookup(key, state, &mut memory);
+            let lookup = self.lookup(key, state, &mut sync_cache);
             let exists = state.services.get(&key.namespace, &key.name).is_some();
             if exists || lookup.as_ref().is_ok_and(|lookup| !matches!(lookup, Lookup::Waiting(_))) {
                 // A deletion that failed after the Service came back has recorded it as deleted.
@@ -103,14 +103,14 @@ impl EndpointsController {
             lookup
         });
         if matches!(lookup, Err(SyncError::StaleCache)) {
-            self.remember(key, memory);
+            self.remember(key, sync_cache);
         }
         lookup
     }
 
-    fn remember(&self, key: &ObjectKey, memory: Option<Memory>) {
-        if let Some(memory) = memory {
-            self.memories.keep(key, memory.seen().len(), memory);
+    fn remember(&self, key: &ObjectKey, sync_cache: Option<SyncCache>) {
+        if let Some(sync_cache) = sync_cache {
+            self.sync_caches.keep(key, sync_cache.seen().len(), sync_cache);
         }
     }
 
@@ -123,7 +123,7 @@ impl EndpointsController {
         let (plan, refused) = planner.plan(trigger_time);
         report_refused_addresses(&self.recorder, planner.service(), &refused, "Endpoints");
         let urgency = planner.urgency(&plan)?;
-        self.remember(key, planner.into_memory(&plan));
+        self.remember(key, planner.into_sync_cache(&plan));
         Ok((plan, urgency))
     }
 
@@ -219,6 +219,6 @@ impl EndpointsController {
             self.queue.revisit(key.clone(), rest);
         }
         self.repairs.forget(key);
-        drop(self.memories.take(key));
+        drop(self.sync_caches.take(key));
     }
 }

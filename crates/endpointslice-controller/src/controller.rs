@@ -12,11 +12,11 @@ use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
-use endpoint_informers::memories::Memories;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
+use endpoint_informers::sync_caches::SyncCaches;
 use endpointslice::desired::Conditions;
 use endpointslice::topology::TopologyCache;
 use endpointslice::trigger_times::TriggerTimes;
@@ -28,8 +28,8 @@ use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
 use crate::deferral::Deferrals;
-use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::sync_cache::SyncCache;
 
 /// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub struct Config {
     /// `EndpointSliceTerminatingCondition`).
     pub conditions: Conditions,
     /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
-    /// [`MIN_PODS`](endpoint_informers::memories::MIN_PODS) but in tests.
+    /// [`MIN_PODS`](endpoint_informers::sync_caches::MIN_PODS) but in tests.
     pub remembered_from: usize,
     /// Whether writes that decide about no traffic wait up to 5 s for others of the same slice
     /// ([`endpointslice::coalescing`]; feature gate `EndpointSliceCoalescing`).
@@ -62,8 +62,8 @@ pub struct EndpointSliceController {
     pub(crate) topology: Mutex<TopologyCache>,
     /// The changes that wait; `None` if none may.
     pub(crate) deferrals: Option<Deferrals>,
-    /// The memories of the last syncs.
-    pub(crate) memories: Memories<Memory>,
+    /// The sync caches of the last syncs.
+    pub(crate) sync_caches: SyncCaches<SyncCache>,
     /// The time at which the zones' shares of CPU first changed since [`Self::follow_nodes`] last queued Services.
     pub(crate) shares_changed_at: Mutex<Option<Instant>>,
     /// Wakes [`Self::follow_nodes`].
@@ -116,7 +116,7 @@ impl EndpointSliceController {
             unfinished: Mutex::default(),
             topology: Mutex::default(),
             deferrals: config.coalescing.then(Deferrals::new),
-            memories: Memories::new(config.remembered_from),
+            sync_caches: SyncCaches::new(config.remembered_from),
             shares_changed_at: Mutex::default(),
             shares_changed: Notify::new(),
             metrics,
@@ -172,7 +172,7 @@ impl Controller for EndpointSliceController {
         tokio::select! {
             biased;
             never = self.follow_nodes() => never,
-            never = self.memories.forget_idle() => never,
+            never = self.sync_caches.forget_idle() => never,
         }
     }
 
@@ -190,7 +190,7 @@ impl Controller for EndpointSliceController {
         let deferred = self.deferrals.iter().flat_map(Deferrals::services);
         remembered.extend(Remembered::in_table("deferred", deferred));
         remembered.extend(Remembered::in_table("metrics", self.metrics.services()));
-        remembered.extend(Remembered::in_table("memories", self.memories.services()));
+        remembered.extend(Remembered::in_table("sync_caches", self.sync_caches.services()));
         remembered
     }
 }

@@ -7,7 +7,7 @@
 //! * `lookup`: what the cache says about one Service;
 //! * `sync`: the sync of one Service; [`plan_service`]: its writes, as a pure function of the objects;
 //! * `planner`: the plan of a sync, and of who asks what it would write;
-//! * `memory`: the slices that need no write, found by what has changed since the last sync;
+//! * `sync_cache`: the slices that need no write, found by what has changed since the last sync;
 //! * `deferral`: the writes that wait for others;
 //! * `comparison`: an encoded endpoint and what would be written for its pod;
 //! * `topology`: nodes and topology-aware hints;
@@ -19,11 +19,11 @@ mod deferral;
 mod events;
 mod handlers;
 mod lookup;
-mod memory;
 mod metrics;
 mod planner;
 mod planning;
 mod sync;
+mod sync_cache;
 mod topology;
 
 pub use controller::{Config, EndpointSliceController};

@@ -9,9 +9,9 @@ use endpoint_informers::slices::{ManagedSlices, Snapshot, StaleCache};
 use endpointslice::desired::Conditions;
 
 use crate::controller::EndpointSliceController;
-use crate::memory::Memory;
 use crate::planner::{Changes, SyncInput};
 use crate::planning::is_served;
+use crate::sync_cache::SyncCache;
 
 /// The state of a Service.
 pub(crate) enum Lookup {
@@ -26,7 +26,7 @@ pub(crate) enum Lookup {
 }
 
 impl EndpointSliceController {
-    /// Reads a Service, and its slices by `read`. Takes the memory of the last sync if it is still of use.
+    /// Reads a Service, and its slices by `read`. Takes the sync cache of the last sync if it is still of use.
     ///
     /// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
     /// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
@@ -36,7 +36,7 @@ impl EndpointSliceController {
         key: &ObjectKey,
         state: &State,
         read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
-        remembered: &mut Option<Memory>,
+        remembered: &mut Option<SyncCache>,
     ) -> Result<Lookup, StaleCache> {
         if state.is_delegated(key) {
             return Ok(Lookup::Delegated(read()?.current));
@@ -53,11 +53,17 @@ impl EndpointSliceController {
         {
             return Ok(Lookup::Served(SyncInput::All(Snapshot::of(service, slices, state))));
         }
-        let memory = remembered.take_if(|memory| memory.is_current(service, zones));
-        let is_known = memory.is_some();
-        let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(service), zones));
-        let pods = state.pods_changed(&service.namespace, selector, memory.seen());
+        let sync_cache = remembered.take_if(|sync_cache| sync_cache.is_current(service, zones));
+        let is_known = sync_cache.is_some();
+        let sync_cache = sync_cache.unwrap_or_else(|| SyncCache::new(Arc::clone(service), zones));
+        let pods = state.pods_changed(&service.namespace, selector, sync_cache.seen());
         let nodes = state.nodes_of(&pods.new);
-        Ok(Lookup::Served(SyncInput::Changes(Box::new(Changes { memory, is_known, pods, nodes, slices }))))
+        Ok(Lookup::Served(SyncInput::Changes(Box::new(Changes {
+            sync_cache,
+            is_known,
+            pods,
+            nodes,
+            slices,
+        }))))
     }
 }

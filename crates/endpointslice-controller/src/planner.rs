@@ -13,8 +13,8 @@ use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Node, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::memory::{Changed, Memory};
 use crate::planning::{ServicePlanOptions, plan_service};
+use crate::sync_cache::{Changed, SyncCache};
 
 /// The input of a plan: a Service that is served, with its pods and stored objects from one read of the cache.
 pub(crate) enum SyncInput {
@@ -26,8 +26,8 @@ pub(crate) enum SyncInput {
 
 /// A Service, its slices, and the pods that have changed since the last sync that is remembered.
 pub(crate) struct Changes {
-    pub(crate) memory: Memory,
-    /// True if the memory is of the last sync, false if it is new.
+    pub(crate) sync_cache: SyncCache,
+    /// True if the sync cache is of the last sync, false if it is new.
     pub(crate) is_known: bool,
     pub(crate) pods: PodChanges,
     /// The nodes of these pods.
@@ -43,7 +43,7 @@ pub(crate) struct Planner {
 
 enum PlannerInput {
     Changes {
-        memory: Memory,
+        sync_cache: SyncCache,
         is_known: bool,
         changed: Changed,
         slices: Vec<Arc<CachedSlice>>,
@@ -61,7 +61,7 @@ impl SyncInput {
     /// The Service.
     pub(crate) fn service(&self) -> &Arc<Service> {
         match self {
-            Self::Changes(changes) => changes.memory.service(),
+            Self::Changes(changes) => changes.sync_cache.service(),
             Self::All(snapshot) => snapshot.service(),
         }
     }
@@ -74,11 +74,11 @@ impl SyncInput {
     pub(crate) fn prepare(self, options: PlanOptions, conditions: Conditions) -> Result<Planner, SyncError> {
         let input = match self {
             Self::Changes(changes) => {
-                let Changes { mut memory, is_known, pods, nodes, slices } = *changes;
-                let changed = memory.update(pods, &nodes);
-                let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER);
-                let open = memory.settle(&slices, &template, &options)?;
-                PlannerInput::Changes { memory, is_known, changed, slices, open }
+                let Changes { mut sync_cache, is_known, pods, nodes, slices } = *changes;
+                let changed = sync_cache.update(pods, &nodes);
+                let template = SliceTemplate::for_service(sync_cache.service(), ENDPOINTSLICE_CONTROLLER);
+                let open = sync_cache.settle(&slices, &template, &options)?;
+                PlannerInput::Changes { sync_cache, is_known, changed, slices, open }
             }
             Self::All(snapshot) => {
                 let snapshot = snapshot.sorted();
@@ -94,7 +94,7 @@ impl Planner {
     /// The Service.
     pub(crate) fn service(&self) -> &Arc<Service> {
         match &self.input {
-            PlannerInput::Changes { memory, .. } => memory.service(),
+            PlannerInput::Changes { sync_cache, .. } => sync_cache.service(),
             PlannerInput::All { snapshot, .. } => &snapshot.service,
         }
     }
@@ -107,12 +107,12 @@ impl Planner {
     /// The time of the change that this sync is for, recorded in `times`.
     pub(crate) fn trigger_time(&self, times: &mut TriggerTimes) -> Option<String> {
         match &self.input {
-            PlannerInput::Changes { memory, is_known, changed: Changed { gone, new }, .. } => {
-                let (service, gone, new) = (memory.service(), gone.iter(), new.iter());
+            PlannerInput::Changes { sync_cache, is_known, changed: Changed { gone, new }, .. } => {
+                let (service, gone, new) = (sync_cache.service(), gone.iter(), new.iter());
                 let advanced = is_known
                     .then(|| times.advance(service, gone.map(|pod| &**pod), new.map(|pod| &**pod)))
                     .flatten();
-                advanced.unwrap_or_else(|| times.compute(service, memory.pods()))
+                advanced.unwrap_or_else(|| times.compute(service, sync_cache.pods()))
             }
             PlannerInput::All { snapshot, .. } => times.compute(&snapshot.service, snapshot.pods()),
         }
@@ -128,10 +128,10 @@ impl Planner {
         trigger_time: Option<String>,
     ) -> Result<(SlicePlan, Vec<Skipped>), SyncError> {
         match &mut self.input {
-            PlannerInput::Changes { memory, open, .. } => {
-                let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER)
+            PlannerInput::Changes { sync_cache, open, .. } => {
+                let template = SliceTemplate::for_service(sync_cache.service(), ENDPOINTSLICE_CONTROLLER)
                     .with_trigger_time(trigger_time);
-                Ok(memory.plan(open, &template, &self.options)?)
+                Ok(sync_cache.plan(open, &template, &self.options)?)
             }
             PlannerInput::All { snapshot, existing, conditions } => {
                 let (plan, conditions) = (self.options.clone(), *conditions);
@@ -145,9 +145,9 @@ impl Planner {
     /// What each write of a plan of [`Self::plan`] decides, by these rules.
     pub(crate) fn planned_writes(&self, plan: &SlicePlan, rules: Rules) -> Vec<PlannedWrite> {
         match &self.input {
-            PlannerInput::Changes { memory, open, .. } => {
-                let is_ready_elsewhere = |address_type, ports: &_| memory.has_ready(address_type, ports);
-                planned_writes(plan, open, rules, is_ready_elsewhere, memory.pods())
+            PlannerInput::Changes { sync_cache, open, .. } => {
+                let is_ready_elsewhere = |address_type, ports: &_| sync_cache.has_ready(address_type, ports);
+                planned_writes(plan, open, rules, is_ready_elsewhere, sync_cache.pods())
             }
             PlannerInput::All { snapshot, existing, .. } => {
                 planned_writes(plan, existing, rules, |_, _| false, snapshot.pods())
@@ -158,8 +158,8 @@ impl Planner {
     /// The urgency of a plan of [`Self::plan`].
     pub(crate) fn urgency(&self, plan: &SlicePlan) -> Urgency {
         match &self.input {
-            PlannerInput::Changes { memory, open, .. } => {
-                urgency(plan, open, |address_type, ports| memory.has_ready(address_type, ports))
+            PlannerInput::Changes { sync_cache, open, .. } => {
+                urgency(plan, open, |address_type, ports| sync_cache.has_ready(address_type, ports))
             }
             PlannerInput::All { existing, .. } => urgency(plan, existing, |_, _| false),
         }
@@ -179,11 +179,11 @@ impl Planner {
         }
     }
 
-    /// The memory of this sync, if it is worth keeping: Services whose slices need no `updates`, or that have none, are many
+    /// The sync cache of this sync, if it is worth keeping: Services whose slices need no `updates`, or that have none, are many
     /// at a start, and few of them change soon.
-    pub(crate) fn into_memory(self, updates: bool) -> Option<Memory> {
+    pub(crate) fn into_sync_cache(self, updates: bool) -> Option<SyncCache> {
         match self.input {
-            PlannerInput::Changes { memory, is_known, .. } => (is_known || updates).then_some(memory),
+            PlannerInput::Changes { sync_cache, is_known, .. } => (is_known || updates).then_some(sync_cache),
             PlannerInput::All { .. } => None,
         }
     }

@@ -21,8 +21,8 @@ use tracing::debug;
 use crate::controller::{EndpointSliceController, Unfinished};
 use crate::deferral::Deferral;
 use crate::lookup::Lookup;
-use crate::memory::Memory;
 use crate::planner::{Planner, SyncInput};
+use crate::sync_cache::SyncCache;
 
 /// A plan, and what is recorded about it.
 struct Planned {
@@ -87,13 +87,13 @@ impl EndpointSliceController {
         outcome
     }
 
-    /// Reads the cache for a sync. A memory that is of no use is dropped when the cache is unlocked again, because that
+    /// Reads the cache for a sync. A sync cache that is of no use is dropped when the cache is unlocked again, because that
     /// takes long for many pods.
     fn read(&self, key: &ObjectKey) -> Result<Lookup, SyncError> {
-        let mut memory = self.memories.take(key);
+        let mut sync_cache = self.sync_caches.take(key);
         let lookup = self.slices.cache.read(|state| {
             let read = || self.slices.expectations.read_or_wait(key, state);
-            let lookup = self.lookup(key, state, read, &mut memory)?;
+            let lookup = self.lookup(key, state, read, &mut sync_cache)?;
             if matches!(lookup, Lookup::Deleted) {
                 self.slices.expectations.release(key);
             }
@@ -108,14 +108,14 @@ impl EndpointSliceController {
                 }
             }
             Ok(Lookup::Delegated(_) | Lookup::Served(_)) => {}
-            Err(StaleCache) => self.remember(key, memory),
+            Err(StaleCache) => self.remember(key, sync_cache),
         }
         Ok(lookup?)
     }
 
-    fn remember(&self, key: &ObjectKey, memory: Option<Memory>) {
-        if let Some(memory) = memory {
-            self.memories.keep(key, memory.seen().len(), memory);
+    fn remember(&self, key: &ObjectKey, sync_cache: Option<SyncCache>) {
+        if let Some(sync_cache) = sync_cache {
+            self.sync_caches.keep(key, sync_cache.seen().len(), sync_cache);
         }
     }
 
@@ -174,7 +174,7 @@ impl EndpointSliceController {
         let updates = plan.types.iter().any(|plan| !plan.update.is_empty());
         let deferral = self.defer(key, &planner, &mut plan, &skipped, trigger_time.as_deref());
         let urgency = planner.urgency(&plan);
-        self.remember(key, planner.into_memory(updates));
+        self.remember(key, planner.into_sync_cache(updates));
         Ok(Planned { service, plan, urgency, skipped, events, trigger_time, continues, deferral })
     }
 
@@ -219,7 +219,7 @@ impl EndpointSliceController {
         if let Some(deferrals) = &self.deferrals {
             deferrals.forget(key);
         }
-        drop(self.memories.take(key));
+        drop(self.sync_caches.take(key));
         self.metrics.forget(key);
     }
 }

@@ -9,7 +9,8 @@ use crate::world::World;
 
 /// Tables that are empty when nothing is left to do. The others may have an entry for each Service, Endpoints or owner of
 /// slices that exists: some keys fail for ever, as those with addresses that the API server refuses.
-const TRANSIENT: [&str; 5] = ["conflicted", "deferred", "memories", "orphaned", "unfinished"];
+const TRANSIENT: [&str; 6] =
+    ["conflicted", "deferred", "sync_caches", "orphaned", "unfinished", "waiting_writes"];
 
 /// The table of keys that are to be retried.
 const FAILING: &str = "failing";
@@ -30,7 +31,7 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
             for (table, key) in remembered.iter().map(|other| (&other.table, &other.key)) {
                 let exists = &*key.namespace == NAMESPACE && names.contains(&*key.name);
                 // Each retry looks at the pods, and remembers them for a while; it keeps the times of writes that fail.
-                let is_retried = ["deferred", "memories"].contains(table) && fails(key);
+                let is_retried = ["deferred", "sync_caches"].contains(table) && fails(key);
                 let is_transient = TRANSIENT.contains(table) && !is_retried;
                 if !exists || is_transient {
                     kept.push(format!("r{} remembers {key} as {table}", replica.number));

@@ -5,7 +5,7 @@
 //! would be written for the pod that it names. That takes a fifth of a microsecond an endpoint and allocates nothing for
 //! it, where decoding the slice and building the desired endpoints takes two and thirty allocations.
 //!
-//! Between syncs a [`Memory`] keeps the pods that the last sync saw and the settled slice that has each of them. A slice
+//! Between syncs a [`SyncCache`] keeps the pods that the last sync saw and the settled slice that has each of them. A slice
 //! stays settled while the cache has the same `Arc` of it and of each of its pods; the next sync compares these pointers,
 //! and then the endpoints of those slices that were written since. So a sync costs some tens of
 //! nanoseconds a pod, ten of them with the cache locked, and two microseconds for each endpoint of a slice that changes or
@@ -14,7 +14,7 @@
 //! Errors are on one side only: a slice that is not found to be settled is decoded and planned as before. These rules keep
 //! the plan equal:
 //!
-//! * What the comparison depends on besides pod and slice is the Service and the zones of nodes. A memory is of one version
+//! * What the comparison depends on besides pod and slice is the Service and the zones of nodes. A sync cache is of one version
 //!   of both, and is dropped if either changes.
 //! * An endpoint in two slices belongs to the first by name. Every slice that is read claims the pods that it names, and
 //!   slices that claim the same pod are not settled.
@@ -44,7 +44,7 @@ use crate::comparison::{Comparison, Expected};
 /// The pods and the settled slices of one Service.
 ///
 /// Memory: about 90 bytes for each pod, and 200 for each slice.
-pub(crate) struct Memory {
+pub(crate) struct SyncCache {
     service: Arc<Service>,
     /// The changes of zones that are taken into account.
     zones: u64,
@@ -91,8 +91,8 @@ pub(crate) struct Changed {
     pub(crate) new: Vec<Arc<Pod>>,
 }
 
-impl Memory {
-    /// A memory of nothing. `zones` is the [number of changes](endpoint_informers::cache::State::zone_changes) of zones.
+impl SyncCache {
+    /// A sync cache of nothing. `zones` is the [number of changes](endpoint_informers::cache::State::zone_changes) of zones.
     pub(crate) fn new(service: Arc<Service>, zones: u64) -> Self {
         let (pods, known) = Default::default();
         Self { service, zones, pods, known, next: 0 }

@@ -1,4 +1,4 @@
-//! The plan by a memory is the plan of all pods and slices, over random histories of one Service.
+//! The plan by a sync cache is the plan of all pods and slices, over random histories of one Service.
 
 use std::collections::BTreeMap;
 
@@ -306,30 +306,30 @@ impl World {
         (plan, skipped)
     }
 
-    /// The plan by the memory, as in a sync. Also returns the number of slices that were read.
-    fn plan_by(&self, memory: &mut Memory) -> (SlicePlan, Vec<Skipped>, usize) {
-        if !memory.is_current(&self.service, self.zones) {
-            *memory = Memory::new(Arc::clone(&self.service), self.zones);
+    /// The plan by the sync cache, as in a sync. Also returns the number of slices that were read.
+    fn plan_by(&self, sync_cache: &mut SyncCache) -> (SlicePlan, Vec<Skipped>, usize) {
+        if !sync_cache.is_current(&self.service, self.zones) {
+            *sync_cache = SyncCache::new(Arc::clone(&self.service), self.zones);
         }
-        let changes = memory.seen().changes(self.pods.values().map(|(_, pod)| pod));
-        memory.update(changes, &self.nodes);
+        let changes = sync_cache.seen().changes(self.pods.values().map(|(_, pod)| pod));
+        sync_cache.update(changes, &self.nodes);
         let slices: Vec<Arc<CachedSlice>> = self.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
-        let mut open = memory.settle(&slices, &self.template(), &self.options()).unwrap();
+        let mut open = sync_cache.settle(&slices, &self.template(), &self.options()).unwrap();
         let read = open.len();
-        let (plan, skipped) = memory.plan(&mut open, &self.template(), &self.options()).unwrap();
-        self.assert_equally_urgent(&plan, &open, memory);
+        let (plan, skipped) = sync_cache.plan(&mut open, &self.template(), &self.options()).unwrap();
+        self.assert_equally_urgent(&plan, &open, sync_cache);
         (plan, skipped, read)
     }
 
     /// The writes that may wait are those by all slices.
-    fn assert_equally_urgent(&self, plan: &SlicePlan, open: &[EndpointSlice], memory: &Memory) {
+    fn assert_equally_urgent(&self, plan: &SlicePlan, open: &[EndpointSlice], sync_cache: &SyncCache) {
         let rules = Rules::of(&self.service, &self.options().hints);
         let slices: Vec<&EndpointSlice> = self.slices.iter().map(|(slice, _)| slice).collect();
         let pods = self.pods.values().map(|(_, pod)| &**pod);
         let by_all = planned_writes(plan, &slices, rules, |_, _| false, pods);
-        let is_ready_elsewhere = |address_type, ports: &_| memory.has_ready(address_type, ports);
-        let by_memory = planned_writes(plan, open, rules, is_ready_elsewhere, memory.pods());
-        assert_eq!(by_memory, by_all);
+        let is_ready_elsewhere = |address_type, ports: &_| sync_cache.has_ready(address_type, ports);
+        let by_sync_cache = planned_writes(plan, open, rules, is_ready_elsewhere, sync_cache.pods());
+        assert_eq!(by_sync_cache, by_all);
     }
 }
 
@@ -343,14 +343,14 @@ proptest! {
         steps in vec((step(), prop_oneof![Just(9_usize), 0_usize..3]), 1..14),
     ) {
         let mut world = World::new(fields, max);
-        let mut memory = Memory::new(Arc::clone(&world.service), 0);
+        let mut sync_cache = SyncCache::new(Arc::clone(&world.service), 0);
         for (step, writes) in steps {
             world.take(&step);
             let (expected, skipped) = world.plan();
-            let (plan, skipped_by_memory, _) = world.plan_by(&mut memory);
+            let (plan, skipped_by_sync_cache, _) = world.plan_by(&mut sync_cache);
             prop_assert_eq!(&plan, &expected, "after {:?}", step);
             prop_assert_eq!(format!("{plan:?}"), format!("{expected:?}"));
-            prop_assert_eq!(skipped_by_memory, skipped);
+            prop_assert_eq!(skipped_by_sync_cache, skipped);
             world.apply(&plan, writes);
         }
     }
@@ -362,22 +362,22 @@ proptest! {
         let usual = pods.into_iter().map(|draft| Draft { addresses: draft.addresses.min(2), ..draft });
         let pods = (0..).zip(usual.map(Some)).collect();
         world.take(&Step::Pods(pods));
-        let mut memory = Memory::new(Arc::clone(&world.service), 0);
-        let (plan, _, _) = world.plan_by(&mut memory);
+        let mut sync_cache = SyncCache::new(Arc::clone(&world.service), 0);
+        let (plan, _, _) = world.plan_by(&mut sync_cache);
         world.apply(&plan, usize::MAX);
         let placeholders = world.slices.iter().filter(|(slice, _)| slice.endpoints.is_none()).count();
         for _ in 0..2 {
-            let (plan, _, read) = world.plan_by(&mut memory);
+            let (plan, _, read) = world.plan_by(&mut sync_cache);
             prop_assert!(plan.is_empty());
             prop_assert_eq!(read, placeholders);
         }
-        memory = Memory::new(Arc::clone(&world.service), world.zones);
-        let (_, _, read) = world.plan_by(&mut memory);
-        prop_assert_eq!(read, placeholders, "nor without a memory of the last sync");
+        sync_cache = SyncCache::new(Arc::clone(&world.service), world.zones);
+        let (_, _, read) = world.plan_by(&mut sync_cache);
+        prop_assert_eq!(read, placeholders, "nor without a sync_cache of the last sync");
     }
 }
 
-/// The cost of one changed pod of 5,000, by a plan of all endpoints and by a memory:
+/// The cost of one changed pod of 5,000, by a plan of all endpoints and by a sync cache:
 ///
 /// ```text
 /// cargo test --release -p endpointslice-controller --lib cost -- --ignored --nocapture
@@ -419,11 +419,11 @@ fn cost_of_a_changed_pod() {
     let node = Arc::clone(&world.nodes[0]);
     let options = world.options();
     let template = world.template();
-    let mut memory = Memory::new(Arc::clone(&world.service), world.zones);
+    let mut sync_cache = SyncCache::new(Arc::clone(&world.service), world.zones);
     let mut times = endpointslice::trigger_times::TriggerTimes::default();
     let mut all_times = endpointslice::trigger_times::TriggerTimes::default();
     times.compute(&world.service, pods.iter().map(|pod| &**pod));
-    let [mut by_memory, mut by_all, mut first] = [std::time::Duration::ZERO; 3];
+    let [mut by_sync_cache, mut by_all, mut first] = [std::time::Duration::ZERO; 3];
     for sync in 0..200_u32 {
         let number = sync * 37 % 5000;
         if sync > 0 {
@@ -431,20 +431,20 @@ fn cost_of_a_changed_pod() {
         }
         let slices: Vec<Arc<CachedSlice>> = world.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
         let start = std::time::Instant::now();
-        let changes = memory.seen().changes(pods.iter());
-        let Changed { gone, new } = memory.update(changes, std::slice::from_ref(&node));
-        let mut open = memory.settle(&slices, &template, &options).unwrap();
+        let changes = sync_cache.seen().changes(pods.iter());
+        let Changed { gone, new } = sync_cache.update(changes, std::slice::from_ref(&node));
+        let mut open = sync_cache.settle(&slices, &template, &options).unwrap();
         if sync > 0 {
             times
                 .advance(&world.service, gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod))
                 .unwrap();
         }
-        let (plan_by_memory, _) = memory.plan(&mut open, &template, &options).unwrap();
+        let (plan_by_sync_cache, _) = sync_cache.plan(&mut open, &template, &options).unwrap();
         let took = start.elapsed();
         if sync == 0 {
             first = took
         } else {
-            by_memory += took
+            by_sync_cache += took
         }
         if sync % 20 == 1 {
             let start = std::time::Instant::now();
@@ -456,17 +456,17 @@ fn cost_of_a_changed_pod() {
                 desired_from_service(&world.service, sorted.iter().map(|pod| &**pod), |_| Some(&node));
             let all = plan(&existing, desired, &template, &options);
             by_all += start.elapsed();
-            assert_eq!(all, plan_by_memory);
+            assert_eq!(all, plan_by_sync_cache);
         }
-        assert_eq!(plan_by_memory.types[0].update.len(), usize::from(sync > 0));
-        world.apply(&plan_by_memory, usize::MAX);
+        assert_eq!(plan_by_sync_cache.types[0].update.len(), usize::from(sync > 0));
+        world.apply(&plan_by_sync_cache, usize::MAX);
     }
-    println!("first {first:?}, by memory {:?}, by all {:?}", by_memory / 199, by_all / 10u32);
-    let mut memory = Memory::new(Arc::clone(&world.service), world.zones);
+    println!("first {first:?}, by sync cache {:?}, by all {:?}", by_sync_cache / 199, by_all / 10u32);
+    let mut sync_cache = SyncCache::new(Arc::clone(&world.service), world.zones);
     let slices: Vec<Arc<CachedSlice>> = world.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
     let start = std::time::Instant::now();
-    memory.update(memory.seen().changes(pods.iter()), &[node]);
-    let mut open = memory.settle(&slices, &template, &options).unwrap();
-    assert!(memory.plan(&mut open, &template, &options).unwrap().0.is_empty());
+    sync_cache.update(sync_cache.seen().changes(pods.iter()), &[node]);
+    let mut open = sync_cache.settle(&slices, &template, &options).unwrap();
+    assert!(sync_cache.plan(&mut open, &template, &options).unwrap().0.is_empty());
     println!("after a restart {:?}", start.elapsed());
 }

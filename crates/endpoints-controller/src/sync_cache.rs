@@ -1,7 +1,7 @@
 //! The subset of one Service, kept between syncs so that a sync costs what changed.
 //!
 //! The pods of most Services have the same ports, so that their Endpoints are one subset: the addresses in order of their
-//! text, ready ones and others. A [`Memory`] keeps the pods in this order. A sync puts the changed pods into their places,
+//! text, ready ones and others. A [`SyncCache`] keeps the pods in this order. A sync puts the changed pods into their places,
 //! looks at the readiness of each, and compares the addresses that fit with the stored object, byte for byte: a tenth of a
 //! microsecond for each, without an allocation. Addresses are built only if the object is written.
 //!
@@ -34,7 +34,7 @@ use crate::truncate::CAPACITY;
 /// The pods of one Service, and those with an address in their order.
 ///
 /// Memory: about 65 bytes for each pod.
-pub(crate) struct Memory {
+pub(crate) struct SyncCache {
     service: Arc<Service>,
     unready: Unready,
     pods: SeenPods<()>,
@@ -81,8 +81,8 @@ const MANY: usize = 64;
 /// The most lists of container ports that are kept. The pods of a Service may have any number of them.
 const MAX_KNOWN_PORTS: usize = 64;
 
-impl Memory {
-    /// A memory of nothing.
+impl SyncCache {
+    /// A sync cache of nothing.
     pub(crate) fn new(service: Arc<Service>, unready: Unready) -> Self {
         let (pods, listed, ports, container_ports, canonical, buffers) = Default::default();
         Self { service, unready, pods, listed, ports, container_ports, canonical, buffers }
@@ -118,7 +118,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// The Service needs several subsets. The memory may not be used for plans any more then.
+    /// The Service needs several subsets. The sync cache may not be used for plans any more then.
     pub(crate) fn update(&mut self, changes: PodChanges) -> (Changed, Result<(), NeedsAll>) {
         let new: Vec<Arc<Pod>> = changes.new.iter().cloned().collect();
         let gone = self.pods.apply(changes, |_, now| now.map(|_| ()));

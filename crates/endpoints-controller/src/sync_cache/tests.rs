@@ -1,4 +1,4 @@
-//! The plan by a memory is the plan of all pods, over random histories of one Service.
+//! The plan by a sync cache is the plan of all pods, over random histories of one Service.
 
 use std::collections::BTreeMap;
 
@@ -236,11 +236,11 @@ impl World {
         plan(self.stored.as_ref().map(|(stored, _)| stored), &self.service, subsets, Some("now".into()))
     }
 
-    /// The plan by the memory, as in a sync; `None` if it needs all pods.
-    fn plan_by(&self, memory: &mut Option<Memory>) -> Option<Plan> {
-        let is_current = |memory: &Memory| memory.is_current(&self.service);
-        let new = || Memory::new(Arc::clone(&self.service), self.unready());
-        let mut changing = memory.take().filter(is_current).unwrap_or_else(new);
+    /// The plan by the sync cache, as in a sync; `None` if it needs all pods.
+    fn plan_by(&self, sync_cache: &mut Option<SyncCache>) -> Option<Plan> {
+        let is_current = |sync_cache: &SyncCache| sync_cache.is_current(&self.service);
+        let new = || SyncCache::new(Arc::clone(&self.service), self.unready());
+        let mut changing = sync_cache.take().filter(is_current).unwrap_or_else(new);
         let stored = self.stored.as_ref().map(|(_, stored)| stored);
         if let Some(stored) = stored {
             changing.observe(stored, &stored.encoded.unpack());
@@ -255,7 +255,7 @@ impl World {
             Ok(Difference::Write(head)) => Some(changing.write(head.as_deref(), Some("now".into()))),
             Err(NeedsAll) => None,
         };
-        *memory = Some(changing);
+        *sync_cache = Some(changing);
         plan
     }
 
@@ -275,11 +275,11 @@ proptest! {
         steps in vec((step(), prop::bool::weighted(0.8)), 1..14),
     ) {
         let mut world = World::new(fields);
-        let mut memory = None;
+        let mut sync_cache = None;
         for (step, is_written) in steps {
             world.take(&step);
             let expected = world.plan();
-            if let Some(plan) = world.plan_by(&mut memory) {
+            if let Some(plan) = world.plan_by(&mut sync_cache) {
                 prop_assert_eq!(&plan, &expected, "after {:?}", step);
             }
             if is_written {
@@ -294,13 +294,13 @@ proptest! {
         let ports = vec![PortFields { name: "a", port: 80, target: TargetPort::Number(80), ..PortFields::default() }];
         let ip_families = vec!["IPv4"];
         let mut world = World::new(ServiceFields { name: "web", ports, ip_families, ..ServiceFields::default() });
-        let mut memory = None;
+        let mut sync_cache = None;
         for (number, ready) in changes {
             world.set_pod(number.into(), usual(ready));
-            let plan = world.plan_by(&mut memory);
+            let plan = world.plan_by(&mut sync_cache);
             prop_assert_eq!(plan.as_ref(), Some(&world.plan()));
             world.apply(plan.unwrap());
-            prop_assert_eq!(world.plan_by(&mut memory), Some(Plan::Nothing));
+            prop_assert_eq!(world.plan_by(&mut sync_cache), Some(Plan::Nothing));
         }
     }
 }
@@ -325,27 +325,27 @@ fn more_pods_than_fit_are_truncated_as_by_a_plan_of_all() {
         vec![PortFields { name: "a", port: 80, target: TargetPort::Number(80), ..PortFields::default() }];
     let ip_families = vec!["IPv4"];
     let mut world = World::new(ServiceFields { name: "web", ports, ip_families, ..ServiceFields::default() });
-    let mut memory = None;
+    let mut sync_cache = None;
     for number in 0..990 {
         world.set_pod(number, usual(number % 7 > 0));
     }
     for number in 985..1010 {
         world.set_pod(number, usual(number % 2 > 0));
-        let plan = world.plan_by(&mut memory).unwrap();
+        let plan = world.plan_by(&mut sync_cache).unwrap();
         assert_eq!(plan, world.plan(), "{number}");
         world.apply(plan);
     }
     for number in (0..1010).step_by(40).chain(0..1010) {
         world.set_pod(number, usual(true));
         if number % 90 == 0 || number > 995 {
-            let plan = world.plan_by(&mut memory).unwrap();
+            let plan = world.plan_by(&mut sync_cache).unwrap();
             assert_eq!(plan, world.plan(), "{number}");
             world.apply(plan);
         }
     }
 }
 
-/// The cost of one changed pod of 5,000, by a plan of all pods and by a memory:
+/// The cost of one changed pod of 5,000, by a plan of all pods and by a sync cache:
 ///
 /// ```text
 /// cargo test --release -p endpoints-controller --lib cost -- --ignored --nocapture
@@ -360,17 +360,18 @@ fn cost_of_a_changed_pod() {
     for number in 0..5000 {
         world.set_pod(number, usual(true));
     }
-    let mut memory = None;
-    let first = world.plan_by(&mut memory).unwrap();
+    let mut sync_cache = None;
+    let first = world.plan_by(&mut sync_cache).unwrap();
     world.apply(first);
-    let (mut by_memory, mut by_all, mut writes) = (std::time::Duration::ZERO, std::time::Duration::ZERO, 0);
+    let (mut by_sync_cache, mut by_all, mut writes) =
+        (std::time::Duration::ZERO, std::time::Duration::ZERO, 0);
     for sync in 0..200_u16 {
         let number = sync * 37 % 5000;
         let ready = !world.pods[&number].0.ready;
         world.set_pod(number, usual(ready));
         let start = std::time::Instant::now();
-        let plan = world.plan_by(&mut memory).unwrap();
-        by_memory += start.elapsed();
+        let plan = world.plan_by(&mut sync_cache).unwrap();
+        by_sync_cache += start.elapsed();
         let start = std::time::Instant::now();
         let stored = world.stored.as_ref().map(|(_, stored)| stored.decode().unwrap());
         let pods = || world.pods.values().map(|(_, pod)| &**pod);
@@ -381,5 +382,9 @@ fn cost_of_a_changed_pod() {
         writes += usize::from(plan != Plan::Nothing);
         world.apply(plan);
     }
-    println!("by memory {:?}, by all {:?}, {writes} writes in 200 syncs", by_memory / 200, by_all / 200);
+    println!(
+        "by sync cache {:?}, by all {:?}, {writes} writes in 200 syncs",
+        by_sync_cache / 200,
+        by_all / 200
+    );
 }

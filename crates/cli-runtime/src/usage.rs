@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::iter;
 use std::process::ExitCode;
 
@@ -42,10 +42,6 @@ impl Usage {
 pub fn matches(mut command: Command, words: &[OsString]) -> Result<ArgMatches, Usage> {
     let name = OsString::from(command.get_name());
     let words = iter::once(name).chain(words.iter().cloned());
-    if !std::io::stdout().is_terminal() {
-        // A line for each gate and sentence, for `grep` and for scripts that compare it with upstream's.
-        command = command.term_width(0);
-    }
     command.try_get_matches_from_mut(words).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp => Usage::Print(error.to_string()),
         _ => Usage::Error(message(&error, &command)),

@@ -26,6 +26,7 @@ mod takeover;
 mod tests;
 pub mod version;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use commands::PROGRAM;
@@ -37,7 +38,9 @@ pub fn main() -> ExitCode {
         return code;
     }
     let with_subcommands = |command: clap::Command| {
-        command.help_template(cli_runtime::COMMANDS_FIRST).before_help(PROGRAM.summary())
+        let command = command.help_template(cli_runtime::COMMANDS_FIRST).before_help(PROGRAM.summary());
+        // Written to a pipe, each gate has a line, as in kube-controller-manager's.
+        if std::io::stdout().is_terminal() { command } else { command.term_width(0) }
     };
     match options::parse_extended(words.into_iter().skip(1), Vec::new(), with_subcommands) {
         Ok((_, config)) => manager::main(config),

@@ -21,7 +21,6 @@ mod settings;
 pub(crate) mod values;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, stdout};
 use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
@@ -94,8 +93,6 @@ pub fn show_flags(
 }
 
 fn read(command: Command, words: &[OsString]) -> Result<(ArgMatches, Config), Usage> {
-    // Written to a pipe, each gate has a line, as in kube-controller-manager's.
-    let command = if stdout().is_terminal() { command } else { command.term_width(0) };
     let matches = matches(command, words)?;
     let values = FlagValues::new(&matches);
     // Errors are found again below, together with those of the file.

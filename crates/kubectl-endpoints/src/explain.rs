@@ -23,7 +23,7 @@ use crate::{files, page};
 use output::View;
 use select::select;
 
-pub(crate) use command::{Explanation, NAME, command};
+pub(crate) use command::{Explanation, NAME, Page, command};
 pub(crate) use summary::Summary;
 
 /// Services that are shown with their pods, at most.

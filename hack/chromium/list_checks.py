@@ -139,10 +139,10 @@ def filters(program, context):
         counts = tab.evaluate("() => Object.fromEntries([...document.querySelectorAll('[data-count]')].map((n) => [n.dataset.count, +n.textContent]))")
         expect("counts", counts, {"all": 50, "attention": 10, "none": 10, "wrong": 5, "lagging": 0, "unknown": 0})
         for name, number in counts.items():
-            tab.locator(f"label:has([value={name}])").click()
+            tab.locator(f"#shows label:has([value={name}])").click()
             until(tab, "the number of rows", f"() => ({COUNT})() === {number}")
             see(tab.locator("#nothing")).to_be_visible(visible=number == 0)
-        tab.locator("label:has([value=none])").click()
+        tab.locator("#shows label:has([value=none])").click()
         tab.get_by_role("button", name="Close").click()
         tab.select_option("#namespace", "team-8")
         until(tab, "the number of rows", f"() => ({COUNT})() === 5")

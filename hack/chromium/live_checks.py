@@ -174,7 +174,8 @@ def shared(program, context):
         with closing(Program([program, "explain", "--serve", *words])) as page:
             address = page.line()
             expect("the address", address, f"https://127.0.0.1:{port}/endpoints/")
-            tab = context.browser.new_context(ignore_https_errors=True).new_page()
+            other = context.browser.new_context(ignore_https_errors=True)
+            tab = other.new_page()
             tab.goto(address)
             for token in ("of nobody", cluster.token):
                 see(tab.locator("#connection")).to_have_attribute("data-state", "refused")
@@ -183,7 +184,7 @@ def shared(program, context):
                     tab.get_by_role("button", name="Continue").click()
             see(tab.locator("#connection")).to_have_attribute("data-state", "live")
             see(row(tab, "web")).to_be_visible()
-            tab.context.close()
+            other.close()
             expect("exit code after SIGINT", page.interrupt(), 0)
 
 

@@ -47,11 +47,13 @@ pub(crate) async fn serve(target: &Target, page: Page, name: &str) -> Result<(),
                 secure_port: listen.port().into(),
                 tls_cert_file,
                 tls_private_key_file,
+                // A browser loads the files of the page as nobody, and HTTP/2 connections of nobody are closed.
+                disable_http2_serving: true,
                 ..ServingOptions::default()
             };
             let server = shared::listen(&options).await?;
-            cluster(target, name, async |client, follower| shared::serve(server, &client, follower).await)
-                .await
+            let serve = async |client: ApiClient, follower| shared::serve(server, &client, follower).await;
+            Box::pin(cluster(target, name, serve)).await
         }
     }
 }

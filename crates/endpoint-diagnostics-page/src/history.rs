@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The memory is bounded: [`PER_SERVICE`] entries of each Service and [`TOTAL`] of all are kept, the newest. What happened
-//! before the watch began is in the objects to some extent: [`recorded`] reads it there.
+//! before the watch began is in the objects to some extent: `recorded` reads it there.
 
 mod change;
 mod endpoints;

@@ -138,7 +138,7 @@ proptest! {
                 happened || before.iter().any(|report| (&*report.namespace, &*report.name) == (*namespace, *name))
             };
             prop_assert!(names.is_superset(&different), "after {:?}: {:?}", batch, different);
-            prop_assert!(others.iter().all(|it| is_news(it)), "after {:?}: {:?}", batch, others);
+            prop_assert!(others.iter().all(is_news), "after {:?}: {:?}", batch, others);
         }
     }
 }

@@ -32,8 +32,14 @@ pub(crate) const PATIENT: LeaderElection = LeaderElection {
 
 const OVERLAYS: [&str; 3] = ["base", "overlays/static-pod", "overlays/monitoring"];
 /// In an order in which kustomize can apply them: a certificate changes the monitors.
-const COMPONENTS: [&str; 6] =
-    ["network-policy", "openshift", "page", "pod-monitor", "service-account-credentials", "serving-certificate"];
+const COMPONENTS: [&str; 6] = [
+    "network-policy",
+    "openshift",
+    "page",
+    "pod-monitor",
+    "service-account-credentials",
+    "serving-certificate",
+];
 const STATIC_POD: &str = "overlays/static-pod/endpoint-controller-manager.yaml";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

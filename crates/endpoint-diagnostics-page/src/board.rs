@@ -10,7 +10,7 @@ mod state;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::{ServiceReport, Traffic};
+use endpoint_diagnostics::{EndpointCounts, ServiceReport};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
@@ -39,7 +39,7 @@ pub struct Publication {
     /// The report.
     pub report: ServiceReport,
     /// The endpoints in numbers.
-    pub traffic: Traffic,
+    pub traffic: EndpointCounts,
     /// The sequence and the time of the newest change that was seen.
     pub newest: Option<(u64, Timestamp)>,
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics::{
-    Object, Picture, ServiceReport, Snapshot, Traffic, Verdict, explain, explain_with_differences,
+    EndpointCounts, Object, Picture, ServiceReport, Snapshot, Verdict, explain, explain_with_differences,
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -177,7 +177,7 @@ impl Followed {
         let now = self.snapshot.now();
         let (mut publications, mut gone) = (Vec::new(), Vec::new());
         for key in touched.into_keys(&self.snapshot, &self.reported) {
-            let traffic = Traffic::of(&self.snapshot, &key.namespace, &key.name);
+            let traffic = EndpointCounts::of(&self.snapshot, &key.namespace, &key.name);
             let Some((report, traffic)) = explain(&self.snapshot, &key).zip(traffic) else {
                 self.reported.remove(&key);
                 self.lagging.remove(&key);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use endpoint_diagnostics::report::Counts;
-use endpoint_diagnostics::{PodReport, Presence, ServiceReport, Traffic, Verdict};
+use endpoint_diagnostics::{EndpointCounts, PodReport, Presence, ServiceReport, Verdict};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct Row {
     /// Numbers of pods.
     pub counts: Counts,
     /// The endpoints of the slices, also those that are no pods.
-    pub traffic: Traffic,
+    pub traffic: EndpointCounts,
     /// The code of the first reason; empty if there is none.
     pub code: &'static str,
     /// The reasons in one line: those of the Service, else those of its pods by number; empty if there are none.
@@ -35,7 +35,7 @@ pub struct Row {
 
 impl Row {
     /// The row of a report, without a trend. `changed` is the time of the newest change that was seen.
-    pub fn of(report: &ServiceReport, traffic: Traffic, changed: Option<Timestamp>) -> Self {
+    pub fn of(report: &ServiceReport, traffic: EndpointCounts, changed: Option<Timestamp>) -> Self {
         let summary = report.reasons.first().map_or_else(|| of_pods(report), |reason| reason.message.clone());
         Self {
             namespace: report.namespace.clone(),
@@ -123,7 +123,7 @@ mod tests {
             endpoints: None,
             pods,
         };
-        Row::of(&report, Traffic::default(), None).summary
+        Row::of(&report, EndpointCounts::default(), None).summary
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub mod snapshot;
 pub mod traffic;
 
 pub use explain::{explain, explain_all, explain_with_differences};
-pub use picture::{Picture, Traffic};
+pub use picture::{EndpointCounts, Picture};
 pub use report::{Difference, PodReport, Presence, Reason, ServiceReport, Verdict};
 pub use snapshot::{Object, Objects, Snapshot};
 pub use traffic::Traffic;

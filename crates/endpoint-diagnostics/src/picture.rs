@@ -2,7 +2,7 @@
 //!
 //! A [`ServiceReport`](crate::ServiceReport) says what is right about pods; a [`Picture`] has the data to draw it.
 
-mod traffic;
+mod counts;
 
 use k8s_openapi::api::core::v1::{self as core, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
@@ -14,7 +14,7 @@ use crate::explain::{entries, subject};
 use crate::report::Presence;
 use crate::snapshot::{NamespaceObjects, ServiceEntry, Snapshot};
 
-pub use traffic::{Traffic, ZoneTraffic};
+pub use counts::{EndpointCounts, ZoneCounts};
 
 /// The default of `--max-endpoints-per-slice`, and of most clusters.
 const CAPACITY: usize = 100;

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::{ServiceReport, Traffic};
+use endpoint_diagnostics::{EndpointCounts, ServiceReport};
 use jiff::Timestamp;
 
 use crate::row::Row;
@@ -63,7 +63,7 @@ impl State {
             return;
         }
         let trend = before.and_then(|entry| Some(&entry.row.as_ref()?.trend));
-        let Traffic { ready, serving, not_ready, .. } = row.traffic;
+        let EndpointCounts { ready, serving, not_ready, .. } = row.traffic;
         row.trend = trend.unwrap_or(&row.trend).after(now, ready, ready + serving + not_ready);
         self.change(key, fingerprint, Some(Arc::new(row)));
     }

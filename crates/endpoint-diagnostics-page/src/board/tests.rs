@@ -23,7 +23,7 @@ fn report(name: &str, ready: usize) -> Publication {
         endpoints: None,
         pods: vec![],
     };
-    Publication { report, traffic: Traffic { ready, ..Traffic::default() }, newest: None }
+    Publication { report, traffic: EndpointCounts { ready, ..EndpointCounts::default() }, newest: None }
 }
 
 fn key(name: &str) -> ObjectKey {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::snapshot::Kind as ObjectKind;
-use endpoint_diagnostics::{Object, ServiceReport, Snapshot, Traffic, Verdict};
+use endpoint_diagnostics::{EndpointCounts, Object, ServiceReport, Snapshot, Verdict};
 use jiff::Timestamp;
 
 use crate::history::{Event, History, Kind, Tone, of_change};
@@ -79,7 +79,7 @@ impl Seen {
         key: &ObjectKey,
         before: Option<&Row>,
         report: &ServiceReport,
-        traffic: &Traffic,
+        traffic: &EndpointCounts,
     ) {
         if matches!(report.verdict, Verdict::Ok | Verdict::Unknown) {
             // Nothing is left to answer.

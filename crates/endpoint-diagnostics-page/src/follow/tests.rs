@@ -79,7 +79,8 @@ fn follower() -> Follower {
 
 /// The rows of reports, without what the past adds.
 fn rows(snapshot: &Snapshot, reports: &[ServiceReport]) -> Vec<Row> {
-    let traffic = |report: &ServiceReport| Traffic::of(snapshot, &report.namespace, &report.name).unwrap();
+    let traffic =
+        |report: &ServiceReport| EndpointCounts::of(snapshot, &report.namespace, &report.name).unwrap();
     reports.iter().map(|report| Row::of(report, traffic(report), None)).collect()
 }
 

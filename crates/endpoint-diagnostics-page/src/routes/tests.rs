@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use endpoint_diagnostics::report::Counts;
-use endpoint_diagnostics::{ServiceReport, Traffic, Verdict};
+use endpoint_diagnostics::{EndpointCounts, ServiceReport, Verdict};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Source for Fixed {
 }
 
 fn publication(name: &str, ready: usize) -> Publication {
-    let traffic = Traffic { ready, ..Traffic::default() };
+    let traffic = EndpointCounts { ready, ..EndpointCounts::default() };
     Publication { report: report(name, ready), traffic, newest: None }
 }
 

@@ -82,10 +82,11 @@ fn a_picture_has_what_decides_about_clients() {
 fn an_endpoint_in_two_slices_counts_once() {
     let both = [endpoint("web-0", true), endpoint("web-1", false)];
     let traffic =
-        Traffic::of(&snapshot(&[slice("web-x", &both), slice("web-y", &both)]), "shop", "web").unwrap();
+        EndpointCounts::of(&snapshot(&[slice("web-x", &both), slice("web-y", &both)]), "shop", "web")
+            .unwrap();
     assert_eq!((traffic.ready, traffic.serving, traffic.not_ready), (1, 0, 1));
     assert_eq!((traffic.slices, traffic.entries, traffic.capacity), (2, 4, 200));
-    assert_eq!(traffic.zones, [ZoneTraffic { zone: "a".to_owned(), ready: 1, total: 2 }]);
+    assert_eq!(traffic.zones, [ZoneCounts { zone: "a".to_owned(), ready: 1, total: 2 }]);
     assert_eq!(traffic.writers, ["kube-controller-manager"]);
 }
 

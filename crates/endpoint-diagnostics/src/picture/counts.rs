@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 /// The endpoints of a Service in numbers. A pod in slices of two families counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Traffic {
+pub struct EndpointCounts {
     /// `ExternalName`, `Headless`, or `spec.type`.
     pub kind: String,
     /// Endpoints that are ready.
@@ -22,7 +22,7 @@ pub struct Traffic {
     /// Other endpoints.
     pub not_ready: usize,
     /// The zones of the endpoints, by name; empty for those without a zone.
-    pub zones: Vec<ZoneTraffic>,
+    pub zones: Vec<ZoneCounts>,
     /// The number of slices, of every manager.
     pub slices: usize,
     /// The endpoints of all slices, each as often as it is there.
@@ -35,7 +35,7 @@ pub struct Traffic {
 
 /// The endpoints of a Service in one zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ZoneTraffic {
+pub struct ZoneCounts {
     /// The zone.
     pub zone: String,
     /// Endpoints that are ready.
@@ -44,8 +44,8 @@ pub struct ZoneTraffic {
     pub total: usize,
 }
 
-impl Traffic {
-    /// The traffic of a Service; none if the snapshot doesn't have it.
+impl EndpointCounts {
+    /// The numbers of a Service; none if the snapshot doesn't have it.
     ///
     /// Cost: linear in the Service's endpoints.
     pub fn of(snapshot: &Snapshot, namespace: &str, name: &str) -> Option<Self> {
@@ -89,7 +89,7 @@ fn states<'a>(slices: &[&'a EndpointSlice]) -> BTreeMap<Identity<'a>, (Presence,
     states
 }
 
-fn zones(states: &BTreeMap<Identity<'_>, (Presence, &str)>) -> Vec<ZoneTraffic> {
+fn zones(states: &BTreeMap<Identity<'_>, (Presence, &str)>) -> Vec<ZoneCounts> {
     let mut zones = BTreeMap::<&str, (usize, usize)>::new();
     for (state, zone) in states.values() {
         let (ready, total) = zones.entry(zone).or_default();
@@ -98,6 +98,6 @@ fn zones(states: &BTreeMap<Identity<'_>, (Presence, &str)>) -> Vec<ZoneTraffic> 
     }
     zones
         .into_iter()
-        .map(|(zone, (ready, total))| ZoneTraffic { zone: zone.to_owned(), ready, total })
+        .map(|(zone, (ready, total))| ZoneCounts { zone: zone.to_owned(), ready, total })
         .collect()
 }

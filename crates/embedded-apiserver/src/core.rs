@@ -25,6 +25,8 @@ pub(crate) struct Behaviour {
     pub(crate) collects_garbage: bool,
     /// True if deleted namespaces are emptied.
     pub(crate) terminates_namespaces: bool,
+    /// True if the Endpoints of a deleted Service are deleted with it, as by kube-apiserver until 1.36.
+    pub(crate) deletes_endpoints: bool,
 }
 
 /// The state of a server.

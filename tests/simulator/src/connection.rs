@@ -176,8 +176,15 @@ impl Exchange {
         let (write, change) = (Write::of(&host, &head, is_late), Change::of(&head));
         let method = head.method.clone();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
-        let kind = kind(&head.uri).filter(|_| is_watch);
-        let is_list = head.uri.query().is_some_and(|query| query.contains("sendInitialEvents"));
+        let kind = kind(&head.uri);
+        let query = head.uri.query().unwrap_or_default();
+        let is_list = query.contains("sendInitialEvents");
+        // A list of one is a look at the current version.
+        let is_page = query.contains("limit=") && !query.ends_with("limit=1");
+        if kind.is_some_and(|kind| KINDS[kind] == "services") && (is_list || is_page) {
+            world.with(|state| state.watcher.nobodys.services_listed(host.started.number));
+        }
+        let kind = kind.filter(|_| is_watch);
         head.headers.remove(http::header::CONTENT_LENGTH);
         let (body, is_admitted) = admit(&world, &head, body);
         let is_second = host.replica == world.second_writer();

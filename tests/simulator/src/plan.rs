@@ -40,6 +40,7 @@ impl Plan {
         let mut timeline = timeline(seed, &mut rng, &setup, calm);
         // Last, so that the rest of a seed is the same with either.
         setup.remembered_from = rng.percent(50).then_some(1);
+        setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }

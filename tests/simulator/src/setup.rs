@@ -23,6 +23,8 @@ pub struct Setup {
     /// Topology-aware hints.
     pub topology: bool,
     pub custom_endpoints: bool,
+    /// The API server deletes the Endpoints of a deleted Service, as until Kubernetes 1.36; else only the controller does.
+    pub deletes_endpoints: bool,
     /// The garbage collector works at once; else it comes by every few seconds.
     pub collects_at_once: bool,
     /// `--leader-elect-retry-period`; the other durations of the election are in proportion.
@@ -49,6 +51,7 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         latency_milliseconds: *rng.pick(&[0, 1, 5, 20, 100]),
         topology: rng.percent(30),
         custom_endpoints: rng.percent(60),
+        deletes_endpoints: false,
         collects_at_once: rng.percent(60),
         retry_seconds: *rng.pick(&[2, 2, 5, 10]),
         // Sometimes longer than the wait for a stale cache.

@@ -141,7 +141,8 @@ impl World {
         let start = Instant::now();
         let random = SystemEnvironment::seeded(plan.seed);
         let server = ApiServer::builder().environment(VirtualTime { start, random });
-        let server = server.garbage_collection(plan.setup.collects_at_once).build().unwrap();
+        let server = server.garbage_collection(plan.setup.collects_at_once);
+        let server = server.deletion_of_endpoints(plan.setup.deletes_endpoints).build().unwrap();
         let front =
             |_| Front { epoch: watch::Sender::new(0), down: false, lag: [Duration::ZERO; KINDS.len()] };
         let state = State {
@@ -269,13 +270,18 @@ impl World {
             .header(http::header::USER_AGENT, "other-client/1.0")
             .body(Full::<bytes::Bytes>::from(bytes))
             .unwrap();
+        let before = self.before(method, path, body);
         let answer = self.server.clone().call(request).now_or_never().expect("an answer without IO").unwrap();
         let status = answer.status();
         if status.is_success() && *method != Method::GET {
             self.state.lock().watcher.changed_by_others(path);
         }
-        let body = answer.into_body().collect().now_or_never().expect("a body without IO").unwrap();
-        (status, serde_json::from_slice(&body.to_bytes()).unwrap_or_default())
+        let bytes = answer.into_body().collect().now_or_never().expect("a body without IO").unwrap();
+        let answer = serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default();
+        if status.is_success() && *method != Method::GET {
+            self.after(method, path, body, before, &answer);
+        }
+        (status, answer)
     }
 
     /// The same with a JSON body.

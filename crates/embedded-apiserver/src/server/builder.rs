@@ -50,7 +50,11 @@ impl Default for Builder {
             history: StoreOptions::default(),
             environment: Arc::new(SystemEnvironment::default()),
             first_objects: true,
-            behaviour: Behaviour { collects_garbage: true, terminates_namespaces: true },
+            behaviour: Behaviour {
+                collects_garbage: true,
+                terminates_namespaces: true,
+                deletes_endpoints: false,
+            },
             snapshot: None,
             auditor: None,
             users: Users::default(),
@@ -139,6 +143,14 @@ impl Builder {
     #[must_use]
     pub fn namespace_termination(mut self, wanted: bool) -> Self {
         self.behaviour.terminates_namespaces = wanted;
+        self
+    }
+
+    /// Sets whether the server deletes the Endpoints of a deleted Service in the same request, as kube-apiserver did until
+    /// 1.36. Without this, it does not: since 1.37 only the controller of Endpoints does.
+    #[must_use]
+    pub fn deletion_of_endpoints(mut self, wanted: bool) -> Self {
+        self.behaviour.deletes_endpoints = wanted;
         self
     }
 

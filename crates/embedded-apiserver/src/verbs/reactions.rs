@@ -1,7 +1,7 @@
-//! Consequences of a write: the Endpoints of a deleted Service, the dependents of a deleted owner, the contents of a deleted
-//! namespace.
+//! Consequences of a write: the dependents of a deleted owner, the contents of a deleted namespace, and, as until Kubernetes
+//! 1.36, the Endpoints of a deleted Service.
 //!
-//! In a cluster the garbage collector and the namespace controller do this some time later. Here it happens after the
+//! In a cluster the garbage collector and the namespace controller do the first two some time later. Here it happens after the
 //! commit and before the answer, in a fixed order, so that a test sees the result at once and a simulation repeats.
 
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub(crate) fn react(core: &Core) {
 }
 
 fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
-    if entry.kind.plural == "services"
+    if core.behaviour.deletes_endpoints
+        && entry.kind.plural == "services"
         && let Some(endpoints) = Entry::named("v1", "Endpoints")
     {
         let place = (object.namespace(), object.name());

@@ -73,6 +73,7 @@ impl World {
             }
             watcher.written(write, name, slice, endpoints)
         });
+        self.check_later(write, name);
         let Effect { violations, doubled, lost } = effect;
         violations.into_iter().for_each(|rule| self.violation(rule));
         for (name, endpoint) in doubled.into_iter().filter(|_| !write.is_admitted) {

@@ -64,5 +64,6 @@ pub fn broken_rules(world: &World, objects: &Objects) -> Vec<String> {
     let tampered = world.with(|state| state.watcher.tampered.clone());
     let mut rules = objects.broken_rules(world.plan.setup.max, &tampered);
     rules.extend(objects.evicted());
+    rules.extend(world.left_endpoints(objects));
     rules
 }

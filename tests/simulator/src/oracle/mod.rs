@@ -7,6 +7,7 @@ pub mod end;
 pub mod growth;
 pub mod lasting;
 pub mod memory;
+pub mod nobodys;
 pub mod outage;
 pub mod published;
 
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::growth::Created;
+use self::nobodys::Nobodys;
 use self::outage::Lists;
 use self::published::{Effect, Published};
 use crate::fault::Fault;
@@ -120,6 +122,7 @@ pub struct Watcher {
     pub changed: Arc<Notify>,
     published: Published,
     created: Created,
+    pub nobodys: Nobodys,
     lists: Lists,
     /// The longest time for which a ready endpoint was missing.
     pub outage: Duration,
@@ -158,6 +161,7 @@ impl Watcher {
             changed: Arc::default(),
             published: Published::default(),
             created: Created::default(),
+            nobodys: Nobodys::default(),
             lists: Lists::default(),
             outage: Duration::ZERO,
             loses_answers: plan.faults().into_iter().any(loses_answers),
@@ -210,6 +214,7 @@ impl Watcher {
         self.lease_disturbed();
         self.restores += 1;
         self.published = Published::default();
+        self.nobodys.restored();
         self.bedrock.clear();
         self.bedrock_slices.clear();
         self.bedrock_endpoints.clear();

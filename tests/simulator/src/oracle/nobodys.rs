@@ -1,0 +1,144 @@
+//! Endpoints whose Service was deleted: those that existed then go, whoever wrote them, and those that another client creates
+//! later stay.
+
+use std::collections::BTreeMap;
+
+use expected_objects::{DELEGATED, Objects};
+use http::Method;
+use serde_json::Value;
+
+use super::Write;
+use crate::world::World;
+
+/// The annotation of Endpoints that are the lock of an election: a start leaves them.
+const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
+/// The label with which the controller finds its own again, in a list.
+const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
+
+/// What is known of Endpoints without a Service, by name.
+#[derive(Debug, Default)]
+pub struct Nobodys {
+    /// The uids of those that existed when their Service was deleted.
+    left: BTreeMap<String, String>,
+    /// The uids and versions of those that another client created while there was no Service.
+    later: BTreeMap<String, (String, u64)>,
+    /// The version at which each process had written something.
+    first_writes: BTreeMap<u64, u64>,
+    /// How often each process has listed Services.
+    lists: BTreeMap<u64, u64>,
+}
+
+impl Nobodys {
+    /// All objects are those of a backup.
+    pub fn restored(&mut self) {
+        self.left.clear();
+        self.later.clear();
+    }
+
+    /// A process lists Services.
+    pub fn services_listed(&mut self, process: u64) {
+        *self.lists.entry(process).or_default() += 1;
+    }
+}
+
+/// The Endpoints and the Service of a name, before a request of another client.
+pub struct Before {
+    name: String,
+    endpoints: Value,
+    service: Value,
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn version(object: &Value) -> u64 {
+    text(object, "/metadata/resourceVersion").parse().unwrap_or_default()
+}
+
+/// The resource and the name in the path of a request.
+fn target(method: &Method, path: &str, body: &Value) -> Option<(&'static str, String)> {
+    let path = path.split('?').next().unwrap_or_default();
+    let resource = ["services", "endpoints"].into_iter().find(|resource| {
+        path.split('/').any(|part| part == *resource) && path.starts_with("/api/v1/namespaces/")
+    })?;
+    let name =
+        if *method == Method::POST { text(body, "/metadata/name") } else { path.rsplit('/').next()? };
+    Some((resource, name.to_owned()))
+}
+
+impl World {
+    /// Looks at the objects before another client deletes a Service.
+    pub fn before(&self, method: &Method, path: &str, body: &Value) -> Option<Before> {
+        let (resource, name) = target(method, path, body)?;
+        if resource != "services" || *method != Method::DELETE {
+            return None;
+        }
+        let take = |kind| self.objects("v1", kind).remove(&name).unwrap_or_default();
+        let (endpoints, service) = (take("Endpoints"), take("Service"));
+        Some(Before { name, endpoints, service })
+    }
+
+    /// Notes what a request of another client did to Services and Endpoints.
+    pub fn after(&self, method: &Method, path: &str, body: &Value, before: Option<Before>, answer: &Value) {
+        let Some((resource, name)) = target(method, path, body) else { return };
+        let has_service = self.objects("v1", "Service").contains_key(&name);
+        if let Some(Before { name, endpoints, service }) = before {
+            let is_to_go = !endpoints.is_null()
+                && endpoints["metadata"]["annotations"][LEADER].is_null()
+                && service["metadata"]["labels"][DELEGATED].is_null();
+            if !has_service && is_to_go {
+                let uid = text(&endpoints, "/metadata/uid").to_owned();
+                self.with(|state| state.watcher.nobodys.left.insert(name, uid));
+            }
+            return;
+        }
+        if resource != "endpoints" {
+            return;
+        }
+        let created =
+            *method == Method::POST && !has_service && answer["metadata"]["labels"][MANAGED_BY].is_null();
+        self.with(|state| {
+            let later = &mut state.watcher.nobodys.later;
+            if created {
+                later.insert(name, (text(answer, "/metadata/uid").to_owned(), version(answer)));
+            } else if *method == Method::DELETE {
+                later.remove(&name);
+            }
+        });
+    }
+
+    /// Checks that a replica does not delete Endpoints that another client created after their Service was deleted. A process
+    /// that has only a list to tell when that was cannot know, and at its start it deletes all.
+    pub fn check_later(&self, write: &Write, name: &str) {
+        let now = self.server.version();
+        let is_deleted = write.method == Method::DELETE && write.kind == super::Kind::Endpoints;
+        let has_service = is_deleted && self.objects("v1", "Service").contains_key(name);
+        let rule = self.with(|state| {
+            let nobodys = &mut state.watcher.nobodys;
+            let first = *nobodys.first_writes.entry(write.started.number).or_insert(now);
+            let lists = nobodys.lists.get(&write.started.number).copied().unwrap_or_default();
+            let (uid, version) = if is_deleted { nobodys.later.remove(name)? } else { return None };
+            let existed = nobodys.left.get(name).is_some_and(|left| *left == uid);
+            let is_known = !write.is_late && lists <= 1 && first < version;
+            (!has_service && !existed && is_known)
+                .then(|| format!("DELETE of Endpoints {name}, created after their Service was deleted"))
+        });
+        rule.into_iter().for_each(|rule| self.violation(rule));
+    }
+
+    /// The Endpoints that are left although they existed when their Service was deleted.
+    pub fn left_endpoints(&self, objects: &Objects) -> Vec<String> {
+        let is_there = |name: &String, uid: &String| {
+            objects.endpoints.get(name).is_some_and(|object| text(object, "/metadata/uid") == *uid)
+        };
+        let left = self.with(|state| state.watcher.nobodys.left.clone());
+        let mut left: Vec<String> = left
+            .into_iter()
+            .filter(|(name, uid)| !objects.services.contains_key(name) && is_there(name, uid))
+            .map(|(name, _)| format!("Endpoints {name} existed when their Service was deleted"))
+            .collect();
+        left.sort();
+        left
+    }
+}

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use super::finding::{Finding, Severity};
 use super::group::{Group, elects_a_leader};
 use super::object::{ObjectRef, annotation};
-use super::repair::{Action, Repair};
+use super::repair::Repair;
 use super::rule::{Context, Rule};
 use crate::snapshot::Kind;
 
@@ -54,7 +54,7 @@ fn endpoints_without_service(_: &Context<'_>, group: &Group<'_>, findings: &mut 
              keeps it too"
         ),
     );
-    let repair = Repair::of_endpoints(object, Action::Delete).filter(|_| has_only_our_annotations(object));
+    let repair = Repair::of_a_lost_service(object).filter(|_| has_only_our_annotations(object));
     findings.push(finding.repaired_by(repair.map(|repair| repair.unless(group.subject()))));
 }
 

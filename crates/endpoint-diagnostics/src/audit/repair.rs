@@ -3,8 +3,7 @@
 use std::fmt;
 
 use endpointslice::well_known::{
-    ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER,
-    MANAGED_BY,
+    ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
 };
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -16,8 +15,8 @@ use super::object::{ObjectRef, label};
 /// A write that ends a finding. It is refused by the API server if the object has changed since, by its uid and
 /// resourceVersion.
 ///
-/// There are repairs only of objects that the controllers own by label: `of_slice` and `of_endpoints` are
-/// the only ways to make one.
+/// There are repairs only of objects that the controllers own by label, and deletions of Endpoints without a Service that
+/// some controller owns by label: `of_slice` and `of_a_lost_service` are the only ways to make one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repair {
@@ -66,10 +65,11 @@ impl Repair {
         Self::new(ObjectRef::slice(slice), &slice.metadata, action).filter(|_| is_ours)
     }
 
-    /// A write to these Endpoints; none without the controller's label, or if they were not read from a cluster.
-    pub(super) fn of_endpoints(endpoints: &Endpoints, action: Action) -> Option<Self> {
-        let is_ours = label(&endpoints.metadata, ENDPOINTS_MANAGED_BY)? == ENDPOINTS_CONTROLLER;
-        Self::new(ObjectRef::endpoints(endpoints), &endpoints.metadata, action).filter(|_| is_ours)
+    /// The deletion of Endpoints whose Service does not exist; none without a controller's label, whichever it is, or if they
+    /// were not read from a cluster.
+    pub(super) fn of_a_lost_service(endpoints: &Endpoints) -> Option<Self> {
+        label(&endpoints.metadata, ENDPOINTS_MANAGED_BY).filter(|manager| !manager.is_empty())?;
+        Self::new(ObjectRef::endpoints(endpoints), &endpoints.metadata, Action::Delete)
     }
 
     fn new(object: ObjectRef, metadata: &ObjectMeta, action: Action) -> Option<Self> {

@@ -39,6 +39,16 @@ fn endpoints_in_which_others_keep_state_are_not_deleted() {
     assert_eq!(texts(&cluster), ["delete EndpointSlice shop/web-a"]);
 }
 
+/// Of a deleted Service that was delegated: since Kubernetes 1.37 no API server deletes them.
+#[test]
+fn endpoints_that_another_controller_made_are_deleted_without_their_service() {
+    let mut cluster = Cluster::healthy();
+    drop(cluster.services.remove(0));
+    cluster.endpoints[0]["metadata"]["labels"] =
+        json!({"endpoints.kubernetes.io/managed-by": "mesh.example"});
+    assert_eq!(texts(&cluster), ["delete Endpoints shop/web", "delete EndpointSlice shop/web-a"]);
+}
+
 #[test]
 fn slices_of_other_managers_are_never_repaired() {
     let mut cluster = Cluster::healthy();

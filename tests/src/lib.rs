@@ -9,6 +9,7 @@
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
+//! | [`late_watches`] | an HTTP proxy that shows the events of some watches late |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | requests to a manager's own HTTPS server |
 //! | [`metrics`] | a strict parser of a manager's metrics |
@@ -50,6 +51,7 @@ pub mod canonical;
 pub mod cluster;
 pub mod conformance;
 pub mod dialogue;
+pub mod late_watches;
 pub mod manager;
 pub mod metrics;
 pub mod observe;

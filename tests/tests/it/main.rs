@@ -3,6 +3,7 @@
 //! | Suite | Rule |
 //! |---|---|
 //! | [`parity`], [`random_parity`], [`takeover`], [`takeover_gate`] | the writes are those of upstream, and never more |
+//! | [`nobodys_endpoints`] | Endpoints go with their Service and no later, whichever watch is late |
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
@@ -44,6 +45,7 @@ mod kubectl;
 mod metric_names;
 mod metrics;
 mod mirroring;
+mod nobodys_endpoints;
 mod parity;
 mod preflight;
 mod random_parity;

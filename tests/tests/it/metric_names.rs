@@ -52,6 +52,7 @@ const SAME: &[(&str, MetricKind, &[&str])] = &[
             "platform",
         ],
     ),
+    ("informer_store_resource_version", Gauge, &["group", "name", "resource", "version"]),
     ("kubernetes_feature_enabled", Gauge, &["name", "stage"]),
     ("leader_election_master_status", Gauge, &["name"]),
     ("process_cpu_seconds_total", Counter, &[]),
@@ -98,7 +99,7 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
 ];
 
 /// Metrics of ours alone, except `config_restart_required`, which has series while there is a reason. Upstream
-/// has the names `informer_store_resource_version` and `running_managed_controllers`, but no series for these controllers.
+/// has the name `running_managed_controllers`, but no series for these controllers.
 const OURS_ONLY: &[&str] = &[
     "cache_lock_hold_seconds",
     "change_write_duration_seconds",
@@ -112,7 +113,6 @@ const OURS_ONLY: &[&str] = &[
     "endpoint_slice_mirroring_controller_syncs",
     "failing_syncs",
     "foreign_writes_total",
-    "informer_store_resource_version",
     "leader_election_expired_leases_total",
     "leader_election_held",
     "list_watch_failures_total",

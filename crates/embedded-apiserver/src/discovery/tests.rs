@@ -121,6 +121,6 @@ fn the_clients_order_decides_between_the_forms() {
 #[test]
 fn the_version_suits_clients_of_the_release() {
     let version = object("/version");
-    assert_eq!((&version["gitVersion"], &version["minor"]), (&json!("v1.36.3"), &json!("36")));
+    assert_eq!((&version["gitVersion"], &version["minor"]), (&json!("v1.37.2"), &json!("37")));
     assert!(version["compiler"].as_str().unwrap().starts_with("embedded-apiserver"));
 }

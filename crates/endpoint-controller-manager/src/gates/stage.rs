@@ -49,7 +49,7 @@ impl Spec {
     }
 }
 
-/// A gate at 1.33, 1.34, 1.35 and 1.36.
+/// A gate at the known releases, the oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,

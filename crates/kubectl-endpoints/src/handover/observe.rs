@@ -127,7 +127,7 @@ impl<'a> Observer<'a> {
                 self.cluster.client.get_json(&path).await?
             }
         };
-        let template = deployment.as_ref().and_then(|it| it.spec.as_ref()?.template.spec.as_ref());
+        let template = deployment.as_ref().and_then(|it| it.spec.template.spec.as_ref());
         let specs: Vec<&PodSpec> = match form {
             Form::StaticPods => pods.items.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
             Form::Deployment | Form::Processes => template.into_iter().collect(),
@@ -223,7 +223,7 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 fn deployed(deployment: &Deployment) -> Deployed {
-    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let replicas = deployment.spec.replicas.unwrap_or(1);
     let is_ready = deployment.status.as_ref().is_some_and(|status| {
         let has = |count: Option<i32>| count.unwrap_or_default() == replicas;
         status.observed_generation >= deployment.metadata.generation

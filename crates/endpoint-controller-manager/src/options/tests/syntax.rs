@@ -62,6 +62,13 @@ fn values_are_not_normalized() {
 }
 
 #[test]
+fn flags_of_older_releases_are_accepted() {
+    let of_today: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
+    assert!(!of_today.contains(&"concurrent-service-syncs"));
+    settings("--concurrent-service-syncs=1");
+}
+
+#[test]
 fn every_flag_of_upstream_is_accepted_with_a_value_of_its_type() {
     let flags = upstream();
     assert_eq!(flags.len(), 150);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::explain::codes;
 use crate::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 
-/// Where new connections to a Service can go.
+/// The endpoints of a Service that can receive new connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Traffic {

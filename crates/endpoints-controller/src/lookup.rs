@@ -36,7 +36,7 @@ pub(crate) enum Lookup {
     Served(SyncInput),
 }
 
-/// What is known of the Endpoints of a deleted Service if the cache doesn't show whether any existed when it was deleted.
+/// The Endpoints of a deleted Service of which the cache doesn't show whether they existed when it was deleted.
 pub(crate) struct Unproven {
     /// The Endpoints that the cache shows.
     pub(crate) stored: Option<Arc<CachedEndpoints>>,

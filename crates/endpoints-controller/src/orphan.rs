@@ -39,7 +39,7 @@ pub(crate) struct Deletion {
     pub(crate) seen: Instant,
 }
 
-/// What the cache says about the Endpoints of a deleted Service.
+/// The action for the Endpoints of a deleted Service, as the cache shows them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// None is to be deleted, and none will be.

@@ -4,7 +4,7 @@
 //! slices and the writes; this crate connects it with the cache:
 //!
 //! * `handlers`: from a change to the Services it affects;
-//! * `lookup`: what the cache says about one Service;
+//! * `lookup`: a Service, its slices and pods, as the cache has them;
 //! * `sync`: the sync of one Service; [`plan_service`]: its writes, as a pure function of the objects;
 //! * `planner`: the plan of a sync, and of who asks what it would write;
 //! * `sync_cache`: the slices that need no write, found by what has changed since the last sync;

@@ -1,4 +1,4 @@
-//! What the cache says about one Service.
+//! The lookup of one Service in the cache: its selector, slices and pods, all of the same moment.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! For `kubectl endpoints explain <TAB>`, kubectl runs `kubectl_complete-endpoints explain ""`: a link of this name to the
 //! program. It answers with a word a line, with a description after a tab, and `:4` at the end, or `:0` for names of files.
-//! What needs a cluster has two seconds; whatever fails, there are no words, because a shell shows no errors.
+//! Requests to the cluster time out after two seconds. A failure yields no words, because a shell shows no errors.
 
 mod question;
 

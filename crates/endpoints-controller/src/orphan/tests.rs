@@ -7,7 +7,7 @@ fn deleted_at(version: Option<u64>, uid: Option<&str>) -> Orphan {
     Orphan { uid: uid.map(Into::into), deletion: Some(deletion), ..Orphan::default() }
 }
 
-/// What is decided about an object `shown` of a Service that was deleted at version 10, some time later, if the cache shows
+/// The verdict on an object `shown` of a Service that was deleted at version 10, some time later, if the cache shows
 /// every change up to `observed`.
 fn verdict(uid: Option<&str>, shown: Option<(&str, u64)>, observed: Option<u64>, later: Duration) -> Verdict {
     let orphan = deleted_at(Some(10), uid);

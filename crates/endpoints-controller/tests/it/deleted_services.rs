@@ -149,7 +149,7 @@ async fn endpoints_of_another_client_that_a_late_sync_wrote_stay() {
     assert_over(&harness).await;
 }
 
-/// A sync created them, because the cache still showed the Service: nobody asked for these.
+/// A sync created the Endpoints after the deletion, because the cache still showed the Service.
 #[tokio::test(start_paused = true)]
 async fn endpoints_that_a_late_sync_created_go() {
     for is_shown in [true, false] {
@@ -206,7 +206,7 @@ async fn endpoints_of_a_service_that_exists_again_stay() {
     }
 }
 
-/// Where it cannot be known what existed, whatever has the name goes, as under upstream.
+/// If the API server no longer has the state of the deletion, Endpoints are deleted by name, as upstream does.
 #[tokio::test(start_paused = true)]
 async fn endpoints_go_by_name_if_versions_cannot_tell() {
     let compacted = |api: &TestApi<Endpoints>| {

@@ -1,4 +1,4 @@
-//! What may stand at a place of the command line.
+//! The kind of word that a position of the command line takes.
 
 use clap::{Arg, Command};
 use cli_runtime::Program;

@@ -427,7 +427,7 @@ mod tests {
             endpoints: Vec::new(),
             services: HashMap::from([named("web")]),
             pods: HashMap::from([named("p"), named("q")]),
-            release: Release(36),
+            release: Release(37),
         }
     }
 

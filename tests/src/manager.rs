@@ -191,7 +191,7 @@ impl Manager {
         let mut args = common_flags(cluster, options);
         args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);
         args.push(format!("--leader-elect-resource-name={}", LeaderElection::LEASE));
-        args.extend(cluster.manager_flags(Kind::Upstream));
+        args.extend(cluster.manager_flag(Kind::Upstream));
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
         Self {
@@ -257,7 +257,7 @@ impl Manager {
         Self::at_a_free_port(kind, cluster, &options.environment, |port| {
             let mut args = common_flags(cluster, options);
             args.extend([format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()]);
-            args.extend(cluster.manager_flags(kind));
+            args.extend(cluster.manager_flag(kind));
             args.extend(flags);
             args.extend(options.flags.iter().cloned());
             args

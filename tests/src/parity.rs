@@ -82,7 +82,7 @@ impl Share {
     fn determined(&self, phase: Phase) -> Vec<Request> {
         let mut requests = self.requests.clone();
         requests.retain(|request| {
-            let is_chance = phase.is_chance(&request.resource, service_of(request));
+            let is_chance = phase.is_chance(&request.resource, service_of(request), self.release);
             !is_chance && !self.release.is_rewrite_without_ports(request)
         });
         requests

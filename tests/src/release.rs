@@ -8,10 +8,7 @@ use crate::audit::Request;
 use crate::manager::Kind;
 
 /// The release that this program behaves as without flags.
-const NEWEST: u16 = 36;
-/// The release whose gate for `PreferSameZone` and `PreferSameNode`, which random operations use, is alpha and so off.
-const WITHOUT_PREFER_SAME: u16 = 33;
-const PREFER_SAME: &str = "--feature-gates=PreferSameTrafficDistribution=true";
+const NEWEST: u16 = 37;
 
 /// A release `1.<minor>` of the API server, beside upstream's controllers of the same release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +21,7 @@ impl Release {
         Self(version.minor.trim_end_matches('+').parse().expect("a minor version"))
     }
 
-    /// True if the API server deletes the Endpoints of a deleted Service, as does the controller.
+    /// True if the API server deletes the Endpoints of a deleted Service, so that two delete them.
     pub(crate) fn deletes_endpoints(self) -> bool {
         self.0 < 37
     }
@@ -63,15 +60,9 @@ impl Release {
     }
 }
 
-/// The flags of kube-apiserver on a release.
-pub(crate) fn apiserver_flags(minor: u16) -> Option<String> {
-    (minor == WITHOUT_PREFER_SAME).then(|| PREFER_SAME.to_owned())
-}
-
-/// The flags of a manager on a release: ours is never newer than the API server.
-pub(crate) fn manager_flags(minor: u16, kind: Kind) -> Vec<String> {
-    let emulated = (kind == Kind::Ours && minor < NEWEST).then(|| format!("--emulated-version=1.{minor}"));
-    emulated.into_iter().chain(apiserver_flags(minor)).collect()
+/// The flag of a manager on a release: ours is never newer than the API server.
+pub(crate) fn manager_flag(minor: u16, kind: Kind) -> Option<String> {
+    (kind == Kind::Ours && minor < NEWEST).then(|| format!("--emulated-version=1.{minor}"))
 }
 
 /// True for an update of Endpoints that changes nothing but the order of ports, addresses and subsets, beside the time of

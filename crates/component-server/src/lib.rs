@@ -9,7 +9,7 @@
 //! ```
 //!
 //! It serves the secure port as kube-controller-manager does, with the same flags, status codes and bodies
-//! (`k8s.io/apiserver/pkg/server`, `k8s.io/controller-manager/app/serve.go`, release 1.36):
+//! (`k8s.io/apiserver/pkg/server`, `k8s.io/controller-manager/app/serve.go`, release 1.37):
 //!
 //! * [`SecureServer`] listens, speaks TLS and HTTP, and limits the resources that clients can occupy.
 //! * [`Authenticator`] determines the user: by front proxy, client certificate or bearer token, else anonymous.

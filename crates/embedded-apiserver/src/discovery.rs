@@ -1,7 +1,7 @@
 //! Discovery: which groups, versions and resources there are, one by one and aggregated, and the version of the server.
 //!
 //! Clients ask `/api` and `/apis` for the aggregated form first (KEP-3352): `apidiscovery.k8s.io/v2` is what Kubernetes
-//! 1.36 serves, so `v2beta1` is not acceptable here either.
+//! 1.37 serves, so `v2beta1` is not acceptable here either.
 
 mod accept;
 mod aggregated;
@@ -59,17 +59,18 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap, address: &str, kinds: &[Ki
 
 /// `/version`: the release whose API this server has. `compiler` tells it from the real one.
 fn version() -> Value {
+    let minor: u16 = KUBERNETES.split('.').nth(1).and_then(|minor| minor.parse().ok()).unwrap_or_default();
     json!({
         "major": "1",
-        "minor": "36",
+        "minor": minor.to_string(),
         "emulationMajor": "1",
-        "emulationMinor": "36",
+        "emulationMinor": minor.to_string(),
         "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
+        "minCompatibilityMinor": minor.saturating_sub(1).to_string(),
         "gitVersion": KUBERNETES,
         "gitCommit": "",
         "gitTreeState": "clean",
-        "buildDate": "2026-07-22T18:07:38Z",
+        "buildDate": "2026-10-27T12:01:04Z",
         "goVersion": "",
         "compiler": concat!("embedded-apiserver ", env!("CARGO_PKG_VERSION")),
         "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
@@ -77,7 +78,7 @@ fn version() -> Value {
 }
 
 /// The release whose API this server has.
-pub(crate) const KUBERNETES: &str = "v1.36.3";
+pub(crate) const KUBERNETES: &str = "v1.37.2";
 
 #[cfg(test)]
 mod tests;

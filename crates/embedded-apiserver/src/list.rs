@@ -1,6 +1,6 @@
 //! Lists: what a request asks for, which version answers it, and the answer as a stream.
 //!
-//! The rules are those of kube-apiserver 1.36 with its watch cache: `k8s.io/apiserver pkg/storage/cacher` decides which
+//! The rules are those of kube-apiserver 1.37 with its watch cache: `k8s.io/apiserver pkg/storage/cacher` decides which
 //! version answers, `pkg/storage/etcd3` answers what the cache cannot, and Events have no cache.
 
 mod answer;

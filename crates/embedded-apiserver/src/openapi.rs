@@ -1,7 +1,7 @@
 //! The documents of `OpenAPI`, as far as kubectl asks.
 //!
 //! `/openapi/v3` lists a document for each group and version of the table; each has the schemas of its kinds, word for word
-//! those of kube-apiserver 1.36.3, and the paths with the parameters that clients look for. `kubectl explain`, the merge
+//! those of kube-apiserver 1.37.2, and the paths with the parameters that clients look for. `kubectl explain`, the merge
 //! keys of `kubectl apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it
 //! only to check lists (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
 

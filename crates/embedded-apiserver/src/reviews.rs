@@ -98,19 +98,14 @@ fn check_access(kind: &str, object: &Value) -> Result<(), Status> {
     let has = |field| object.pointer(field).is_some_and(|value| !value.is_null());
     let text = |field| object.pointer(field).and_then(Value::as_str).unwrap_or_default();
     let (resource, other) = (has("/spec/resourceAttributes"), object.pointer("/spec/nonResourceAttributes"));
-    if resource && let Some(other) = other {
-        let text = |field| other.get(field).and_then(Value::as_str).unwrap_or_default();
-        // The internal struct has no names for JSON.
-        let shown = json!({ "Path": text("path"), "Verb": text("verb") });
-        errors.invalid(
-            &spec.child("nonResourceAttributes"),
-            shown,
-            "cannot be specified in combination with resourceAttributes",
-        );
-    }
-    if !resource && other.is_none() {
+    if resource == other.is_some() {
+        let shown = other.map_or(Value::Null, |other| {
+            let text = |field| other.get(field).and_then(Value::as_str).unwrap_or_default();
+            // The internal struct has no names for JSON.
+            json!({ "Path": text("path"), "Verb": text("verb") })
+        });
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        errors.invalid(&spec.child("resourceAttributes"), Value::Null, detail);
+        errors.invalid(&spec, shown, detail);
     }
     if kind != "SelfSubjectAccessReview" && text("/spec/user").is_empty() && !has("/spec/groups") {
         errors.invalid(&spec.child("user"), "", "at least one of user or group must be specified");

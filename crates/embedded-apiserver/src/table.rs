@@ -1,6 +1,6 @@
 //! Objects as tables, for clients that print them: `Accept: application/json;as=Table;v=v1;g=meta.k8s.io`.
 //!
-//! Columns, cells and their formats are those of `pkg/printers/internalversion` of Kubernetes 1.36.3. Cells are computed
+//! Columns, cells and their formats are those of `pkg/printers/internalversion` of Kubernetes 1.37.2. Cells are computed
 //! from canonical trees; an absent field is its zero value, so the bare object of a bookmark has a row too, as upstream.
 
 mod columns;

@@ -1,6 +1,6 @@
 //! Watches: the changes of a selection from a version on.
 //!
-//! The rules are those of kube-apiserver 1.36 with its watch cache: `k8s.io/apiserver pkg/storage/cacher`, and for Events,
+//! The rules are those of kube-apiserver 1.37 with its watch cache: `k8s.io/apiserver pkg/storage/cacher`, and for Events,
 //! which have no cache, `pkg/storage/etcd3/watcher.go`.
 
 mod bookmarks;

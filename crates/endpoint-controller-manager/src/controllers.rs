@@ -1,5 +1,6 @@
 //! The names of controllers in `--controllers`.
 
+mod removed;
 mod upstream;
 
 /// A controller that can be named.
@@ -63,7 +64,7 @@ pub fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     let mut unknown = Vec::new();
     for entry in entries.iter().filter(|entry| *entry != "*") {
         let name = entry.strip_prefix('-').unwrap_or(entry);
-        if Controller::named(name).is_none() && !upstream::OTHERS.contains(&name) {
+        if Controller::named(name).is_none() && !is_other(name) {
             unknown.push(format!("{name:?} is not in the list of known controllers"));
         }
     }
@@ -76,6 +77,11 @@ pub fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     } else {
         Ok(selected)
     }
+}
+
+/// True for another controller of kube-controller-manager, of the newest release or of one before.
+fn is_other(name: &str) -> bool {
+    upstream::OTHERS.contains(&name) || removed::REMOVED.contains(&name)
 }
 
 /// The decision of the first entry of a `--controllers` list that has one of these names.
@@ -102,8 +108,8 @@ pub(crate) fn canonical(entry: &str) -> String {
 
 /// The entries of a list that name controllers of kube-controller-manager that this program does not have.
 pub(crate) fn others(entries: &[String]) -> Vec<&str> {
-    let is_other = |entry: &&str| upstream::OTHERS.contains(&entry.strip_prefix('-').unwrap_or(entry));
-    entries.iter().map(String::as_str).filter(is_other).collect()
+    let is_of_another = |entry: &&str| is_other(entry.strip_prefix('-').unwrap_or(entry));
+    entries.iter().map(String::as_str).filter(is_of_another).collect()
 }
 
 #[cfg(test)]
@@ -139,6 +145,13 @@ mod tests {
         assert_eq!(others(&entries), ["-nodeipam", "token-cleaner-controller"]);
         let ours = Controller::ALL.map(|controller| [controller.name(), controller.alias()]);
         assert!(ours.as_flattened().iter().all(|name| !upstream::OTHERS.contains(name)));
+    }
+
+    #[test]
+    fn controllers_that_upstream_removed_are_known() {
+        assert_eq!(select("*,-service-lb-controller,-route"), Ok(Controller::ALL.to_vec()));
+        assert_eq!(others(&["-service".to_owned()]), ["-service"]);
+        assert!(removed::REMOVED.iter().all(|name| !upstream::OTHERS.contains(name)));
     }
 
     #[test]

@@ -197,7 +197,9 @@ trait AtVersion {
 
 impl AtVersion for [Spec; version::COUNT] {
     fn at(&self, versions: Versions) -> Spec {
-        self.get(versions.column()).copied().unwrap_or(NONE)
+        let spec = self.get(versions.column()).copied().unwrap_or(NONE);
+        let is_compatible = versions.min_compatibility() >= versions.emulated();
+        Spec { default: spec.default || (spec.on_if_compatible && is_compatible), ..spec }
     }
 }
 
@@ -219,7 +221,14 @@ pub(crate) fn help() -> String {
         .filter(|(name, spec)| matches!(spec.stage, Stage::Alpha | Stage::Beta) || own(name))
         .map(|(name, spec)| {
             let stage = if spec.stage == Stage::Ga { "GA" } else { spec.stage.label() };
-            format!("kube:{name}=true|false ({stage} - default={})", spec.default)
+            let line = |default| format!("{name}=true|false ({stage} - default={default})");
+            if spec.on_if_compatible {
+                let release = Versions::default().emulated();
+                let compatible = format!("{} if --min-compatibility-version>={release}", line(true));
+                format!("kube:{}, or {compatible}", line(spec.default))
+            } else {
+                format!("kube:{}", line(spec.default))
+            }
         })
         .collect();
     lines.sort_unstable();

@@ -4,6 +4,10 @@
 //! for deterministic simulations. The other modules are for the operator's tool, which reads the same flags and runs the
 //! same controllers.
 
+// First, for its macros.
+#[macro_use]
+mod release;
+
 mod api_clients;
 mod commands;
 pub mod config;

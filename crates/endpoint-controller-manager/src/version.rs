@@ -1,5 +1,7 @@
 //! Name and version of this program.
 
+pub use crate::release::KUBERNETES;
+
 /// The name in logs, events and user agents, and of the Lease.
 pub const NAME: &str = "endpoint-controller-manager";
 /// The version of this program.
@@ -8,8 +10,6 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const COMMIT: &str = env!("ECM_COMMIT");
 /// `clean`, `dirty` or `archive`; empty if the commit is unknown.
 pub(crate) const TREE_STATE: &str = env!("ECM_TREE_STATE");
-/// The Kubernetes release whose behaviour it reproduces.
-pub const KUBERNETES: &str = "v1.36.3";
 
 /// The line that `--version` of a program prints.
 pub fn line(program: &str) -> String {

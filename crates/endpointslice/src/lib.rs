@@ -73,7 +73,7 @@
 //! assert!(plan(&[written], desired, &template, &options).is_empty());
 //! ```
 //!
-//! The rules come from Kubernetes' own controllers (release 1.36, `k8s.io/endpointslice` and
+//! The rules come from Kubernetes' own controllers (release 1.37, `k8s.io/endpointslice` and
 //! `pkg/controller/endpointslice`); each item names its source. Where this crate differs on purpose, its
 //! documentation says so.
 //!

@@ -116,7 +116,7 @@ func (c *cluster) nodeAt(i int) object {
 				KernelVersion:           "6.12.0",
 				OSImage:                 "Linux",
 				ContainerRuntimeVersion: "containerd://2.1.0",
-				KubeletVersion:          "v1.36.3",
+				KubeletVersion:          "v1.37.2",
 				OperatingSystem:         "linux",
 				Architecture:            "amd64",
 			},

@@ -171,11 +171,11 @@ impl Cluster {
         }
     }
 
-    /// The flags of a manager on the release of this cluster.
-    pub(crate) fn manager_flags(&self, kind: Kind) -> Vec<String> {
+    /// The flag of a manager on the release of this cluster.
+    pub(crate) fn manager_flag(&self, kind: Kind) -> Option<String> {
         match &self.servers {
-            Servers::Real(_) => release::manager_flags(binaries::servers().minor(), kind),
-            Servers::Embedded(_) => Vec::new(),
+            Servers::Real(_) => release::manager_flag(binaries::servers().minor(), kind),
+            Servers::Embedded(_) => None,
         }
     }
 

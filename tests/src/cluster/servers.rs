@@ -10,7 +10,6 @@ use super::{Cluster, ClusterOptions, Ports, client};
 use crate::binaries;
 use crate::credentials::{self, User};
 use crate::process::{Environment, Process};
-use crate::release;
 use crate::wait::{self, LIMIT};
 
 /// etcd's data, under the cluster's folder.
@@ -131,7 +130,6 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
         "--audit-log-mode=blocking".to_owned(),
         "--audit-log-maxsize=100000".to_owned(),
     ];
-    args.extend(release::apiserver_flags(binaries::servers().minor()));
     args.extend(options.apiserver_flags.iter().cloned());
     let mut environment = environment();
     if let Some(limit) = &options.memory_limit {

@@ -28,6 +28,7 @@ mod coverage;
 pub(crate) mod deviations;
 mod embedded;
 mod exchange;
+mod facts;
 mod generator;
 mod memory;
 pub(crate) mod request;
@@ -45,6 +46,7 @@ use crate::cluster::{Cluster, ClusterOptions};
 pub use coverage::Coverage;
 pub use embedded::embedded_server;
 pub use exchange::Server;
+pub use facts::record;
 pub use run::{Options, Report, run};
 pub use sequence::Pair;
 

@@ -270,7 +270,7 @@ impl Race<'_> {
             let determined = self.options.overlap == 1
                 && (!is_rewritten || step.synced.contains(service))
                 && if resource == "endpoints" {
-                    // One object, which upstream does not choose. The API server deletes it with the Service; a
+                    // One object, which upstream does not choose. Before 1.37 the API server deletes it with the Service; a
                     // controller that sees its deletion before the Service's creates it once more.
                     step.operation.kind() != "delete Service" || step.operation.name() != service
                 } else {

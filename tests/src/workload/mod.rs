@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 pub(crate) use objects::with;
 
 use crate::canonical::Detail;
+use crate::release::Release;
 use crate::scenario::World;
 
 const V4: &str = "IPv4";
@@ -29,18 +30,25 @@ pub struct Phase {
     pub detail: Detail,
     /// The resources and Services that upstream writes a different number of times in every run.
     chance: &'static [(&'static str, &'static str)],
+    /// The same, where the API server deletes Endpoints too.
+    deleted_by_two: &'static [(&'static str, &'static str)],
     run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>,
 }
 
 impl Phase {
-    /// True if upstream writes this resource of this Service a different number of times in every run.
-    pub fn is_chance(&self, resource: &str, service: &str) -> bool {
+    /// True if upstream writes this resource of this Service a different number of times in every run on this release.
+    pub(crate) fn is_chance(&self, resource: &str, service: &str, release: Release) -> bool {
         let at_every_sync = resource == ENDPOINTS && WRITTEN_AT_EVERY_SYNC.contains(&service);
-        at_every_sync || self.chance.contains(&(resource, service))
+        let by_two = release.deletes_endpoints() && self.deleted_by_two.contains(&(resource, service));
+        at_every_sync || by_two || self.chance.contains(&(resource, service))
     }
 
     const fn with_chance(self, chance: &'static [(&'static str, &'static str)]) -> Self {
         Self { chance, ..self }
+    }
+
+    const fn deleting(self, deleted_by_two: &'static [(&'static str, &'static str)]) -> Self {
+        Self { deleted_by_two, ..self }
     }
 
     /// Makes the changes, and returns when the controllers have handled them.
@@ -64,7 +72,7 @@ pub const PHASES: &[Phase] = &[
     exact("a large Service grows pod by pod", |w| phases::growth(w).boxed()),
     exact("Services change type and families", |w| phases::types(w).boxed()),
     exact("Services are deleted and created again", |w| phases::recreation(w).boxed())
-        .with_chance(DELETED_BY_TWO),
+        .deleting(DELETED_BY_TWO),
     exact("slices change under the controller", |w| phases::interference(w).boxed()),
     exact("a missing node appears", |w| phases::missing_node(w).boxed()),
     exact("a large Service shrinks", |w| phases::shrinking(w).boxed()),
@@ -82,7 +90,7 @@ pub(crate) const PODS_END: &[&str] = &["end", "same"];
 /// request finds them gone, or is not made because its sync sees that.
 const MIRRORED_FOR_A_WHILE: &[(&str, &str)] = &[(SLICES, "early")];
 
-/// The API server deletes the Endpoints of a Service together with it, and so does the controller. The order of the two
+/// Before 1.37 the API server deletes the Endpoints of a Service together with it, and so does the controller. The order of the two
 /// decides whether the controller's request finds them, and whether it creates them once more in between.
 const DELETED_BY_TWO: &[(&str, &str)] = &[
     (ENDPOINTS, "web"),
@@ -93,9 +101,9 @@ const DELETED_BY_TWO: &[(&str, &str)] = &[
 ];
 
 pub(crate) const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
-    Phase { name, detail: Detail::Exact, chance: &[], run }
+    Phase { name, detail: Detail::Exact, chance: &[], deleted_by_two: &[], run }
 }
 
 const fn overlapping(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
-    Phase { name, detail: Detail::Content, chance: &[], run }
+    Phase { name, detail: Detail::Content, chance: &[], deleted_by_two: &[], run }
 }

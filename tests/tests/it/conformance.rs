@@ -8,8 +8,12 @@
 //! | `CONFORMANCE_PARALLEL` | sequences at a time, at most 64 | 48 |
 //! | `CONFORMANCE_GO_ON` | `1`: go on after a difference while the status codes are equal | |
 //! | `CONFORMANCE_SHRINK` | classes of differences whose first sequence is shrunk | 10 |
+//! | `RECORD` | `1`: writes the recorded facts again instead of comparing them | |
 
-use tests::conformance::{Options, Pair, Report, Server, embedded_server, real_cluster, run};
+use std::path::Path;
+
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::conformance::{Options, Pair, Report, Server, embedded_server, real_cluster, record, run};
 
 fn check(report: &Report, options: &Options) {
     println!("{report}");
@@ -37,4 +41,20 @@ async fn the_embedded_server_answers_like_the_real_one() {
     let cluster = Box::pin(real_cluster()).await;
     let pair = Pair { real: Server::of(&cluster), other: embedded_server().await };
     check(&run(&pair, &options).await, &options);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_facts_are_those_of_the_real_server() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../crates/embedded-apiserver/src/kinds/tests/facts.jsonl");
+    let recorded = std::fs::read_to_string(&path).expect("the recorded facts");
+    let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
+    let answered = record(&Server::of(&cluster), &recorded).await;
+    if std::env::var_os("RECORD").is_some() {
+        std::fs::write(&path, answered).expect("writing the facts");
+        return;
+    }
+    let differing: Vec<_> = recorded.lines().zip(answered.lines()).filter(|(old, new)| old != new).collect();
+    let shown: Vec<_> = differing.iter().map(|(old, new)| format!("- {old}\n+ {new}")).collect();
+    assert!(shown.is_empty(), "RECORD=1 writes {}:\n{}", path.display(), shown.join("\n"));
 }

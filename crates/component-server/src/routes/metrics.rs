@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::RawQuery;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
 use http::header::CONTENT_TYPE;
@@ -18,19 +19,19 @@ pub(super) fn page<F>(info: Arc<ComponentInfo>, encode: F) -> MethodRouter
 where
     F: Fn(&mut String) -> std::fmt::Result + Clone + Send + Sync + 'static,
 {
-    any(move || async move { exposition(&info, encode) })
+    any(move |RawQuery(query): RawQuery| async move { exposition(&info, query.as_deref(), encode) })
 }
 
 pub(super) fn slis_page<F>(info: Arc<ComponentInfo>, slis: Slis, filter: F) -> MethodRouter
 where
     F: Fn(String) -> String + Clone + Send + Sync + 'static,
 {
-    any(move |method: Method| async move {
+    any(move |method: Method, RawQuery(query): RawQuery| async move {
         if method == Method::DELETE {
             slis.reset();
             return ([(CONTENT_TYPE, "text/plain; charset=utf-8")], "metrics reset\n").into_response();
         }
-        exposition(&info, |text| {
+        exposition(&info, query.as_deref(), |text| {
             slis.encode(info.started, text)?;
             *text = filter(std::mem::take(text));
             Ok(())
@@ -39,7 +40,11 @@ where
 }
 
 /// Responds with metrics, and the start time of the process in a header.
-fn exposition(info: &ComponentInfo, encode: impl FnOnce(&mut String) -> std::fmt::Result) -> Response {
+fn exposition(
+    info: &ComponentInfo,
+    query: Option<&str>,
+    encode: impl FnOnce(&mut String) -> std::fmt::Result,
+) -> Response {
     let mut text = String::new();
     match encode(&mut text) {
         Ok(()) => {
@@ -47,10 +52,45 @@ fn exposition(info: &ComponentInfo, encode: impl FnOnce(&mut String) -> std::fmt
             if let Some(rest) = text.strip_suffix("# EOF\n") {
                 text.truncate(rest.len());
             }
+            let text = selected(text, query.unwrap_or_default());
             let started = info.started.as_second().to_string();
             let content_type = (CONTENT_TYPE.as_str(), TEXT_FORMAT.to_owned());
             ([content_type, ("process-start-time-unix", started)], text).into_response()
         }
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("unable to encode metrics: {error}")),
+    }
+}
+
+/// The metrics that the parameters `name[]` of a query name; all without one.
+fn selected(text: String, query: &str) -> String {
+    let parameters = form_urlencoded::parse(query.as_bytes());
+    let names: Vec<_> = parameters.filter(|(key, _)| key == "name[]").map(|(_, name)| name).collect();
+    if names.is_empty() {
+        return text;
+    }
+    let mut is_selected = false;
+    let keep = |line: &&str| {
+        if let Some(rest) = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE ")) {
+            let of = rest.split(' ').next().unwrap_or_default();
+            is_selected = names.iter().any(|name| name == of);
+        }
+        is_selected
+    };
+    text.split_inclusive('\n').filter(keep).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::selected;
+
+    #[test]
+    fn metrics_can_be_selected_by_name() {
+        const TEXT: &str =
+            "# HELP up Up.\n# TYPE up gauge\nup 1\n# TYPE upper gauge\nupper{a=\"# TYPE up\"} 1\n";
+        let of = |query| selected(TEXT.to_owned(), query);
+        assert_eq!(of("a=b"), TEXT);
+        assert_eq!(of("name[]=up"), "# HELP up Up.\n# TYPE up gauge\nup 1\n");
+        assert_eq!(of("name%5B%5D=up&name[]=upper"), TEXT);
+        assert_eq!(of("name[]="), "");
     }
 }

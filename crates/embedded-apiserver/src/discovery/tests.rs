@@ -111,7 +111,7 @@ fn the_clients_order_decides_between_the_forms() {
     assert!(!is_document(&format!("application/json,{AGGREGATED}")));
     assert!(is_document(&format!("application/json;q=0.5,{AGGREGATED}")));
     assert!(!is_document("*/*"));
-    // Kubernetes 1.36 has no v2beta1 any more.
+    // Kubernetes has no v2beta1 any more.
     assert!(!is_document(&AGGREGATED.replace("v2;", "v2beta1;")));
     assert!(!is_document(
         "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -121,6 +121,6 @@ fn the_clients_order_decides_between_the_forms() {
 #[test]
 fn the_version_suits_clients_of_the_release() {
     let version = object("/version");
-    assert_eq!((&version["gitVersion"], &version["minor"]), (&json!("v1.36.3"), &json!("36")));
+    assert_eq!((&version["gitVersion"], &version["minor"]), (&json!("v1.37.2"), &json!("37")));
     assert!(version["compiler"].as_str().unwrap().starts_with("embedded-apiserver"));
 }

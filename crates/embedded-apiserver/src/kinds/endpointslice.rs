@@ -54,8 +54,6 @@ impl Strategy for EndpointSlice {
 
     fn validate_update(&self, _scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         validate(object, Some(old), errors);
-        let (new, old) = (tree::field(object, "addressType"), tree::field(old, "addressType"));
-        metadata::immutable(new, old, &Path::root("addressType"), errors);
     }
 
     fn warnings(&self, _scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
@@ -92,15 +90,44 @@ fn drop_topology(object: &mut Value) {
 fn validate(object: &Value, old: Option<&Value>, errors: &mut Errors) {
     metadata::validate_own(object, true, content::subdomain_name, errors);
     let address_type = tree::text(object, "addressType");
-    checks::one_of(address_type, ADDRESS_TYPES, &Path::root("addressType"), errors);
-    validate_ports(tree::list(object, "ports"), errors);
-    let mut endpoints = Errors::default();
-    validate_endpoints(tree::list(object, "endpoints"), address_type, &mut endpoints);
-    // Older versions took other data, which may stay.
     let is_new =
-        old.is_none_or(|old| !tree::same(tree::field(object, "endpoints"), tree::field(old, "endpoints")));
-    if is_new {
-        errors.extend(endpoints);
+        |field| old.is_none_or(|old| !tree::same(tree::field(object, field), tree::field(old, field)));
+    let changes_type = old.is_some() && is_new("addressType");
+    let path = Path::root("addressType");
+    // That the type changes keeps the generated checks from looking at its value.
+    if changes_type && !address_type.is_empty() {
+        checks::one_of(address_type, ADDRESS_TYPES, &path, errors);
+    }
+    validate_ports(tree::list(object, "ports"), errors);
+    let endpoints = tree::list(object, "endpoints");
+    // Older versions took other data, which may stay.
+    if is_new("endpoints") {
+        validate_endpoints(endpoints, address_type, errors);
+    }
+
+    // Checks that upstream generates from the types come last (`zz_generated.validations.go`).
+    if address_type.is_empty() || old.is_none() {
+        checks::one_of(address_type, ADDRESS_TYPES, &path, errors);
+    }
+    if changes_type {
+        errors.invalid(&path, &Value::Null, "field is immutable");
+    }
+    if is_new("endpoints") {
+        count_addresses(endpoints, errors);
+    }
+}
+
+/// Each endpoint has from one to a hundred addresses.
+fn count_addresses(endpoints: &[Value], errors: &mut Errors) {
+    let path = Path::root("endpoints");
+    for (index, endpoint) in endpoints.iter().enumerate() {
+        let path = path.index(index);
+        let path = path.child("addresses");
+        match tree::list(endpoint, "addresses").len() {
+            0 => errors.required(&path, ""),
+            count if count > MAX_ADDRESSES => errors.too_many(&path, count, MAX_ADDRESSES),
+            _ => {}
+        }
     }
 }
 
@@ -145,11 +172,6 @@ fn validate_endpoints(endpoints: &[Value], address_type: &str, errors: &mut Erro
         let path = path.index(index);
         let addresses = tree::list(endpoint, "addresses");
         let addresses_path = path.child("addresses");
-        if addresses.is_empty() {
-            errors.required(&addresses_path, "must contain at least 1 address");
-        } else if addresses.len() > MAX_ADDRESSES {
-            errors.too_many(&addresses_path, addresses.len(), MAX_ADDRESSES);
-        }
         for (index, address) in addresses.iter().enumerate() {
             let address = address.as_str().unwrap_or_default();
             validate_address(address, address_type, &addresses_path, index, errors);

@@ -136,6 +136,17 @@ impl Errors {
         self.0.extend(other.0);
     }
 
+    /// Keeps the first of equal errors (`ErrorList.Filter`, which since 1.37 all errors of kinds pass).
+    pub(crate) fn deduplicate(&mut self) {
+        let mut kept: Vec<FieldError> = Vec::with_capacity(self.0.len());
+        for error in self.0.drain(..) {
+            if !kept.contains(&error) {
+                kept.push(error);
+            }
+        }
+        self.0 = kept;
+    }
+
     /// A value that must be given is not.
     pub(crate) fn required(&mut self, path: &Path<'_>, detail: &str) {
         self.push("FieldValueRequired", path, "Required value".to_owned(), detail);

@@ -20,7 +20,7 @@ const GENERATED_BASE: usize = 63 - 5;
 /// No vowels, so that no words come out.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Removes what clients cannot set by a POST (`WipeObjectMetaSystemFields`).
+/// Removes what clients cannot set when they create an object (`WipeObjectMetaSystemFields`).
 pub(super) fn wipe(object: &mut Value) {
     let meta = tree::field_mut(object, "metadata");
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -265,21 +265,19 @@ pub(super) fn annotations(annotations: &Value, path: &Path<'_>, errors: &mut Err
 }
 
 fn owners(meta: &Value, errors: &mut Errors) {
-    let path = META.child("ownerReferences");
+    let list = META.child("ownerReferences");
     let mut controller: Option<String> = None;
-    for owner in tree::list(meta, "ownerReferences") {
+    for (index, owner) in tree::list(meta, "ownerReferences").iter().enumerate() {
+        let path = list.index(index);
         let (version, kind) = (tree::text(owner, "apiVersion"), tree::text(owner, "kind"));
         let name = tree::text(owner, "name");
-        if version.is_empty() || version.ends_with('/') || version.matches('/').count() > 1 {
-            errors.invalid(&path.child("apiVersion"), version, "version must not be empty");
+        if version.ends_with('/') || version.matches('/').count() > 1 {
+            errors.invalid(&path.child("apiVersion"), version, "must be <group>/<version> or <version>");
         }
-        for (key, value) in [("kind", kind), ("name", name)] {
-            if value.is_empty() {
-                errors.invalid(&path.child(key), value, "must not be empty");
+        for key in ["apiVersion", "kind", "name", "uid"] {
+            if tree::text(owner, key).is_empty() {
+                errors.required(&path.child(key), "must not be empty");
             }
-        }
-        if tree::text(owner, "uid").is_empty() {
-            errors.invalid(&path.child("uid"), tree::field(owner, "uid"), "must not be empty");
         }
         if version == "v1" && kind == "Event" {
             errors.invalid(&path, printed_owner(owner), "/v1, Kind=Event is disallowed from being an owner");
@@ -293,7 +291,7 @@ fn owners(meta: &Value, errors: &mut Errors) {
                     let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {current}"
                     );
-                    errors.invalid(&path, format!("[{}]", all.collect::<Vec<_>>().join(",")), &detail);
+                    errors.invalid(&list, format!("[{}]", all.collect::<Vec<_>>().join(",")), &detail);
                 }
             }
         }
@@ -321,9 +319,11 @@ fn managed_fields(meta: &Value, errors: &mut Errors) {
     let path = META.child("managedFields");
     for (index, entry) in tree::list(meta, "managedFields").iter().enumerate() {
         let path = path.index(index);
-        if !matches!(tree::text(entry, "operation"), "Apply" | "Update") {
-            let operation = Value::from(tree::text(entry, "operation"));
-            errors.invalid(&path.child("operation"), operation, "must be `Apply` or `Update`");
+        let operation = path.child("operation");
+        match tree::text(entry, "operation") {
+            "" => errors.required(&operation, "must not be empty"),
+            "Apply" | "Update" => {}
+            other => errors.not_supported(&operation, Value::from(other), &["Apply", "Update"]),
         }
         if !matches!(tree::text(entry, "fieldsType"), "" | "FieldsV1") {
             errors.invalid(&path.child("fieldsType"), tree::text(entry, "fieldsType"), "must be `FieldsV1`");

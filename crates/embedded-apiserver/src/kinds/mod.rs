@@ -31,4 +31,4 @@ pub(crate) use ip::Network;
 pub(crate) use pod::bind;
 pub(crate) use strategy::{Cluster, Kind, Scope, Subresource, Unread};
 pub(crate) use table::KINDS;
-pub(crate) use write::{Prepared, before_create, before_create_by_update, before_update};
+pub(crate) use write::{Prepared, before_create, before_update};

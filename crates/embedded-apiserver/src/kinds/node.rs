@@ -256,10 +256,11 @@ fn validate_update(object: &Value, old: &Value, errors: &mut Errors) {
             errors.forbidden(&POD_CIDRS, DETAIL);
         }
     }
-    let provider = tree::text(before, "providerID");
-    if !provider.is_empty() && provider != tree::text(spec, "providerID") {
-        let detail = "node updates may not change providerID except from \"\" to valid";
-        errors.forbidden(&Path::root("spec.providerID"), detail);
+    let (old_provider, provider) = (tree::text(before, "providerID"), tree::text(spec, "providerID"));
+    if !old_provider.is_empty() && old_provider != provider {
+        let verb = if provider.is_empty() { "cleared" } else { "modified" };
+        let detail = format!("field cannot be {verb} once set");
+        errors.invalid(&Path::root("spec.providerID"), &Value::Null, &detail);
     }
     validate_taints(object, errors);
     if tree::text(spec, "externalID") != tree::text(before, "externalID") {

@@ -1,4 +1,4 @@
-//! Requests to kube-apiserver 1.36.3 and its answers, recorded in `tests/facts.jsonl`: one case a line, each a list of
+//! Requests to kube-apiserver 1.37.2 and its answers, recorded in `tests/facts.jsonl`: one case a line, each a list of
 //! requests in order. Answers hold no field that is empty, false or zero, no uid, no versions and no creation time.
 //!
 //! `KINDS_FACTS` names another file of this form, such as one of random requests.

@@ -33,6 +33,7 @@ impl Strategy for Workload {
     }
 
     fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
+        drop_annotations(object);
         let status = if self.is_deployment { json!({}) } else { json!({ "replicas": 0 }) };
         tree::set(object, "status", status);
         metadata::set_generation(object, 1);
@@ -46,6 +47,7 @@ impl Strategy for Workload {
             }
             return;
         }
+        drop_annotations(object);
         tree::copy(object, "status", old);
         let annotations = |object| tree::at(object, &["metadata", "annotations"]);
         let is_changed = !tree::same(tree::field(object, "spec"), tree::field(old, "spec"))
@@ -90,6 +92,10 @@ impl Strategy for Workload {
         warnings.extend(pod::template_warnings(template, &SPEC.child("template")));
         warnings
     }
+}
+
+fn drop_annotations(object: &mut Value) {
+    pod::drop_annotations(tree::field_mut(tree::field_mut(object, "spec"), "template"));
 }
 
 /// `SetDefaults_Deployment`.

@@ -35,14 +35,6 @@ impl Prepared {
 /// The object is refused.
 pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     metadata::wipe(object);
-    before_create_by_update(scope, object)
-}
-
-/// As [`before_create`], for an object that a PUT or an apply patch creates: what the client says of its deletion stays.
-///
-/// # Errors
-/// The object is refused.
-pub(crate) fn before_create_by_update(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
     metadata::fit_namespace(scope, object)?;
     strategy.admit(scope, object, None)?;
@@ -99,7 +91,8 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
     Ok(Prepared { warnings, reservation })
 }
 
-fn refusal(scope: &Scope<'_>, object: &Value, errors: Errors) -> Status {
+fn refusal(scope: &Scope<'_>, object: &Value, mut errors: Errors) -> Status {
+    errors.deduplicate();
     let name = tree::text(tree::field(object, "metadata"), "name");
     // Errors name the storage type: both versions of Events are of the core group.
     let group = if scope.kind.storage == "events" { "" } else { scope.kind.group };

@@ -72,7 +72,9 @@ impl FieldManager<'_> {
         manager: &str,
         time: &str,
     ) -> Option<Value> {
-        let mut comparison = compare(Shape::of_type(self.of), live, new).ok()?;
+        let Ok(mut comparison) = compare(Shape::of_type(self.of), live, new) else {
+            return stored_entries(live).cloned();
+        };
         self.filter(&mut comparison);
         if comparison.is_empty() {
             return Some(stored);
@@ -123,8 +125,11 @@ impl FieldManager<'_> {
             zero = self.of.zero();
             &zero
         };
-        self.record((live, new), &mut entries, manager, time).ok()?;
-        entries::encode(entries)
+        match self.record((live, new), &mut entries, manager, time) {
+            Ok(()) => entries::encode(entries),
+            // What cannot be recorded is not: the entries of the stored object stay.
+            Err(_) => stored.cloned(),
+        }
     }
 
     fn starting_entries<'a>(&self, stored: Option<&'a Value>, sent: Option<&'a Value>) -> Vec<Entry<'a>> {
@@ -147,7 +152,7 @@ impl FieldManager<'_> {
     /// Changes the entries by what differs between two objects.
     ///
     /// # Errors
-    /// A list has an item without a key; upstream's text. Upstream removes all entries then.
+    /// A list has an item without a key; upstream's text.
     pub(super) fn record<'a>(
         &'a self,
         (live, new): (&'a Value, &'a Value),

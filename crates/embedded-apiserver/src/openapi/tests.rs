@@ -88,6 +88,6 @@ fn the_old_version_is_an_empty_document() {
     let asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let response = answer("/openapi/v2", None, &headers(asked)).unwrap();
     assert_eq!(response.headers()[CONTENT_TYPE], asked.replace('@', "."));
-    assert_eq!(response.body().as_ref(), b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.3");
+    assert_eq!(response.body().as_ref(), b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.2");
     assert_eq!(document("/openapi/v2")["swagger"], "2.0");
 }

@@ -1,4 +1,4 @@
-//! The columns of each kind, as kube-apiserver 1.36.3 sends them: `columns.json`, which the test
+//! The columns of each kind, as kube-apiserver 1.37.2 sends them: `columns.json`, which the test
 //! `kubectl::documents::columns_are_those_of_the_real_server` of package `tests` compares and, with `RECORD=1`, writes.
 
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use super::meta;
 use super::names;
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
-use crate::kinds::{before_create_by_update, before_update};
+use crate::kinds::{before_create, before_update};
 use crate::managed_fields::keep_times;
 use crate::selectors::go_quote;
 use crate::status::Status;
@@ -102,8 +102,7 @@ fn create_instead(
     // Any number is ignored here, other than at a plain creation.
     meta::remove(&mut object, "resourceVersion");
     strategy.to_storage(&mut object);
-    let prepared =
-        before_create_by_update(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
+    let prepared = before_create(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
     match create::store(core, creation, (&object, &[]), prepared) {
@@ -135,7 +134,6 @@ fn update(
         make(Some(&old), warnings)?
     };
     warn_of_repeated_owners(&mut object, warnings);
-    lifecycle::admit_update(core, entry, namespace)?;
     strategy.to_storage(&mut object);
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;

@@ -1,4 +1,4 @@
-//! The admission plugin `NamespaceLifecycle`: writes that the phase of a namespace allows.
+//! The admission plugin `NamespaceLifecycle`: writes that the phase of a namespace allows. Updates it always allows.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,6 @@ use crate::status::{Cause, Status};
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
-
-/// Allows writes of existing objects only in existing namespaces.
-///
-/// # Errors
-/// 404.
-pub(crate) fn admit_update(core: &Core, entry: &Entry, namespace: &str) -> Result<(), Status> {
-    phase(core, entry, namespace).map(drop)
-}
 
 /// Allows new objects only in existing namespaces that are not being deleted.
 ///

@@ -1,5 +1,6 @@
 //! `PATCH`: `handlers/patch.go`.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::call::{Call, Outcome};
@@ -84,14 +85,27 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
 /// The kind of a patch, by its content type, and its parameters.
 ///
 /// # Errors
-/// 415, or the parameters are refused.
+/// 415, the parameters are refused, or the patch has a wrong syntax.
 pub(crate) fn kind_and_options(call: Call<'_>) -> Result<(Kind, WriteOptions), Status> {
     let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
     let kind = KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
         let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
         content_type::unsupported(&names.join(", "))
     })?;
-    Ok((kind, WriteOptions::of_patch(call.query, kind == Kind::Apply)?))
+    let options = WriteOptions::of_patch(call.query, kind == Kind::Apply)?;
+    check_syntax(kind, call.body()?)?;
+    Ok((kind, options))
+}
+
+/// Checks the syntax of a patch, before its object is looked up (`validateAndTranscodePatch`).
+fn check_syntax(kind: Kind, body: &[u8]) -> Result<(), Status> {
+    if kind == Kind::Apply {
+        let failed = |error| Status::bad_request(format!("error encoding patch: {error}"));
+        return yaml::to_json(body).map(drop).map_err(failed);
+    }
+    serde_json::from_slice::<IgnoredAny>(body)
+        .map(drop)
+        .map_err(|_| Status::bad_request("invalid JSON patch".to_owned()))
 }
 
 /// The patched view of an object, such as its scale.
@@ -230,7 +244,7 @@ impl Patch<'_> {
         now: jiff::Timestamp,
         warnings: &mut Vec<String>,
     ) -> Result<Value, Status> {
-        let failed = |error: &str| Status::bad_request(format!("error decoding YAML: {error}"));
+        let failed = |error: &str| Status::bad_request(format!("error decoding patch: {error}"));
         let (text, duplicates) = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
         let (config, _) = untyped(&text).map_err(|error| failed(&error))?;
         let live = live.map(|live| with_head(self.of, live));
@@ -240,7 +254,7 @@ impl Patch<'_> {
         if !problems.is_empty() {
             match self.options.validation {
                 FieldValidation::Strict => {
-                    let text = format!("error strict decoding YAML: {}", problems.join(", "));
+                    let text = format!("error strict decoding patch: {}", problems.join(", "));
                     return Err(Status::bad_request(text));
                 }
                 FieldValidation::Warn => warnings.extend(problems),

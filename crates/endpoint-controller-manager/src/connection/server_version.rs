@@ -5,12 +5,12 @@ use std::fmt;
 use kube_api::{ApiClient, ApiError};
 use serde_json::Value;
 
-use crate::gates::{Minor, PREFER_SAME_TRAFFIC_DISTRIBUTION, Versions};
+use crate::gates::{Minor, Versions};
 
 /// The version of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// As in `v1.36.3`.
+    /// As in `v1.37.2`.
     pub text: String,
     /// The number after `1.`; none if the text is none of Kubernetes' versions.
     pub minor: Option<u16>,
@@ -71,7 +71,7 @@ impl ServerVersion {
                 ),
                 format!(
                     "Give {} to the program and its diagnostics; or upgrade the API server first",
-                    flags(minor)
+                    flag(minor)
                 ),
             )
         } else {
@@ -80,15 +80,9 @@ impl ServerVersion {
     }
 }
 
-/// The flags with which this program behaves as a release.
-pub fn flags(release: Minor) -> String {
-    let flag = format!("--emulated-version={release}");
-    // The oldest release has this gate off by default, and this program always behaves as with it.
-    if release == *Minor::KNOWN.start() {
-        format!("{flag} --feature-gates={PREFER_SAME_TRAFFIC_DISTRIBUTION}=true")
-    } else {
-        flag
-    }
+/// The flag with which this program behaves as a release.
+pub fn flag(release: Minor) -> String {
+    format!("--emulated-version={release}")
 }
 
 /// Reads the version of the API server; none if that is refused.

@@ -1,4 +1,4 @@
-//! The other controllers of kube-controller-manager 1.36.3.
+//! The other controllers of kube-controller-manager 1.37.2.
 
 /// Their names and aliases, which `--controllers` accepts so that its list can be copied.
 pub(super) const OTHERS: &[&str] = &[
@@ -10,8 +10,6 @@ pub(super) const OTHERS: &[&str] = &[
     "csrcleaner",
     "certificatesigningrequest-signing-controller",
     "csrsigning",
-    "cloud-node-lifecycle-controller",
-    "cloud-node-lifecycle",
     "clusterrole-aggregation-controller",
     "clusterrole-aggregation",
     "cronjob-controller",
@@ -40,8 +38,6 @@ pub(super) const OTHERS: &[&str] = &[
     "nodeipam",
     "node-lifecycle-controller",
     "nodelifecycle",
-    "node-route-controller",
-    "route",
     "persistentvolume-attach-detach-controller",
     "attachdetach",
     "persistentvolume-binder-controller",
@@ -69,8 +65,6 @@ pub(super) const OTHERS: &[&str] = &[
     "root-ca-cert-publisher",
     "selinux-warning-controller",
     "service-cidr-controller",
-    "service-lb-controller",
-    "service",
     "serviceaccount-controller",
     "serviceaccount",
     "serviceaccount-token-controller",

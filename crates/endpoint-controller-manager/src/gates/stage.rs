@@ -33,23 +33,29 @@ pub(super) struct Spec {
     pub(super) default: bool,
     /// Only its default can be set.
     pub(super) locked: bool,
+    /// On by default if the whole control plane has this release (`MinCompatibilityVersion`).
+    pub(super) on_if_compatible: bool,
 }
 
 impl Spec {
     pub(super) const fn off(stage: Stage) -> Self {
-        Self { stage, default: false, locked: false }
+        Self { stage, default: false, locked: false, on_if_compatible: false }
     }
 
     const fn on(stage: Stage) -> Self {
-        Self { stage, default: true, locked: false }
+        Self { default: true, ..Self::off(stage) }
     }
 
     const fn locked(self) -> Self {
         Self { locked: true, ..self }
     }
+
+    const fn on_if_compatible(self) -> Self {
+        Self { on_if_compatible: true, ..self }
+    }
 }
 
-/// A gate at 1.33, 1.34, 1.35 and 1.36.
+/// A gate at the known releases, the oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,
@@ -69,6 +75,7 @@ pub(super) const fn gate(
 pub(super) const NONE: Spec = Spec::off(Stage::None);
 pub(super) const ALPHA_OFF: Spec = Spec::off(Stage::Alpha);
 pub(super) const BETA_OFF: Spec = Spec::off(Stage::Beta);
+pub(super) const BETA_ON_IF_COMPATIBLE: Spec = BETA_OFF.on_if_compatible();
 pub(super) const BETA_ON: Spec = Spec::on(Stage::Beta);
 pub(super) const GA_OFF: Spec = Spec::off(Stage::Ga);
 pub(super) const GA_ON: Spec = Spec::on(Stage::Ga);

@@ -18,7 +18,7 @@ fn names_are_unique_and_dependencies_exist() {
     names.sort_unstable();
     let count = names.len();
     names.dedup();
-    assert_eq!((names.len(), count), (246, 246));
+    assert_eq!((names.len(), count), (258, 258));
     for gate in all() {
         for name in gate.depends_on {
             assert!(find(name).is_some(), "{} depends on {name}", gate.name);
@@ -28,7 +28,7 @@ fn names_are_unique_and_dependencies_exist() {
 
 #[test]
 fn defaults_meet_the_dependencies_of_each_supported_version() {
-    for version in ["1.34", "1.35", "1.36"] {
+    for version in ["1.34", "1.35", "1.36", "1.37"] {
         assert_eq!(gates_at(version, "").err(), None, "{version}");
     }
 }
@@ -95,8 +95,8 @@ fn errors_are_upstreams_word_for_word() {
             "cannot set feature gate PreferSameTrafficDistribution to false, feature is locked to true",
         ),
         (
-            "SidecarContainers=false,InOrderInformers=false",
-            "[cannot set feature gate SidecarContainers to false, feature is locked to true, cannot set \
+            "RelaxedServiceNameValidation=false,InOrderInformers=false",
+            "[cannot set feature gate RelaxedServiceNameValidation to false, feature is locked to true, cannot set \
              feature gate InOrderInformers to false, feature is locked to true]",
         ),
         ("foo:AtomicFIFO=true", "component not registered: foo"),
@@ -127,7 +127,7 @@ fn a_gate_with_a_disabled_dependency_is_refused() {
 #[test]
 fn emulated_versions_have_their_own_gates() {
     let old = gates_at("1.35", "").unwrap();
-    assert!(!old.enabled("AtomicFIFO") && old.enabled("SidecarContainers"));
+    assert!(!old.enabled("AtomicFIFO") && old.enabled("WatchListClient"));
     assert!(old.features().iter().all(|feature| feature.name != "AtomicFIFO"));
     assert!(gates_at("1.35", "InOrderInformers=false").is_ok(), "it was not locked then");
     assert_eq!(
@@ -136,10 +136,19 @@ fn emulated_versions_have_their_own_gates() {
          compatibility version 1.34"
     );
     assert_eq!(
-        gates_at("1.33", "").unwrap_err(),
-        "PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.33"
+        gates_at("1.34", "PreferSameTrafficDistribution=false").unwrap_err(),
+        "PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.34"
     );
-    assert!(gates_at("1.33", "PreferSameTrafficDistribution=true").is_ok());
+}
+
+#[test]
+fn a_gate_may_be_on_only_if_the_control_plane_is_compatible() {
+    let name = "DRAFractionalCapacityRange";
+    let at = |compatible: &str| {
+        let versions = Versions::new(&[], &[compatible.to_owned()]).unwrap();
+        FeatureGates::new(&[], versions).unwrap().enabled(name)
+    };
+    assert!(!at("1.36") && at("1.37"));
 }
 
 #[test]
@@ -149,11 +158,11 @@ fn versions_are_checked() {
         format!("{}, {}", versions.emulated(), versions.min_compatibility())
     };
     assert_eq!(shown("kube=1.35"), "1.35, 1.34");
-    assert_eq!(shown("1.33"), "1.33, 1.33");
-    assert_eq!(Versions::default(), versions("1.36").unwrap());
+    assert_eq!(shown("1.34"), "1.34, 1.34");
+    assert_eq!(Versions::default(), versions("1.37").unwrap());
     for (text, message) in [
-        ("1.30", "emulation version 1.30 is not between [1.33, 1.36]"),
-        ("1.37", "emulation version 1.37 is not between [1.33, 1.36]"),
+        ("1.33", "emulation version 1.33 is not between [1.34, 1.37]"),
+        ("1.38", "emulation version 1.38 is not between [1.34, 1.37]"),
         ("kube=1.35.1", "patch version not allowed, got: kube=1.35.1"),
         ("foo=1.35", "component not registered: foo"),
         ("new", r#"could not parse "new" as version"#),
@@ -168,7 +177,7 @@ fn versions_are_checked() {
     );
     assert_eq!(
         Versions::new(&["1.34".to_owned()], &["1.35".to_owned()]).unwrap_err(),
-        "--min-compatibility-version: minCompatibilityVersion version 1.35 is not between [1.33, 1.34]"
+        "--min-compatibility-version: minCompatibilityVersion version 1.35 is not between [1.34, 1.34]"
     );
 }
 
@@ -186,7 +195,7 @@ fn each_gate_has_a_series() {
     ] {
         assert!(text.lines().any(|line| line == series), "{series} in {text}");
     }
-    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 246);
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 258);
 }
 
 #[test]

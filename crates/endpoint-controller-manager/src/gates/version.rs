@@ -8,8 +8,8 @@ pub(super) const COMPONENT: &str = "kube";
 /// Number of releases that can be emulated.
 pub(super) const COUNT: usize = (NEWEST.0 - OLDEST.0 + 1) as usize;
 
-const OLDEST: Minor = Minor(33);
-const NEWEST: Minor = Minor(36);
+const OLDEST: Minor = Minor(oldest_minor!());
+const NEWEST: Minor = Minor(newest_minor!());
 
 /// A release `1.<minor>` of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

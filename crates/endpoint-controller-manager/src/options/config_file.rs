@@ -179,8 +179,8 @@ fn shown(value: &Yaml) -> String {
     text.chars().take(LONGEST).chain("…".chars()).collect()
 }
 
-/// Fields and sections of upstream that have no flag here. They are accepted whole, so that the output of upstream's
-/// `/configz` can be a file.
+/// Fields and sections of upstream, also of older releases, that have no flag here. They are accepted whole, so that the output
+/// of upstream's `/configz` can be a file.
 const IGNORED: &[&str] = &[
     "Generic.Port",
     "Generic.Address",
@@ -222,6 +222,7 @@ const IGNORED: &[&str] = &[
     "TTLAfterFinishedController",
     "ValidatingAdmissionPolicyStatusController",
     "DeviceTaintEvictionController",
+    "DisruptionController",
     "ResourceClaimController",
 ];
 

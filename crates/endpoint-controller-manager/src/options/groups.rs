@@ -40,6 +40,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Misc flags", flags: misc::FLAGS },
     Group { heading: "Global flags", flags: misc::GLOBAL },
     Group { heading: ignored::HEADING, flags: ignored::FLAGS },
+    Group { heading: ignored::REMOVED_HEADING, flags: ignored::REMOVED },
 ];
 
 /// The flag that prints the help text.

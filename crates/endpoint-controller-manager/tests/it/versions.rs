@@ -51,13 +51,13 @@ async fn events(minor: u16, flags: &[&str]) -> Vec<String> {
 #[tokio::test]
 async fn versions_outside_of_the_matrix_are_reported() {
     let expected = [
-        (32, "The API server is v1.32.2-x.1, older than 1.33,"),
+        (33, "The API server is v1.33.2-x.1, older than 1.34,"),
         (
-            35,
-            "The API server is v1.35.2-x.1, and endpoint-controller-manager behaves as 1.36: components are never \
+            36,
+            "The API server is v1.36.2-x.1, and endpoint-controller-manager behaves as 1.37: components are never \
              newer",
         ),
-        (37, "The API server is v1.37.2-x.1, newer than 1.36,"),
+        (38, "The API server is v1.38.2-x.1, newer than 1.37,"),
     ];
     for (minor, start) in expected {
         let events = events(minor, &[]).await;
@@ -67,7 +67,7 @@ async fn versions_outside_of_the_matrix_are_reported() {
 
 #[tokio::test]
 async fn versions_of_the_matrix_are_not_reported() {
-    for (minor, flags) in [(36, [].as_slice()), (35, &["--emulated-version=1.35"])] {
+    for (minor, flags) in [(37, [].as_slice()), (36, &["--emulated-version=1.36"])] {
         assert_eq!(events(minor, flags).await, [""; 0], "{minor}");
     }
 }

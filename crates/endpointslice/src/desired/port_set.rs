@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Vectors computed with the libraries of Kubernetes 1.36.3.
+    /// Vectors computed with the libraries of Kubernetes 1.37.2.
     #[test]
     fn the_hash_is_the_one_go_computes() {
         for (name, protocol, number, hash) in [

@@ -17,7 +17,7 @@
 //! * [`TopologyCache`]: the Services that have hints, the events about them, and the Services that a change of nodes
 //!   concerns.
 //!
-//! The rules are those of `k8s.io/endpointslice` `topologycache/` (release 1.36), and so are the messages.
+//! The rules are those of `k8s.io/endpointslice` `topologycache/` (release 1.37), and so are the messages.
 //!
 //! # Deliberately different
 //!

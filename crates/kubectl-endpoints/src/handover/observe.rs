@@ -44,7 +44,7 @@ pub(super) struct State {
     /// Our Lease, for updates that fail if it has changed.
     pub(super) lease: Option<Lease>,
     /// The specification of ours, if its Deployment is there.
-    pub(super) template: Option<PodSpec>,
+    pub(super) template: Option<Box<PodSpec>>,
 }
 
 /// Objects in one response.
@@ -111,7 +111,7 @@ impl<'a> Observer<'a> {
     }
 
     /// The replicas of ours, and the template of its Deployment.
-    async fn ours(&self) -> Result<(Ours, Option<PodSpec>), ApiError> {
+    async fn ours(&self) -> Result<(Ours, Option<Box<PodSpec>>), ApiError> {
         let [namespace, name] = &self.swap.deployment;
         let form = self.swap.form;
         let deployment: Option<Deployment> = match form {
@@ -127,7 +127,7 @@ impl<'a> Observer<'a> {
                 self.cluster.client.get_json(&path).await?
             }
         };
-        let template = deployment.as_ref().and_then(|it| it.spec.as_ref()?.template.spec.as_ref());
+        let template = deployment.as_ref().and_then(|it| it.spec.template.spec.as_ref());
         let specs: Vec<&PodSpec> = match form {
             Form::StaticPods => pods.items.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
             Form::Deployment | Form::Processes => template.into_iter().collect(),
@@ -141,7 +141,7 @@ impl<'a> Observer<'a> {
             pods: pods.items.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
             flags: specs.into_iter().map(flags).collect(),
         };
-        Ok((ours, template.cloned()))
+        Ok((ours, template.cloned().map(Box::new)))
     }
 
     /// A Lease, with its age by our clock.
@@ -223,7 +223,7 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 fn deployed(deployment: &Deployment) -> Deployed {
-    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let replicas = deployment.spec.replicas.unwrap_or(1);
     let is_ready = deployment.status.as_ref().is_some_and(|status| {
         let has = |count: Option<i32>| count.unwrap_or_default() == replicas;
         status.observed_generation >= deployment.metadata.generation

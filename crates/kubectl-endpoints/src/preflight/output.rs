@@ -79,7 +79,7 @@ mod tests {
 
     fn checks() -> Vec<Check> {
         vec![
-            Check::ok(VERSION, "v1.36.3"),
+            Check::ok(VERSION, "v1.37.2"),
             Check::warning(WORKLOADS, "left", "delete it"),
             Check::not_checked(WRITERS, &Unknown::forbidden("list endpoints")),
             Check::failed(PLANS, "2 writes", "give the flags"),
@@ -96,7 +96,7 @@ mod tests {
     fn a_check_has_a_line_and_its_remedy_one_more() {
         let expected = "\
 STATUS        CHECK                MESSAGE
-ok            api-server-version   v1.36.3
+ok            api-server-version   v1.37.2
 warning       leftover-workloads   left
                                    -> delete it
 not checked   last-writers         This needs permission to list endpoints
@@ -118,7 +118,7 @@ failed        first-plans          2 writes
                 "server": "https://k8s",
                 "summary": {"ok": 1, "warnings": 1, "failed": 1, "notChecked": 1},
                 "checks": [
-                    {"id": "api-server-version", "group": "apiServer", "status": "ok", "message": "v1.36.3",
+                    {"id": "api-server-version", "group": "apiServer", "status": "ok", "message": "v1.37.2",
                         "remedy": null},
                     {"id": "leftover-workloads", "group": "leftovers", "status": "warning", "message": "left",
                         "remedy": "delete it"},

@@ -107,7 +107,7 @@ impl Server {
                 }
             }
             _ if request.uri().path() == "/version" => {
-                json(r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#)
+                json(r#"{"major":"1","minor":"37","gitVersion":"v1.37.2"}"#)
             }
             _ => {
                 self.0.others.fetch_add(1, Ordering::Relaxed);

@@ -155,8 +155,8 @@ async fn a_deleted_service_costs_no_request_for_its_slices(fixture: &Fixture) {
     let left = Seen::nothing().slice(SLICES, &["10.1.0.11"]);
     fixture.expect("gone", &left).await;
     fixture.remains("gone", &left).await;
-    // The API server deletes Endpoints with their Service. Our requests for them depend on the order of the two events;
-    // other tests cover that.
+    // Before 1.37 the API server deletes Endpoints with their Service. Our requests for them then depend on the order of the
+    // two events; other tests cover that.
     let mut writes = fixture.writes_since(mark);
     writes.retain(|write| !write.ends_with(" endpoints gone"));
     assert_eq!(writes, [""; 0]);

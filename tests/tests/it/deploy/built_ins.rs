@@ -15,7 +15,7 @@ use super::manifests::{file, text};
 
 /// The list of controllers that each distribution passes by default.
 const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
-const K3S: &str = "*,tokencleaner,-service,-route,-cloud-node-lifecycle";
+const K3S: &str = "*,tokencleaner";
 const TALOS: &str = "*,tokencleaner";
 
 fn document(path: &str) -> Value {

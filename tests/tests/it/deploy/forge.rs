@@ -183,13 +183,18 @@ fn dependabot_knows_each_lock_file() {
     }
 }
 
+/// True for what is built: other programs' sources have lock files of their own.
+fn is_ignored(directory: &str) -> bool {
+    ["target", ".git"].contains(&directory) || directory.starts_with("bin-")
+}
+
 /// The directories that have a file of this name, without what git ignores.
 fn with_file(directory: &Path, name: &str, found: &mut BTreeSet<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let own = entry.file_name();
         if own == *name {
             found.insert(directory.to_owned());
-        } else if entry.file_type().unwrap().is_dir() && own != "target" && own != ".git" {
+        } else if entry.file_type().unwrap().is_dir() && !is_ignored(&own.to_string_lossy()) {
             with_file(&entry.path(), name, found);
         }
     }

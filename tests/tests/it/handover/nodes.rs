@@ -25,7 +25,7 @@ const NAME: &str = "kube-controller-manager";
 const CONTROLLERS: &str = "*,bootstrapsigner,tokencleaner,-nodelifecycle,-podgc,-taint-eviction-controller,\
                            -device-taint-eviction-controller,-serviceaccount-token,-root-ca-cert-publisher,-csrsigning,\
                            -deployment,-replicaset,-disruption,-attachdetach,-persistentvolume-binder,\
-                           -horizontalpodautoscaling,-resourcequota,-service-lb-controller,\
+                           -horizontalpodautoscaling,-resourcequota,\
                            -kube-apiserver-serving-clustertrustbundle-publisher-controller";
 
 /// A node.

@@ -41,7 +41,7 @@ impl Ours {
             return;
         }
         self.observed = deployment.metadata.generation;
-        let wanted = usize::try_from(deployment.spec.unwrap().replicas.unwrap()).unwrap();
+        let wanted = usize::try_from(deployment.spec.replicas.unwrap()).unwrap();
         while self.running.len() < wanted {
             self.start(cluster).await;
         }

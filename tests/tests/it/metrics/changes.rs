@@ -100,7 +100,7 @@ async fn each_write_is_measured_and_a_refused_one_ages() {
         let writes = cluster.audit().writes_since(mark, options.user);
         for controller in Controller::ALL {
             let is_its = |agent: &str| agent.ends_with(controller.client());
-            // The API server deletes the Endpoints of a deleted Service itself, perhaps before us.
+            // Before 1.37 the API server deletes the Endpoints of a deleted Service itself, perhaps before us.
             let is_done = |write: &Request| write.code < 300 || write.verb == "delete" && write.code == 404;
             let its = writes.iter().filter(|write| is_done(write) && is_its(&write.user_agent));
             let its = its.filter(|write| matches!(&*write.resource, "endpoints" | "endpointslices")).count();

@@ -105,13 +105,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         what: "The type `summary` on `/metrics`",
-        requests: &[
-            "GET /metrics",
-            "GET /metrics?name[]=up",
-            "POST /metrics",
-            "PUT /metrics",
-            "DELETE /metrics",
-        ],
+        requests: &["GET /metrics", "POST /metrics", "PUT /metrics", "DELETE /metrics"],
         upstream: &["summary"],
         ours: &[],
     },
@@ -141,6 +135,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         ],
         upstream: &[],
         ours: &[
+            "concurrent-service-syncs 0",
             "config",
             "enable-pod-field-selector true",
             "takeover-max-writes -0",
@@ -155,6 +150,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         ],
         upstream: &[],
         ours: &[
+            ".flags.concurrent-service-syncs = \"0\"",
             ".flags.config = \"\"",
             ".flags.enable-pod-field-selector = \"true\"",
             ".flags.takeover-max-writes = \"-0\"",
@@ -240,6 +236,7 @@ const SECTIONS: &[&str] = &[
     ".kubecontrollermanager.config.k8s.io.DeploymentController",
     ".kubecontrollermanager.config.k8s.io.DeprecatedController",
     ".kubecontrollermanager.config.k8s.io.DeviceTaintEvictionController",
+    ".kubecontrollermanager.config.k8s.io.DisruptionController",
     ".kubecontrollermanager.config.k8s.io.EphemeralVolumeController",
     ".kubecontrollermanager.config.k8s.io.GarbageCollectorController",
     ".kubecontrollermanager.config.k8s.io.Generic.LeaderMigration.",
@@ -253,7 +250,6 @@ const SECTIONS: &[&str] = &[
     ".kubecontrollermanager.config.k8s.io.KubeCloudShared.ClusterName",
     ".kubecontrollermanager.config.k8s.io.KubeCloudShared.ConfigureCloudRoutes",
     ".kubecontrollermanager.config.k8s.io.KubeCloudShared.ExternalCloudVolumePlugin",
-    ".kubecontrollermanager.config.k8s.io.KubeCloudShared.NodeMonitorPeriod",
     ".kubecontrollermanager.config.k8s.io.KubeCloudShared.NodeSyncPeriod",
     ".kubecontrollermanager.config.k8s.io.KubeCloudShared.RouteReconciliationPeriod",
     ".kubecontrollermanager.config.k8s.io.LegacySATokenCleaner",

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::strategy::Scope;
-use crate::kinds::{go, metadata, tree};
+use crate::kinds::{checks, go, metadata, tree};
 use crate::status::Status;
 
 use super::admit;
+use super::defaults::drop_annotations;
 
 /// Binds a stored pod to the node that a `Binding` names. The caller commits the pod with its usual loop; preconditions
 /// are the uid and resourceVersion of the binding's metadata.
@@ -25,6 +26,8 @@ pub(crate) fn bind(scope: &Scope<'_>, pod: &mut Value, binding: &Value) -> Resul
     }
     if node.is_empty() {
         errors.required(&Path::root("target.name"), "");
+    } else if errors.is_empty() {
+        checks::subdomain(node, &Path::root("target.name"), &mut errors);
     }
     if !errors.is_empty() {
         // Upstream returns the checks as a plain error.
@@ -44,6 +47,7 @@ pub(crate) fn bind(scope: &Scope<'_>, pod: &mut Value, binding: &Value) -> Resul
     }
     tree::set(tree::field_mut(pod, "spec"), "nodeName", node);
     merge(pod, binding, "annotations");
+    drop_annotations(pod);
     merge(pod, binding, "labels");
     if tree::text(target, "kind") == "Node" {
         admit::copy_topology(scope, pod, node);

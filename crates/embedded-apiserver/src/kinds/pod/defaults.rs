@@ -1,4 +1,4 @@
-//! Defaults of pods and pod templates, and what conversion to the internal type does: `pkg/apis/core/v1`.
+//! Defaults of pods and pod templates: `pkg/apis/core/v1`.
 
 use serde_json::{Value, json};
 
@@ -15,9 +15,8 @@ const DROPPED_ANNOTATIONS: [&str; 4] = [
     "pod.alpha.kubernetes.io/init-container-statuses",
 ];
 
-/// `SetObjectDefaults_Pod`, and the conversion of pods.
+/// `SetObjectDefaults_Pod`.
 pub(super) fn default_pod(object: &mut Value) {
-    drop_annotations(object);
     let spec = tree::field_mut(object, "spec");
     for key in ["containers", "initContainers"] {
         for container in tree::list_mut(spec, key) {
@@ -41,11 +40,11 @@ pub(super) fn default_pod(object: &mut Value) {
 
 /// The defaults of a pod template, in an object with `spec.template`.
 pub(crate) fn default_template(template: &mut Value) {
-    drop_annotations(template);
     default_spec(tree::field_mut(template, "spec"));
 }
 
-fn drop_annotations(object: &mut Value) {
+/// `DropInitContainerAnnotations`, of a pod or a pod template that is about to be written.
+pub(crate) fn drop_annotations(object: &mut Value) {
     if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
         for key in DROPPED_ANNOTATIONS {
             annotations.remove(key);

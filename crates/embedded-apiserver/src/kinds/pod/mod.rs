@@ -25,7 +25,7 @@ use crate::kinds::{content, metadata, tree};
 use crate::status::Status;
 
 pub(crate) use bind::bind;
-pub(super) use defaults::default_template;
+pub(super) use defaults::{default_template, drop_annotations};
 pub(super) use spec::{taint_effect, validate_template};
 pub(super) use warnings::template_warnings;
 
@@ -43,6 +43,7 @@ impl Strategy for Pod {
 
     fn prepare_for_create(&self, scope: &Scope<'_>, object: &mut Value) {
         metadata::set_generation(object, 1);
+        drop_annotations(object);
         let mut status = json!({ "phase": "Pending", "qosClass": qos::class(tree::field(object, "spec")) });
         if !tree::list(tree::field(object, "spec"), "schedulingGates").is_empty() {
             let condition = json!({
@@ -59,11 +60,17 @@ impl Strategy for Pod {
     }
 
     fn prepare_for_update(&self, scope: &Scope<'_>, object: &mut Value, old: &Value) {
+        drop_annotations(object);
         if scope.subresource == "status" {
             status::prepare(object, old);
             return;
         }
         tree::copy(object, "status", old);
+        // A client that does not know the resources of pods leaves them out.
+        let spec = tree::field_mut(object, "spec");
+        if !tree::has(spec, "resources") {
+            tree::copy(spec, "resources", tree::field(old, "spec"));
+        }
         if !tree::same(tree::field(object, "spec"), tree::field(old, "spec")) {
             metadata::set_generation(object, metadata::generation(old) + 1);
         }

@@ -7,27 +7,39 @@ use crate::kinds::tree;
 
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
 
-/// `Guaranteed`, `Burstable` or `BestEffort`.
+const GUARANTEED: &str = "Guaranteed";
+const BURSTABLE: &str = "Burstable";
+const BEST_EFFORT: &str = "BestEffort";
+
+/// The class of a pod: by its own resources if it has some, else by those of its containers.
 pub(super) fn class(spec: &Value) -> &'static str {
     let own = tree::field(spec, "resources");
-    let all: Vec<&Value> = if own.is_null() {
-        let containers = tree::list(spec, "containers").iter().chain(tree::list(spec, "initContainers"));
-        containers.map(|container| tree::field(container, "resources")).collect()
-    } else {
-        vec![own]
-    };
-    let sum = |key: &str, resource: &str| all.iter().map(|one| positive(one, key, resource)).sum::<i128>();
-    let requests = RESOURCES.map(|resource| sum("requests", resource));
-    let limits = RESOURCES.map(|resource| sum("limits", resource));
-    if requests.iter().chain(&limits).all(|sum| *sum == 0) {
-        return "BestEffort";
+    if of_pods(own) {
+        return of_one(own);
     }
-    let all_limited =
-        all.iter().all(|one| RESOURCES.iter().all(|resource| positive(one, "limits", resource) > 0));
-    let equals = requests.iter().zip(&limits).all(|(request, limit)| *request == 0 || request == limit);
-    let same_number =
-        requests.iter().filter(|sum| **sum > 0).count() == limits.iter().filter(|sum| **sum > 0).count();
-    if all_limited && equals && same_number { "Guaranteed" } else { "Burstable" }
+    let containers = tree::list(spec, "initContainers").iter().chain(tree::list(spec, "containers"));
+    common(containers.map(|container| of_one(tree::field(container, "resources"))))
+}
+
+/// True for resources with an entry that pods can have.
+fn of_pods(resources: &Value) -> bool {
+    let mut names = tree::entries(resources, "requests").chain(tree::entries(resources, "limits"));
+    names.any(|(name, _)| RESOURCES.contains(&name) || name.starts_with("hugepages-"))
+}
+
+fn of_one(resources: &Value) -> &'static str {
+    common(RESOURCES.into_iter().map(|resource| {
+        match (positive(resources, "requests", resource), positive(resources, "limits", resource)) {
+            (0, 0) => BEST_EFFORT,
+            (request, limit) if request == limit => GUARANTEED,
+            _ => BURSTABLE,
+        }
+    }))
+}
+
+/// The class that all have; different ones make a pod burstable.
+fn common(classes: impl Iterator<Item = &'static str>) -> &'static str {
+    classes.reduce(|one, other| if one == other { one } else { BURSTABLE }).unwrap_or(BEST_EFFORT)
 }
 
 fn positive(resources: &Value, key: &str, resource: &str) -> i128 {

@@ -33,7 +33,15 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "emulated-version",
         "",
-        "Kubernetes release whose feature gates apply, 1.33 to 1.36, as [kube=]major.minor [default: 1.36]",
+        concat!(
+            "Kubernetes release whose feature gates apply, 1.",
+            oldest_minor!(),
+            " to 1.",
+            newest_minor!(),
+            ", as [kube=]major.minor [default: 1.",
+            newest_minor!(),
+            "]"
+        ),
         List(|settings, versions| settings.emulated_version = versions),
     )
     .value_name("VERSION"),
@@ -78,8 +86,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "min-compatibility-version",
         "",
-        "Oldest Kubernetes release in the control plane, from 1.33 to --emulated-version [default: the release before \
-         --emulated-version]",
+        concat!(
+            "Oldest Kubernetes release in the control plane, from 1.",
+            oldest_minor!(),
+            " to --emulated-version [default: the release before --emulated-version]"
+        ),
         List(|settings, versions| settings.min_compatibility_version = versions),
     )
     .value_name("VERSION"),

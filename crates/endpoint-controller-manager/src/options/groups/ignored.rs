@@ -3,6 +3,11 @@
 use crate::options::flag::{Flag, Kind};
 
 pub(super) const HEADING: &str = "Flags of kube-controller-manager that have no effect here";
+pub(super) const REMOVED_HEADING: &str =
+    "Flags of older releases of kube-controller-manager that have no effect here";
+
+/// Flags that supported releases of kube-controller-manager have and the newest one has not.
+pub(super) const REMOVED: &[Flag] = &[Flag::ignored("concurrent-service-syncs", "1", INT).hidden()];
 
 const BOOL: Kind = Kind::Bool(|_, _| ());
 const INT: Kind = Kind::Int(|_, _| ());
@@ -10,7 +15,7 @@ const FLOAT: Kind = Kind::Float(|_, _| ());
 const TEXT: Kind = Kind::Text(|_, _| ());
 const DURATION: Kind = Kind::Duration(|_, _| ());
 
-/// Sorted by name, with the defaults of 1.36.3.
+/// Sorted by name, with upstream's defaults.
 pub(super) const FLAGS: &[Flag] = &[
     Flag::ignored("allocate-node-cidrs", "false", BOOL),
     Flag::ignored("allow-untagged-cloud", "false", BOOL).hidden(),
@@ -35,6 +40,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::ignored("concurrent-daemonset-syncs", "2", INT),
     Flag::ignored("concurrent-deployment-syncs", "5", INT),
     Flag::ignored("concurrent-device-taint-eviction-syncs", "8", INT),
+    Flag::ignored("concurrent-disruption-syncs", "1", INT),
     Flag::ignored("concurrent-ephemeralvolume-syncs", "5", INT),
     Flag::ignored("concurrent-gc-syncs", "20", INT),
     Flag::ignored("concurrent-horizontal-pod-autoscaler-syncs", "5", INT),
@@ -44,7 +50,6 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::ignored("concurrent-replicaset-syncs", "5", INT),
     Flag::ignored("concurrent-resource-quota-syncs", "5", INT),
     Flag::ignored("concurrent-resourceclaim-syncs", "50", INT),
-    Flag::ignored("concurrent-service-syncs", "1", INT),
     Flag::ignored("concurrent-serviceaccount-token-syncs", "5", INT),
     Flag::ignored("concurrent-statefulset-syncs", "5", INT),
     Flag::ignored("concurrent-ttl-after-finished-syncs", "5", INT),

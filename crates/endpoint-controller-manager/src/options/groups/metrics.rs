@@ -4,7 +4,7 @@ use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Checked, List, Repeated, Text};
 
 /// The release whose hidden metrics may be shown.
-const PREVIOUS_VERSION: &str = "1.35";
+const PREVIOUS_VERSION: &str = concat!("1.", previous_minor!());
 
 const BOUNDED: &str = "no metric has a label with unbounded values";
 
@@ -32,7 +32,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "show-hidden-metrics-for-version",
         "",
-        "Release whose hidden metrics are exposed: only the previous one, 1.35; no metric is hidden at present",
+        concat!(
+            "Release whose hidden metrics are exposed: only the previous one, 1.",
+            previous_minor!(),
+            "; no metric is hidden at present"
+        ),
         Checked(|_, version| match version {
             "" | PREVIOUS_VERSION => Ok(()),
             _ => Err(format!(

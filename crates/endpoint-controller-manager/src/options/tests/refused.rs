@@ -109,10 +109,10 @@ const UPSTREAM: &[(&str, &str)] = &[
     ),
     (
         "--show-hidden-metrics-for-version=1.2",
-        "--show-hidden-metrics-for-version: must be omitted or have the value '1.35'; only the previous minor version is allowed",
+        "--show-hidden-metrics-for-version: must be omitted or have the value '1.36'; only the previous minor version is allowed",
     ),
     ("--feature-gates=NoSuchGate=true", "--feature-gates: unrecognized feature gate: NoSuchGate"),
-    ("--emulated-version=1.30", "--emulated-version: emulation version 1.30 is not between [1.33, 1.36]"),
+    ("--emulated-version=1.33", "--emulated-version: emulation version 1.33 is not between [1.34, 1.37]"),
     (
         "--logging-format=json --feature-gates=LoggingBetaOptions=false",
         "--logging-format: Log format json is disabled, see LoggingBetaOptions feature",
@@ -122,8 +122,8 @@ const UPSTREAM: &[(&str, &str)] = &[
 /// Values that only this program refuses.
 const OURS: &[(&str, &str)] = &[
     (
-        "--emulated-version=1.33",
-        "--feature-gates: PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.33",
+        "--emulated-version=1.34 --feature-gates=PreferSameTrafficDistribution=false",
+        "--feature-gates: PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.34",
     ),
     ("--controllers=", "--controllers: none of the three controllers is selected"),
     ("--concurrent-endpoint-syncs=0", "--concurrent-endpoint-syncs must not be less than 1, but got 0"),

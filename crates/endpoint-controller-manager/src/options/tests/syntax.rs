@@ -62,6 +62,13 @@ fn values_are_not_normalized() {
 }
 
 #[test]
+fn flags_of_older_releases_are_accepted() {
+    let of_today: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
+    assert!(!of_today.contains(&"concurrent-service-syncs"));
+    settings("--concurrent-service-syncs=1");
+}
+
+#[test]
 fn every_flag_of_upstream_is_accepted_with_a_value_of_its_type() {
     let flags = upstream();
     assert_eq!(flags.len(), 150);
@@ -100,8 +107,8 @@ fn help_lists_every_flag_once() {
         };
         help.lines().filter(lists).count()
     };
-    for (name, _) in upstream().into_iter().chain([("config", "")]) {
-        let hidden = ["allow-untagged-cloud", "node-sync-period"].contains(&name);
+    for (name, _) in upstream().into_iter().chain([("config", ""), ("concurrent-service-syncs", "")]) {
+        let hidden = ["allow-untagged-cloud", "concurrent-service-syncs", "node-sync-period"].contains(&name);
         assert_eq!(listed(name), usize::from(!hidden), "--{name} in {help}");
     }
 }

@@ -3,12 +3,14 @@
 use super::{REFRESH, assert_current};
 use crate::options::flag::{Effect, Flag};
 use crate::options::groups::{GROUPS, Group};
+use crate::version::KUBERNETES;
 
 fn head() -> String {
+    let release = &KUBERNETES[1..];
     format!(
         "# Flags\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Flags have the names, forms and defaults of kube-controller-manager 1.36.3, so its command line can be copied: \
+         Flags have the names, forms and defaults of kube-controller-manager {release}, so its command line can be copied: \
          `_` stands\nfor `-`, the last of several values counts, and numbers, durations (`1m30s`) and booleans have Go's \
          syntax. `--help`\ndescribes each; [config/endpoint-controller-manager.yaml](../config/endpoint-controller-manager.yaml) \
          has the field of\neach that the [configuration file](configuration.md) may set. Defaults:\n"

@@ -14,6 +14,7 @@ use crate::options;
 use crate::runtimes::{Handles, Runtimes};
 use crate::shadow;
 use crate::signals::{Approvals, StopSignals};
+use crate::version::KUBERNETES;
 
 /// For everything to have happened once that a metric counts.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -62,10 +63,11 @@ fn list(text: &str) -> String {
 }
 
 fn document(metrics: &str, slis: &str) -> String {
+    let release = &KUBERNETES[1..];
     format!(
         "# Metrics\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric; `# HELP` of the page\n\
+         Names, types, labels and buckets are those of kube-controller-manager {release} wherever it has the metric; `# HELP` of the page\n\
          describes each. A metric with labels appears with its first series; those of `deferred_writes` need the feature gate\n\
          `EndpointSliceCoalescing`.\n\n\
          ## From a change to its write\n\n\

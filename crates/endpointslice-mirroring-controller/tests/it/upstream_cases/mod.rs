@@ -1,6 +1,6 @@
 //! Counterparts of upstream's unit tests of the reconciler, with our own data.
 //!
-//! Upstream is `pkg/controller/endpointslicemirroring` of Kubernetes 1.36. Every case here also asserts that a second
+//! Upstream is `pkg/controller/endpointslicemirroring` of Kubernetes 1.37. Every case here also asserts that a second
 //! reconcile writes nothing, and that each endpoint is in one slice of its family and ports.
 //!
 //! | `reconciler_test.go` `TestReconcile`: Endpoints with … | here, in `reconcile` |

@@ -1,6 +1,6 @@
 //! The cases of upstream's unit tests, told again with our own words and data.
 //!
-//! Upstream is Kubernetes 1.36: `k8s.io/endpointslice` unless another package is named. Each upstream test is listed
+//! Upstream is Kubernetes 1.37: `k8s.io/endpointslice` unless another package is named. Each upstream test is listed
 //! with the place where its cases are found here; `src/…` are unit tests alongside the code. Two of upstream's checks
 //! need no test of their own: that the cache is not mutated (slices are borrowed immutably), and, in every case here
 //! that calls [`Cluster::sync`](crate::support::Cluster::sync), that a second reconcile writes nothing.

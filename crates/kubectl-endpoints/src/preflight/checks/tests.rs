@@ -58,7 +58,7 @@ fn facts() -> Facts {
     let allowed = |need| Answer { need, allowed: Ok(true) };
     Facts {
         now: at(NOW),
-        version: Ok(ServerVersion { text: "v1.36.3".to_owned(), minor: Some(36) }),
+        version: Ok(ServerVersion { text: "v1.37.2".to_owned(), minor: Some(37) }),
         streaming: Ok(true),
         priority: Ok(Some(level("workload-high"))),
         priority_of_lease: Ok(Some(level("leader-election"))),
@@ -167,16 +167,15 @@ fn releases_outside_of_the_range_are_warned_about() {
         changed(|facts| facts.version = Ok(ServerVersion { text: text.to_owned(), minor }))
     };
     let old = version("v1.32.1", Some(32));
-    expect(&old, check::VERSION, Status::Warning, "older than 1.33");
-    let new = version("v1.37.0", Some(37));
-    expect(&new, check::VERSION, Status::Warning, "newer than 1.36");
+    expect(&old, check::VERSION, Status::Warning, "older than 1.34");
+    let new = version("v1.38.0", Some(38));
+    expect(&new, check::VERSION, Status::Warning, "newer than 1.37");
     let behind = version("v1.34.4", Some(34));
-    expect(&behind, check::VERSION, Status::Warning, "endpoint-controller-manager behaves as 1.36");
-    for minor in 33..=36 {
-        let flags = server_version::flags(Minor::new(minor));
-        let flags: Vec<&str> = flags.split(' ').collect();
+    expect(&behind, check::VERSION, Status::Warning, "endpoint-controller-manager behaves as 1.37");
+    for minor in 34..=37 {
+        let flag = server_version::flag(Minor::new(minor));
         let server = version(&format!("v1.{minor}.4"), Some(minor));
-        expect_with(&server, &flags, check::VERSION, Status::Ok, "1.33 to 1.36 are supported");
+        expect_with(&server, &[&flag], check::VERSION, Status::Ok, "1.34 to 1.37 are supported");
     }
     expect(&version("dev", None), check::VERSION, Status::Warning, "dev is none of Kubernetes'");
 }

@@ -32,7 +32,7 @@ impl Site {
     async fn replicas(&self, namespace: &str) -> Option<i32> {
         let deployments: Api<Deployment> = Api::namespaced(self.cluster.client(), namespace);
         let found = deployments.get_opt(ACCOUNT).await.unwrap();
-        found.map(|deployment| deployment.spec.unwrap().replicas.unwrap())
+        found.map(|deployment| deployment.spec.replicas.unwrap())
     }
 }
 

@@ -1,0 +1,165 @@
+//! Requests in a file with the answers of a real server: the facts that the rules of `embedded-apiserver`'s kinds are tested with.
+
+use http::header::{CONTENT_TYPE, WARNING};
+use serde_json::{Value, json};
+
+use super::exchange::{Answer, Server};
+
+/// Makes the requests of each line again and returns the lines with the answers of today. An answer that differs only in what the
+/// server chooses at random stays as it was.
+///
+/// Cost: one request after the other, and two for each created object, which is deleted after its line.
+///
+/// # Panics
+/// The lines are not of the form that `kinds/tests.rs` of `embedded-apiserver` describes.
+pub async fn record(server: &Server, lines: &str) -> String {
+    let mut recorded = String::with_capacity(lines.len());
+    for line in lines.lines() {
+        let steps: Vec<Value> = serde_json::from_str(line).expect("a line with a list of requests");
+        let requests: String = steps.iter().map(|step| step["body"].to_string()).collect();
+        let mut created = Vec::new();
+        let mut answered = Vec::with_capacity(steps.len());
+        for step in steps {
+            let answer = send(server, &step).await;
+            created.extend(created_path(&step, &answer));
+            answered.push(if is_alike(&step, &answer, &requests) { step } else { answer });
+        }
+        for path in created.iter().rev() {
+            server.patch(path, r#"[{"op": "remove", "path": "/metadata/finalizers"}]"#).await;
+            server.quietly("DELETE", &format!("{path}?gracePeriodSeconds=0"), String::new()).await;
+        }
+        recorded.push_str(&Value::from(answered).to_string());
+        recorded.push('\n');
+    }
+    recorded
+}
+
+/// The step with the server's answer.
+async fn send(server: &Server, step: &Value) -> Value {
+    let text = |key: &str| step[key].as_str().expect("a text").to_owned();
+    let request = http::Request::builder().method(text("method").as_str()).uri(text("path"));
+    let body = if step["body"].is_null() { String::new() } else { step["body"].to_string() };
+    let request = request.header(CONTENT_TYPE, "application/json").body(body.into()).expect("a request");
+    let Answer { status, headers, body } = server.answer(request).await;
+    let warnings: Vec<Value> = headers.get_all(WARNING).iter().map(warning).collect();
+    let mut answered = step.clone();
+    answered["code"] = status.into();
+    // What was deleted was answered before.
+    let is_deletion = step["method"] == "DELETE";
+    answered["answer"] =
+        if is_deletion { json!({}) } else { fact(serde_json::from_slice(&body).unwrap_or_default()) };
+    let fields = answered.as_object_mut().expect("an object");
+    if warnings.is_empty() {
+        fields.remove("warnings");
+    } else {
+        fields.insert("warnings".to_owned(), warnings.into());
+    }
+    answered
+}
+
+/// The text of `299 - "text"`.
+fn warning(header: &http::HeaderValue) -> Value {
+    let text = header.to_str().unwrap_or_default();
+    let quoted = text.split_once(" - ").map_or(text, |(_, quoted)| quoted);
+    serde_json::from_str(quoted).unwrap_or_else(|_| quoted.into())
+}
+
+/// What a file has of an answer.
+fn fact(mut answer: Value) -> Value {
+    if answer["kind"] == "Status" {
+        let kept = ["details", "message", "reason"].map(|key| (key.to_owned(), answer[key].take()));
+        answer = Value::Object(kept.into_iter().collect());
+    } else if let Some(metadata) = answer.get_mut("metadata").and_then(Value::as_object_mut) {
+        for key in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+            metadata.remove(key);
+        }
+    }
+    without_empty(answer)
+}
+
+fn without_empty(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(key, value)| (key, without_empty(value)));
+            Value::Object(fields.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
+        other => other,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// The path of the object that a step created.
+fn created_path(step: &Value, answered: &Value) -> Option<String> {
+    let path = step["path"].as_str()?;
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    if answered["code"] != 201 || query.contains("dryRun") {
+        return None;
+    }
+    let name = answered["answer"]["metadata"]["name"].as_str()?;
+    Some(if step["method"] == "POST" { format!("{path}/{name}") } else { path.to_owned() })
+}
+
+/// True if two answers differ in nothing but uids, and addresses, ports and times that no request names, and in the order of
+/// causes, which Go finds in the random order of its maps.
+fn is_alike(before: &Value, after: &Value, requests: &str) -> bool {
+    let shown = |step: &Value| {
+        let mut step = step.clone();
+        step["body"].take();
+        if let Some(causes) = step.pointer_mut("/answer/details/causes").and_then(Value::as_array_mut) {
+            causes.sort_by_key(Value::to_string);
+            if causes.len() > 1 {
+                step["answer"]["message"].take();
+            }
+        }
+        hide(&mut step, requests);
+        step
+    };
+    shown(before) == shown(after)
+}
+
+fn hide(value: &mut Value, requests: &str) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(|value| hide(value, requests)),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, requests)),
+        Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => *value = json!("a time"),
+        Value::String(text) => *value = shown(text, requests).into(),
+        Value::Number(number)
+            if number.as_u64().is_some_and(|port| (30_000..=65_535).contains(&port))
+                && !requests.contains(&number.to_string()) =>
+        {
+            *value = json!("a port");
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A text up to the difference of two Go structs, which `go-cmp` prints with random spaces.
+fn shown(text: &str, requests: &str) -> String {
+    let text = text.split('\n').next().unwrap_or_default();
+    let is_chosen = |word: &str| {
+        let is_address = ["10.96.", "fd00:96::"].iter().any(|network| word.starts_with(network));
+        is_address && !requests.contains(word) || is_uid(word)
+    };
+    let hidden = |word: &'_ str| if is_chosen(word) { "chosen".to_owned() } else { word.to_owned() };
+    text.split('"')
+        .map(|part| part.split(' ').map(hidden).collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("\"")
+}
+
+fn is_uid(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('-').collect();
+    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
+        && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}

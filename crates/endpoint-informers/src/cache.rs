@@ -178,7 +178,7 @@ impl Cache {
         // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();
         let (_hold, mut state) = self.write();
-        let now = state.disruption.is_some().then(|| now().as_second()).unwrap_or_default();
+        let now = if state.disruption.is_some() { now().as_second() } else { 0 };
         for delta in deltas {
             match delta {
                 Delta::Upsert(mut object) => {

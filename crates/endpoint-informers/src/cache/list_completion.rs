@@ -86,7 +86,9 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash, at)));
         if state.disruption.is_some() {
             let now = now().as_second();
-            changes.iter().for_each(|change| state.note_removed(change, now));
+            for change in &changes {
+                state.note_removed(change, now);
+            }
             self.cache.wake_if_due(&mut state);
         }
         let state = RwLockWriteGuard::downgrade(state);

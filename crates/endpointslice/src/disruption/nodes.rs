@@ -1,5 +1,6 @@
 //! All nodes, as far as disruptions depend on them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -111,17 +112,21 @@ impl Nodes {
             touched.push(member.scope.clone());
             self.members.insert(Arc::clone(name), member);
         }
-        let changed = touched.into_iter().map(|scope| self.update_period(scope, now));
-        if changed.fold(false, |one, other| one | other) { Affected::All } else { Affected::Node }
+        let mut is_other_period = false;
+        for scope in touched {
+            is_other_period |= self.update_period(scope, now);
+        }
+        if is_other_period { Affected::All } else { Affected::Node }
     }
 
     /// Returns true if the period of a scope has changed.
     fn update_period(&mut self, scope: Option<Arc<str>>, now: i64) -> bool {
-        let Some(counted) = self.scopes.get_mut(&scope) else { return false };
-        if counted.members == 0 {
-            self.scopes.remove(&scope);
+        let Entry::Occupied(mut entry) = self.scopes.entry(scope) else { return false };
+        if entry.get().members == 0 {
+            entry.remove();
             return true;
         }
+        let counted = entry.get_mut();
         let period = counted.counts().period(self.policy, now);
         std::mem::replace(&mut counted.period, period) != period
     }

@@ -30,8 +30,6 @@ pub enum Period {
 pub(super) struct Counts {
     ready: usize,
     lost: usize,
-    /// The lost nodes, by the time since which they are.
-    lost_since: BTreeMap<i64, usize>,
     /// The ready nodes that came back, by the time of their return.
     returned: BTreeMap<i64, usize>,
 }
@@ -39,13 +37,12 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn add(&mut self, kubelet: Kubelet) {
         match kubelet {
-            Kubelet::Lost { since } => {
-                self.lost += 1;
-                *self.lost_since.entry(since).or_default() += 1;
-            }
+            Kubelet::Lost { .. } => self.lost += 1,
             Kubelet::Posting { ready: true, returned } => {
                 self.ready += 1;
-                returned.into_iter().for_each(|at| *self.returned.entry(at).or_default() += 1);
+                if let Some(at) = returned {
+                    *self.returned.entry(at).or_default() += 1;
+                }
             }
             Kubelet::Posting { ready: false, .. } | Kubelet::Unread => {}
         }
@@ -54,13 +51,12 @@ impl Counts {
     /// Undoes [`Self::add`].
     pub(super) fn remove(&mut self, kubelet: Kubelet) {
         match kubelet {
-            Kubelet::Lost { since } => {
-                self.lost = self.lost.saturating_sub(1);
-                decrement(&mut self.lost_since, since);
-            }
+            Kubelet::Lost { .. } => self.lost = self.lost.saturating_sub(1),
             Kubelet::Posting { ready: true, returned } => {
                 self.ready = self.ready.saturating_sub(1);
-                returned.into_iter().for_each(|at| decrement(&mut self.returned, at));
+                if let Some(at) = returned {
+                    decrement(&mut self.returned, at);
+                }
             }
             Kubelet::Posting { ready: false, .. } | Kubelet::Unread => {}
         }
@@ -78,9 +74,10 @@ impl Counts {
 
     /// The last period, looking back from `now`, in seconds since the epoch.
     ///
-    /// Goes back from return to return: just before each, its node was lost too, and so were the nodes that are lost now and
-    /// were lost then. Returns that are too old for anything to be kept because of them are not looked at, and so `now`
-    /// changes nothing but the cost.
+    /// Goes back from return to return: just before each, its node was lost too. A node that is lost now counts as lost then,
+    /// although it may have been lost since: one that came back for a moment has lost the time of that return, and must not
+    /// end the way out of all others. Returns that are too old for anything to be kept because of them are not looked at, and
+    /// so `now` changes nothing but the cost.
     ///
     /// Cost: the seconds of the last twenty minutes in which nodes came back.
     pub(super) fn period(&self, policy: Policy, now: i64) -> Period {
@@ -91,11 +88,8 @@ impl Counts {
         if is_share(self.lost) {
             return Period::Ongoing;
         }
-        let (mut lost, mut later) = (self.lost, self.lost_since.iter().rev().peekable());
+        let mut lost = self.lost;
         for (&at, nodes) in self.returned.range(now.saturating_sub(2 * WAY_OUT)..).rev() {
-            while let Some((_, nodes)) = later.next_if(|(since, _)| **since >= at) {
-                lost = lost.saturating_sub(*nodes);
-            }
             lost += nodes;
             if is_share(lost) {
                 return Period::Ended { at };

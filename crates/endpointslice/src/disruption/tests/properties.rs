@@ -17,7 +17,8 @@ fn any_kubelet() -> impl Strategy<Value = Kubelet> {
     ]
 }
 
-/// The definition: a disruption lasts if the share is lost, and ended with the last return before which the share was lost.
+/// The definition: a disruption lasts if the share is lost, and ended with the last return before which the share was lost,
+/// with the nodes that are lost now.
 fn defined(kubelets: &[Kubelet], percent: usize) -> Period {
     let count = |is: &dyn Fn(&Kubelet) -> bool| kubelets.iter().filter(|kubelet| is(kubelet)).count();
     let total =
@@ -28,7 +29,7 @@ fn defined(kubelets: &[Kubelet], percent: usize) -> Period {
     }
     let was_lost = |at: i64| {
         count(&|kubelet| match kubelet {
-            Kubelet::Lost { since } => *since < at,
+            Kubelet::Lost { .. } => true,
             Kubelet::Posting { ready: true, returned } => returned.is_some_and(|returned| returned >= at),
             _ => false,
         })
@@ -62,15 +63,12 @@ proptest! {
         let mut last = std::collections::BTreeMap::new();
         for (number, kubelet) in steps {
             let name = format!("n{number}");
-            match kubelet {
-                Some(kubelet) => {
-                    let _ = followed.observe(&node(&name, kubelet), NOW);
-                    last.insert(name, kubelet);
-                }
-                None => {
-                    let _ = followed.forget(&name, NOW);
-                    last.remove(&name);
-                }
+            if let Some(kubelet) = kubelet {
+                let _ = followed.observe(&node(&name, kubelet), NOW);
+                last.insert(name, kubelet);
+            } else {
+                let _ = followed.forget(&name, NOW);
+                last.remove(&name);
             }
         }
         let mut fresh = Nodes::new(Policy::default());

@@ -120,6 +120,16 @@ fn pods_of_the_first_nodes_may_wait_for_the_others() {
 }
 
 #[test]
+fn a_node_that_is_lost_again_does_not_end_the_way_out_of_others() {
+    let mut found = nodes(&[lost(100), lost(100), lost(100), lost(100)], Policy::default(), 200);
+    let _ = found.observe(&node("n0", back(210)), 210);
+    let _ = found.observe(&node("n1", back(220)), 220);
+    let _ = found.observe(&node("n0", lost(230)), 230);
+    assert_eq!(found.hold("n2", 105), Hold::Until(820));
+    assert_eq!(found.hold("n0", 231), Hold::No, "three lost nodes of four");
+}
+
+#[test]
 fn a_change_of_one_node_affects_its_pods_unless_a_disruption_begins_or_ends() {
     let mut found = nodes(&[lost(100), lost(100), READY, READY], Policy::default(), 200);
     assert_eq!(found.observe(&node("n0", lost(100)), 200), Affected::Nothing);

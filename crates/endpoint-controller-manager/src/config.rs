@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use component_server::{AuthenticationOptions, AuthorizationOptions, ServingOptions};
 use controller_kit::election;
+use endpointslice::disruption::Policy;
 use kube_api::Encoding;
 use serde_json::Value;
 
@@ -72,6 +73,8 @@ pub struct Config {
     pub controllers: Vec<Controller>,
     /// Request only pods that may be endpoints.
     pub(crate) select_pods: bool,
+    /// Which pods count as ready that only the node lifecycle controller calls not ready; none: no pods.
+    pub(crate) disruption: Option<Policy>,
     /// The most writes that the controllers may make when they start; none: no limit.
     pub(crate) takeover_max_writes: Option<usize>,
     /// The Endpoints controller.

@@ -1,7 +1,7 @@
 //! Feature gates: their names, stages and values.
 //!
 //! Rules and messages are upstream's (`k8s.io/component-base` `featuregate/feature_gate.go` and
-//! `compatibility/registry.go`). Four gates are this program's own. The others are kube-controller-manager's: they are
+//! `compatibility/registry.go`). Five gates are this program's own. The others are kube-controller-manager's: they are
 //! known, checked and reported, but most have no effect here.
 
 mod flag;
@@ -17,6 +17,8 @@ pub(crate) use stage::Stage;
 use stage::{ALPHA_OFF, GA_ON, Gate, NONE, Spec, gate};
 pub use version::{Minor, Versions};
 
+/// Pods that only the node lifecycle controller calls not ready count as ready while nearly all kubelets are lost.
+pub(crate) const ENDPOINTS_KEEP_READY_ON_DISRUPTION: &str = "EndpointsKeepReadyOnDisruption";
 /// Services labelled `service.kubernetes.io/endpoint-controller-name` belong to another controller (KEP-4770).
 pub const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";
 /// Writes of slices that decide about no traffic wait up to 5 s for others of the same slice.
@@ -40,6 +42,7 @@ const OWN: &[Gate] = &[
     gate(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, [ALPHA_OFF; version::COUNT], &[]),
     gate(ENDPOINT_SLICE_COALESCING, [ALPHA_OFF; version::COUNT], &[]),
     gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
+    gate(ENDPOINTS_KEEP_READY_ON_DISRUPTION, [ALPHA_OFF; version::COUNT], &[]),
     gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
 ];
 

@@ -14,6 +14,7 @@ pub mod config;
 pub mod connection;
 pub mod controller_set;
 pub mod controllers;
+mod disruption;
 pub mod gates;
 pub mod leader_election;
 pub mod logging;

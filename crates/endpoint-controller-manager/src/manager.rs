@@ -8,7 +8,6 @@ use controller_kit::election::LeaseEvents;
 use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
 use controller_kit::recorder::EventType;
-use endpoint_informers::cache::Cache;
 use endpoint_informers::lifecycle::{
     ControllerTask, Lifecycle, LifecycleError, Memory, PendingElection, Phase,
 };
@@ -25,6 +24,7 @@ use crate::connection::server_version::{ServerVersion, Skew};
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::{ControllerDeps, informers};
 use crate::controllers::Controller;
+use crate::disruption::{self, DisruptionEvents};
 use crate::logging::LogMetrics;
 use crate::metrics::foreign_writes::ForeignWrites;
 use crate::metrics::process::ProcessMetrics;
@@ -134,6 +134,8 @@ struct Manager {
     /// For an event about the Lease.
     skew: Option<(Skew, LeaseEvents)>,
     takeover: Option<TakeoverGate>,
+    /// About the Lease, of disruptions.
+    disruptions: Option<DisruptionEvents>,
 }
 
 /// Tasks that run until the process ends.
@@ -185,10 +187,13 @@ impl Manager {
         let election = observed(election).await?;
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
-        let cache = Arc::new(Cache::default());
+        let cache = Arc::new(informers::cache(&config));
         cache.register_metrics(&mut registry);
+        disruption::register(&config, &cache, &mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
         let states = ControllerQueues::default();
+        let disruptions =
+            lease_events.clone().and_then(|events| DisruptionEvents::new(&config, &cache, events));
         let skew = skew.zip(lease_events);
         let foreign_writes = ForeignWrites::register(&mut registry);
         let mut deps = ControllerDeps {
@@ -235,13 +240,13 @@ impl Manager {
             .with_shutdown_timeout(config.shutdown_timeout);
         info!(controllers = lifecycle.names().collect::<Vec<_>>().join(","), "Caches are synced");
         let lifecycle = election.into_iter().fold(lifecycle, Lifecycle::with_election);
-        Ok(Self { lifecycle, background, stopping, healthz: health.healthz, skew, takeover })
+        Ok(Self { lifecycle, background, stopping, healthz: health.healthz, skew, takeover, disruptions })
     }
 
     /// Runs the controllers while the Lease is held, until a signal; then finishes writes in progress and releases the
     /// Lease.
     async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
-        let Self { mut lifecycle, mut background, stopping, healthz, skew, takeover } = self;
+        let Self { mut lifecycle, mut background, stopping, healthz, skew, takeover, disruptions } = self;
         let outcome = tokio::select! {
             biased;
             signal = stop.received() => {
@@ -249,7 +254,7 @@ impl Manager {
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = lead_and_work(&mut lifecycle, &healthz, skew, takeover) => match failed {
+            failed = lead_and_work(&mut lifecycle, &healthz, skew, takeover, disruptions) => match failed {
                 // Nothing has been written, so the Lease is released and another replica may try at once.
                 LifecycleError::Relist(_) => Err(failed.into()),
                 _ => return Err(failed.into()),
@@ -331,6 +336,7 @@ async fn lead_and_work(
     healthz: &Checks,
     skew: Option<(Skew, LeaseEvents)>,
     takeover: Option<TakeoverGate>,
+    disruptions: Option<DisruptionEvents>,
 ) -> LifecycleError {
     if let Err(failed) = lifecycle.lead().await {
         return failed;
@@ -347,5 +353,9 @@ async fn lead_and_work(
         // Upstream has a check for each controller that was started, and it always passes.
         healthz.register(name, || Ok(()));
     }
-    lifecycle.work().await
+    tokio::select! {
+        biased;
+        failed = lifecycle.work() => failed,
+        never = disruption::report(disruptions) => match never {},
+    }
 }

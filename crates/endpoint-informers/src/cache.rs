@@ -15,13 +15,18 @@
 
 mod list_completion;
 mod lock_metrics;
+mod reassess;
 
 use std::sync::Arc;
 
+use controller_kit::environment::now;
 use endpointslice::Interner;
+use endpointslice::disruption::Policy;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use prometheus_client::registry::Registry;
+use tokio::sync::{Notify, watch};
 
+pub use crate::disruption::DisruptionReport;
 pub use crate::resource::Change;
 pub use crate::state::{CachedResource, Handler, ListPhase, State};
 pub use crate::store::Store;
@@ -29,6 +34,7 @@ pub use crate::store::unreadable::UnreadableObject;
 pub use list_completion::ListCompletion;
 
 use self::lock_metrics::{Hold, LockMetrics};
+use crate::disruption::Disruption;
 
 /// The most deltas that are applied, and delivered to handlers, in one hold of the cache's lock.
 pub const BATCH_SIZE: usize = 128;
@@ -63,6 +69,9 @@ pub struct Cache {
     lock_metrics: LockMetrics,
     interner: Mutex<Interner>,
     handlers: RwLock<Vec<Arc<dyn Handler>>>,
+    /// Wakes [`Self::follow_disruptions`].
+    reassess: Notify,
+    disruptions: watch::Sender<DisruptionReport>,
 }
 
 impl Cache {
@@ -70,6 +79,14 @@ impl Cache {
     /// they keep none.
     pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { interner: Mutex::new(Interner::keeping_annotations(keys)), ..Self::default() }
+    }
+
+    /// A cache in which pods that only the node lifecycle controller calls not ready may count as ready
+    /// ([`endpointslice::disruption`]). It needs Pods and Nodes, and [`Self::follow_disruptions`].
+    pub fn with_disruption_policy(policy: Policy) -> Self {
+        let state = State { disruption: Some(Box::new(Disruption::new(policy))), ..State::default() };
+        let interner = Mutex::new(Interner::default().reading_conditions());
+        Self { state: RwLock::new(state), interner, ..Self::default() }
     }
 
     /// Reads the cache: everything seen through `read` is of one moment. `read` must be short, and must not wait.
@@ -161,17 +178,27 @@ impl Cache {
         // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();
         let (_hold, mut state) = self.write();
-        let table = T::table_mut(&mut state);
+        let now = if state.disruption.is_some() { now().as_second() } else { 0 };
         for delta in deltas {
             match delta {
-                Delta::Upsert(object) => changes.extend(table.upsert(Arc::new(object))),
-                Delta::Delete { namespace, name, resource_version } => {
-                    changes.extend(table.remove(&namespace, &name, resource_version.parse().ok()));
+                Delta::Upsert(mut object) => {
+                    if let Some(disruption) = &mut state.disruption {
+                        object.assess(disruption, now);
+                    }
+                    changes.extend(T::table_mut(&mut state).upsert(Arc::new(object)));
                 }
-                Delta::Unreadable { namespace, name } => table.mark_unreadable(&namespace, &name),
+                Delta::Delete { namespace, name, resource_version } => {
+                    let at = resource_version.parse().ok();
+                    let removed = T::table_mut(&mut state).remove(&namespace, &name, at);
+                    changes.extend(removed.inspect(|removed| state.note_removed(removed, now)));
+                }
+                Delta::Unreadable { namespace, name } => {
+                    T::table_mut(&mut state).mark_unreadable(&namespace, &name);
+                }
             }
         }
-        table.observe(resource_version);
+        T::table(&state).observe(resource_version);
+        self.wake_if_due(&mut state);
         if !changes.is_empty() {
             self.notify(&RwLockWriteGuard::downgrade(state), &changes, is_initial_list);
         }

@@ -9,6 +9,7 @@
 //! [`repairs`]: repairs
 //! [`pending`]: pending
 //! [`deferred_events`]: deferred_events
+//! [`disruption`]: disruption
 //! [`events`]: events
 //! [`controller`]: controller
 //! [`manager`]: manager
@@ -19,6 +20,7 @@
 pub mod cache;
 pub mod controller;
 pub mod deferred_events;
+pub mod disruption;
 pub mod events;
 pub mod kinds;
 pub mod lifecycle;

@@ -2,6 +2,7 @@
 
 use endpointslice::{Node, Pod, Service};
 
+use crate::disruption::Disruption;
 use crate::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
 use crate::resource::{Change, Resource};
 use crate::store::Store;
@@ -22,6 +23,17 @@ pub struct State {
     pub slices: Store<CachedSlice>,
     /// Endpoints.
     pub endpoints: Store<CachedEndpoints>,
+    /// What decides about the readiness of pods while kubelets are lost; `None` if the node lifecycle controller does.
+    pub(crate) disruption: Option<Box<Disruption>>,
+}
+
+impl State {
+    /// Tells the decision about disruptions, if there is one, that an object was removed.
+    pub(crate) fn note_removed<T: CachedResource>(&mut self, removed: &Change<T>, now: i64) {
+        if let Some(disruption) = &mut self.disruption {
+            removed.latest().removed(disruption, now);
+        }
+    }
 }
 
 /// The phase of a list of one kind.
@@ -76,6 +88,12 @@ pub trait CachedResource: Resource {
     /// The table of this kind, mutable.
     fn table_mut(state: &mut State) -> &mut Store<Self>;
 
+    /// Decides what the conditions of a new state count as, before it is added to the table.
+    fn assess(&mut self, _disruption: &mut Disruption, _now: i64) {}
+
+    /// Learns that the object was removed from the table.
+    fn removed(&self, _disruption: &mut Disruption, _now: i64) {}
+
     /// Delivers a change to the handler's method for this kind.
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool);
 
@@ -90,6 +108,10 @@ impl CachedResource for Pod {
 
     fn table_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.pods
+    }
+
+    fn assess(&mut self, disruption: &mut Disruption, now: i64) {
+        self.ready = disruption.counts_pod_as_ready(self, now);
     }
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
@@ -132,6 +154,15 @@ impl CachedResource for Node {
 
     fn table_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.nodes
+    }
+
+    fn assess(&mut self, disruption: &mut Disruption, now: i64) {
+        disruption.observe(self, now);
+        self.ready = disruption.counts_node_as_ready(self, now);
+    }
+
+    fn removed(&self, disruption: &mut Disruption, now: i64) {
+        disruption.forget(self, now);
     }
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {

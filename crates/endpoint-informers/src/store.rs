@@ -166,6 +166,21 @@ impl<T: Resource> Store<T> {
         Some(Change::Added(object))
     }
 
+    /// Replaces an object with another reading of the same state; `None` if it is not there or nothing has changed.
+    ///
+    /// Unlike [`Self::upsert`], this is not news: a list in progress still has to show the object.
+    pub(crate) fn revise(&mut self, object: Arc<T>) -> Option<Change<T>> {
+        let (namespace, name) = (object.namespace(), object.name());
+        let hash = self.hash(namespace, name);
+        let present = self.objects.find_mut(spread(hash), |entry| entry.is_named(hash, namespace, name))?;
+        if present.object.is_same(&object) {
+            return None;
+        }
+        self.index.replace(&present.object, &object);
+        let old = std::mem::replace(&mut present.object, Arc::clone(&object));
+        Some(Change::Updated { old, new: object })
+    }
+
     /// Removes an object that was deleted at this resourceVersion; `None` if there is none of this name.
     pub(crate) fn remove(&mut self, namespace: &str, name: &str, at: Option<u64>) -> Option<Change<T>> {
         self.unreadable.remove(namespace, name);

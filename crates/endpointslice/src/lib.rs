@@ -17,6 +17,7 @@
 //!   ([`mod@plan`]). [`coalescing`] finds the writes of a plan that may wait for others.
 //! * [`Expectations`], [`TriggerTimes`](trigger_times::TriggerTimes) and [`TopologyCache`](topology::TopologyCache) are the
 //!   state that a controller keeps between syncs ([`expectations`], [`trigger_times`], [`topology`]).
+//! * [`disruption`] tells a cluster that has lost its kubelets from one that has lost its nodes.
 //! * [`endpoints`] has the canonical form of Endpoints subsets, [`well_known`] the keys of labels and annotations.
 //!
 //! # The whole path
@@ -80,10 +81,11 @@
 //! # Modules
 //!
 //! Each depends only on those to its left: `model` ← `endpoints` ← `desired` ← `topology` ← `plan` ← `coalescing`, `urgency`;
-//! `expectations` and `trigger_times` depend on `model` alone.
+//! `disruption`, `expectations` and `trigger_times` depend on `model` alone.
 
 pub mod coalescing;
 pub mod desired;
+pub mod disruption;
 pub mod endpoints;
 pub mod expectations;
 pub mod model;

@@ -12,6 +12,9 @@ pub const ENDPOINT_CONTROLLER_NAME: &str = "service.kubernetes.io/endpoint-contr
 pub const LAST_CHANGE_TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 /// Label of a Node: its zone (`core/v1/well_known_labels.go`).
 pub const TOPOLOGY_ZONE: &str = "topology.kubernetes.io/zone";
+/// Label of a Node that node lifecycle leaves out of its decisions about disruptions
+/// (`nodelifecycle/node_lifecycle_controller.go` `labelNodeDisruptionExclusion`).
+pub const EXCLUDE_DISRUPTION: &str = "node.kubernetes.io/exclude-disruption";
 /// Annotation of a Service: topology-aware hints on or off (`core/v1/annotation_key_constants.go`).
 pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 /// The deprecated form of [`TOPOLOGY_MODE`], which hides it when present.

@@ -66,7 +66,8 @@ pub use managed_fields::{MAX_LAST_MANAGERS, last_managers, without_managed_field
 pub use message::Message;
 pub use reader::{Fields, Value};
 pub use scan::{
-    MetaView, NodeView, PodView, PortView, ServicePortView, ServiceView, TargetPort, meta, meta_lossy,
+    ConditionView, MetaView, NodeView, PodConditionsView, PodView, PortView, ServicePortView, ServiceView,
+    TargetPort, meta, meta_lossy,
 };
 pub use status::{CauseView, StatusView};
 pub use watch::{EventType, WatchEvent};

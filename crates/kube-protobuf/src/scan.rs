@@ -6,12 +6,14 @@
 //!
 //! Repeated fields follow protobuf: the last value wins, nested messages merge, lists and maps append.
 
+mod conditions;
 mod meta;
 mod node;
 mod pod;
 mod service;
 mod values;
 
+pub use conditions::{ConditionView, PodConditionsView};
 pub use meta::{MetaView, meta, meta_lossy};
 pub use node::NodeView;
 pub use pod::{PodView, PortView};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::CONTROLLERS;
 use crate::objects::Objects;
 use crate::ports::list;
 
@@ -21,6 +22,20 @@ impl Objects {
             missing
         });
         missing.collect()
+    }
+
+    /// The endpoints that slices of a Service with a selector have as ready, and that should not be.
+    pub fn surplus_endpoints(&self) -> BTreeSet<String> {
+        let kept =
+            self.services.iter().filter(|(name, service)| self.is_kept(name) && !self.is_delegated(service));
+        let surplus = kept.flat_map(|(name, service)| {
+            let there = ready(&self.actual_slices(name, Some(CONTROLLERS[0]), false));
+            let wanted = ready(&self.slice_lines(name, service));
+            let surplus: Vec<String> =
+                there.difference(&wanted).map(|endpoint| format!("{name} {endpoint}")).collect();
+            surplus
+        });
+        surplus.collect()
     }
 
     /// The number of slices that an owner, a Service or custom Endpoints, needs for its endpoints.

@@ -57,12 +57,17 @@ impl PodStatus {
 }
 
 fn ready_condition(ready: Readiness, now: &str) -> Value {
-    let status = match ready {
-        Readiness::True => "True",
-        Readiness::False => "False",
+    let (status, reason) = match ready {
+        Readiness::True => ("True", None),
+        Readiness::False => ("False", Some("ContainersNotReady")),
         Readiness::Absent => return json!([]),
     };
-    json!([{"type": "Ready", "status": status, "lastTransitionTime": now}])
+    let condition = |kind: &str| match reason {
+        None => json!({"type": kind, "status": status, "lastTransitionTime": now}),
+        Some(reason) => json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": now}),
+    };
+    // A kubelet sets both, and gives a reason if they are false.
+    json!([condition("Ready"), condition("ContainersReady")])
 }
 
 /// The status of a node.

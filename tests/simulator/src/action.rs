@@ -137,6 +137,22 @@ pub enum Action {
     },
     /// All replicas are restarted with the gate switched.
     SwitchGate,
+    /// The node lifecycle controller finds that a kubelet has stopped posting.
+    LoseKubelet {
+        node: &'static str,
+    },
+    /// It marks the pods of the node as not ready.
+    MarkPods {
+        node: &'static str,
+    },
+    /// The kubelet is back.
+    RestoreKubelet {
+        node: &'static str,
+    },
+    /// It reports on its pods.
+    ReportPods {
+        node: &'static str,
+    },
 }
 
 impl Action {
@@ -182,6 +198,10 @@ impl Action {
             Self::SecondWriter { .. } => Fault::SecondWriter,
             Self::Policy(policy) => policy.fault(),
             Self::SwitchGate => Fault::GateSwitch,
+            Self::LoseKubelet { .. }
+            | Self::MarkPods { .. }
+            | Self::RestoreKubelet { .. }
+            | Self::ReportPods { .. } => Fault::KubeletLost,
         })
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use crate::action::Action;
 use crate::clients;
 use crate::host::Host;
+use crate::kubelets;
 use crate::replica::Replica;
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
@@ -112,6 +113,10 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::SecondWriter { milliseconds } => clients::second_writer(world, *milliseconds),
         Action::Policy(policy) => world.with(|state| state.policies.push(policy.begin())),
         Action::Crowd { from, to } => crowd(world, *from, *to),
+        Action::LoseKubelet { node } => kubelets::lose(world, node),
+        Action::MarkPods { node } => kubelets::mark(world, node),
+        Action::RestoreKubelet { node } => kubelets::restore(world, node),
+        Action::ReportPods { node } => kubelets::report(world, node),
         Action::SwitchGate => {
             world.with(|state| state.gate = !state.gate);
             for replica in replicas {

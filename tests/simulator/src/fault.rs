@@ -63,6 +63,8 @@ pub enum Fault {
     SecondWriter,
     PolicyMark,
     PolicyReassign,
+    // of kubelets
+    KubeletLost,
 }
 
 impl Fault {
@@ -118,6 +120,7 @@ impl Fault {
         Self::SecondWriter,
         Self::PolicyMark,
         Self::PolicyReassign,
+        Self::KubeletLost,
     ];
 
     /// Those that happen to single requests, with a rate.

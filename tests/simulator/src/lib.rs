@@ -30,6 +30,7 @@
 //! | [`apply`] | actions on the cluster |
 //! | [`clients`] | other clients that change our objects |
 //! | [`policy`] | admission policies |
+//! | [`kubelets`] | kubelets that lose the API server |
 //! | `hostile` | the seeds with such clients and policies |
 //! | [`mod@audit`] | the audit of settled objects |
 //! | [`oracle`] | what must hold at each write, and in the end |
@@ -70,6 +71,7 @@ pub mod fault;
 pub mod history;
 pub mod host;
 mod hostile;
+pub mod kubelets;
 pub mod mattered;
 pub mod oracle;
 pub mod plan;

@@ -6,6 +6,7 @@ use random_operations::rng::Rng;
 
 use crate::fault::{Fault, Pin};
 use crate::hostile;
+use crate::kubelets;
 use crate::setup::{rates, setup};
 use crate::timeline::timeline;
 
@@ -43,6 +44,13 @@ impl Plan {
         setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
+    }
+
+    /// The same with kubelets that are lost instead of other faults.
+    #[must_use]
+    pub fn with_lost_kubelets(mut self) -> Self {
+        kubelets::replace_faults(self.seed, &mut self.setup, &mut self.rates, &mut self.timeline);
+        self
     }
 
     /// The kinds of faults that may happen.
@@ -126,6 +134,8 @@ impl Plan {
     /// The command that runs it again with a trace.
     pub fn command(&self) -> String {
         let full = Self::of(self.seed);
+        let has_lost_kubelets = self.faults().contains(&Fault::KubeletLost);
+        let full = if has_lost_kubelets { full.with_lost_kubelets() } else { full };
         let mut command = format!("hack/simulate --from {} --seeds 1 --trace", self.seed);
         let left: Vec<Fault> = self.faults();
         let numbers: Vec<usize> = self.timeline.iter().map(|entry| entry.number).collect();
@@ -149,6 +159,9 @@ impl Plan {
         if self.setup.coalescing {
             command += " --coalescing";
         }
+        if has_lost_kubelets {
+            command += " --kubelets";
+        }
         if self.audited {
             command += " --audit";
         }
@@ -163,6 +176,7 @@ mod tests {
     fn a_plan_is_a_function_of_its_seed_and_every_fault_occurs() {
         assert_eq!(Plan::of(7), Plan::of(7));
         let mut faults: Vec<Fault> = (0..2_000).flat_map(|seed| Plan::of(seed).faults()).collect();
+        faults.extend(Plan::of(7).with_lost_kubelets().faults());
         faults.sort();
         faults.dedup();
         assert_eq!(faults, Fault::ALL);

@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::clocks::Clocks;
 use crate::connection::Connection;
 use crate::host::Host;
+use crate::kubelets::PERCENT;
 use crate::plan::Setup;
 use crate::world::World;
 
@@ -201,9 +202,11 @@ fn configuration(setup: &Setup, gate: bool, is_second: bool) -> Configuration {
         // With 200 a second, fifty syncs may wait for their writes; with 20, five.
         format!("--kube-api-qps={}", if setup.latency_milliseconds.is_multiple_of(20) { 200 } else { 20 }),
         format!(
-            "--feature-gates=EndpointControllerNameWellKnownLabel={gate},EndpointSliceCoalescing={}",
-            setup.coalescing
+            "--feature-gates=EndpointControllerNameWellKnownLabel={gate},EndpointSliceCoalescing={},\
+             EndpointsKeepReadyOnDisruption={}",
+            setup.coalescing, setup.keeps_ready
         ),
+        format!("--disruption-lost-nodes-percent={PERCENT}"),
         format!(
             "--kube-api-content-type={}",
             if setup.json { "application/json" } else { "application/vnd.kubernetes.protobuf" }

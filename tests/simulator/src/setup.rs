@@ -36,6 +36,8 @@ pub struct Setup {
     pub remembered_from: Option<usize>,
     /// The feature gate `EndpointSliceCoalescing`; no seed has it on.
     pub coalescing: bool,
+    /// The feature gate `EndpointsKeepReadyOnDisruption`.
+    pub keeps_ready: bool,
 }
 /// Draws a setup.
 pub(crate) fn setup(rng: &mut Rng) -> Setup {
@@ -58,6 +60,7 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
         remembered_from: None,
         coalescing: false,
+        keeps_ready: false,
     }
 }
 

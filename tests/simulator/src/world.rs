@@ -22,6 +22,7 @@ use crate::action::{Action, KINDS};
 use crate::clocks;
 use crate::dice::Dice;
 use crate::fault::{Counts, Fault};
+use crate::kubelets::{self, Kubelets};
 use crate::oracle::Watcher;
 use crate::oracle::growth::are_taken;
 use crate::oracle::outage::longest_outage;
@@ -91,6 +92,7 @@ pub struct State {
     pub watcher: Watcher,
     pub backup: Option<Backup>,
     pub gate: bool,
+    pub kubelets: Kubelets,
     /// Lines of the trace, if it is kept.
     trace: Option<Vec<String>>,
     /// A hash over all requests and their outcomes: two runs of a seed have the same.
@@ -163,6 +165,7 @@ impl World {
             watcher: Watcher::new(&plan),
             backup: None,
             gate: plan.setup.gate,
+            kubelets: Kubelets::default(),
             trace: traced.then(Vec::new),
             digest: 0,
         };
@@ -254,6 +257,7 @@ impl World {
             state.takes_slices = now;
             state.policies.retain(InForce::is_lasting);
         });
+        kubelets::heal(self);
         self.idle_timeout.send_replace(None);
         self.log(|| "faults end".to_owned());
         self.healed.send_replace(true);

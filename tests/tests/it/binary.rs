@@ -89,7 +89,19 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
     let our_flags = listed_flags(&ours);
     let added: Vec<_> = our_flags.difference(&flags).copied().collect();
     assert_eq!(flags.difference(&our_flags).copied().collect::<Vec<_>>(), [""; 0]);
-    assert_eq!(added, ["config", "enable-pod-field-selector", "takeover-max-writes", "user-agent-name"]);
+    assert_eq!(
+        added,
+        [
+            "config",
+            "disruption-confirmation-period",
+            "disruption-lost-nodes-percent",
+            "disruption-max-duration",
+            "disruption-scope",
+            "enable-pod-field-selector",
+            "takeover-max-writes",
+            "user-agent-name"
+        ]
+    );
     let our_gates = listed_gates(&ours);
     let added: Vec<_> = our_gates.difference(&gates).copied().collect();
     assert_eq!(gates.difference(&our_gates).copied().collect::<Vec<_>>(), [""; 0]);
@@ -99,6 +111,7 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
             "kube:EndpointControllerNameWellKnownLabel=true|false (ALPHA - default=false)",
             "kube:EndpointSliceCoalescing=true|false (ALPHA - default=false)",
             "kube:EndpointSliceTerminatingCondition=true|false (GA - default=true)",
+            "kube:EndpointsKeepReadyOnDisruption=true|false (ALPHA - default=false)",
             "kube:TolerateUnreadyEndpointsAnnotation=true|false (ALPHA - default=false)"
         ]
     );

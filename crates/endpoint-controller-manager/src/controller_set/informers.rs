@@ -1,5 +1,6 @@
 //! The informers: one for each kind that an enabled controller needs.
 
+use endpoint_informers::cache::Cache;
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService, POSSIBLE_ENDPOINTS};
 use endpoint_informers::list_watch::Informers;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
@@ -8,6 +9,11 @@ use endpointslice::{Node, Pod, Service};
 use crate::config::Config;
 use crate::controllers::Controller::{self, EndpointSlice, EndpointSliceMirroring, Endpoints};
 use crate::gates;
+
+/// The cache that the informers of this configuration fill.
+pub fn cache(config: &Config) -> Cache {
+    config.disruption.map_or_else(Cache::default, Cache::with_disruption_policy)
+}
 
 /// Starts the informers that the controllers of this configuration need. With the gate
 /// `EndpointControllerNameWellKnownLabel`, Services that carry the label [`ENDPOINT_CONTROLLER_NAME`] belong to other
@@ -26,8 +32,11 @@ pub fn start(watches: &mut Informers, config: &Config) {
         let delegated = watches.of::<DelegatedService>();
         watches.start(delegated.with_label_selector(ENDPOINT_CONTROLLER_NAME));
     }
-    if needed_by(&[EndpointSlice]) {
+    if needed_by(&[EndpointSlice]) || config.disruption.is_some() && needed_by(&[Endpoints]) {
         watches.start(watches.of::<Node>());
+    }
+    if config.disruption.is_some() {
+        watches.follow_disruptions();
     }
     if needed_by(&[EndpointSlice, EndpointSliceMirroring]) {
         watches.start(watches.of::<CachedSlice>());
@@ -46,7 +55,6 @@ mod tests {
     use std::sync::Arc;
 
     use embedded_apiserver::ApiServer;
-    use endpoint_informers::cache::Cache;
     use kube_api::{ApiClient, Encoding};
     use serde_json::json;
 
@@ -71,7 +79,7 @@ mod tests {
             assert!(loaded.is_ok(), "{loaded:?}");
         }
         let config = parse(flags).expect("the flags are right");
-        let cache = Arc::new(Cache::default());
+        let cache = Arc::new(cache(&config));
         let client = ApiClient::new(kube::Client::new(server, "default"), Encoding::Protobuf, "test");
         let mut watches = Informers::new(client, Arc::clone(&cache));
         start(&mut watches, &config);

@@ -18,7 +18,7 @@ fn names_are_unique_and_dependencies_exist() {
     names.sort_unstable();
     let count = names.len();
     names.dedup();
-    assert_eq!((names.len(), count), (258, 258));
+    assert_eq!((names.len(), count), (259, 259));
     for gate in all() {
         for name in gate.depends_on {
             assert!(find(name).is_some(), "{} depends on {name}", gate.name);
@@ -41,18 +41,20 @@ fn own_gates_have_their_stages_and_defaults() {
         (ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, Stage::Alpha, false),
         (ENDPOINT_SLICE_COALESCING, Stage::Alpha, false),
         (ENDPOINT_SLICE_TERMINATING_CONDITION, Stage::Ga, true),
+        (ENDPOINTS_KEEP_READY_ON_DISRUPTION, Stage::Alpha, false),
         (TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, Stage::Alpha, false),
     ] {
         assert!(features.contains(&Feature { name, stage, enabled }), "{name}");
     }
     let set = gates(
         "EndpointControllerNameWellKnownLabel=true,EndpointSliceTerminatingCondition=f, \
-         EndpointSliceCoalescing=true,TolerateUnreadyEndpointsAnnotation = 1",
+         EndpointSliceCoalescing=true,EndpointsKeepReadyOnDisruption=true,TolerateUnreadyEndpointsAnnotation = 1",
     )
     .unwrap();
     assert!(set.enabled(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL));
     assert!(set.enabled(ENDPOINT_SLICE_COALESCING));
     assert!(!set.enabled(ENDPOINT_SLICE_TERMINATING_CONDITION));
+    assert!(set.enabled(ENDPOINTS_KEEP_READY_ON_DISRUPTION));
     assert!(set.enabled(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION));
     assert_eq!(set.without_effect().count(), 0);
     assert_eq!(set.going_away().collect::<Vec<_>>(), [ENDPOINT_SLICE_TERMINATING_CONDITION]);
@@ -195,7 +197,7 @@ fn each_gate_has_a_series() {
     ] {
         assert!(text.lines().any(|line| line == series), "{series} in {text}");
     }
-    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 258);
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 259);
 }
 
 #[test]

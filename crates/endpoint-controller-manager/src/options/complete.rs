@@ -52,6 +52,7 @@ fn config(
         user_agent_name: settings.user_agent_name,
         controllers: controllers?,
         select_pods: settings.select_pods,
+        disruption: Some(settings.disruption).filter(|_| enabled(gates::ENDPOINTS_KEEP_READY_ON_DISRUPTION)),
         takeover_max_writes: settings.takeover_max_writes,
         endpoints: endpoints_controller::Config {
             workers: settings.endpoints.workers,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use endpointslice::disruption::Policy;
 use kube_api::Encoding;
 
 use super::parse::VersionRequest;
@@ -23,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) use_service_account_credentials: bool,
     pub(crate) controllers: Vec<String>,
     pub(crate) select_pods: bool,
+    /// Only used with the feature gate.
+    pub(crate) disruption: Policy,
     /// None: no limit.
     pub(crate) takeover_max_writes: Option<usize>,
     pub(crate) shutdown_timeout: Duration,

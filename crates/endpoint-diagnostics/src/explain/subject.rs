@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
+use endpointslice::model::Kubelet;
 use endpointslice::well_known::{
     ENDPOINT_CONTROLLER_NAME, ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER,
     ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
@@ -153,6 +154,7 @@ impl<'a> Subject<'a> {
                     name: name_of_node,
                     zone,
                     ready: true,
+                    kubelet: Kubelet::Unread,
                     control_plane: false,
                     allocatable_milli_cpu: 0,
                 },

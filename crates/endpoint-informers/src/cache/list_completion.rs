@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use controller_kit::environment::now;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::{BATCH_SIZE, Cache};
@@ -83,6 +84,13 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         }
         let at = self.resource_version.parse().ok();
         changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash, at)));
+        if state.disruption.is_some() {
+            let now = now().as_second();
+            for change in &changes {
+                state.note_removed(change, now);
+            }
+            self.cache.wake_if_due(&mut state);
+        }
         let state = RwLockWriteGuard::downgrade(state);
         // The order of the hash table must not decide which key is synced first.
         changes.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));

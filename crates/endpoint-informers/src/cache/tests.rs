@@ -13,6 +13,7 @@ use crate::kinds::{CachedSlice, DelegatedService, LastManagers, Packed};
 
 mod affected_services;
 mod batches;
+mod disruption;
 mod lists;
 mod unreadable;
 

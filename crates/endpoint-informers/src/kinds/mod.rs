@@ -3,6 +3,7 @@
 //! Both encodings are decoded into the same compact object. Protobuf is scanned for the few fields that matter, JSON is
 //! decoded into the full API type; both end in one constructor, so that they cannot disagree about meaning.
 
+mod conditions;
 mod delegated_service;
 mod endpoints;
 mod last_managers;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use endpointslice::model::NodeFields;
+use endpointslice::model::{ConditionFields, NodeFields};
 use endpointslice::{Interner, Node};
 use k8s_openapi::api::core::v1 as core;
-use kube_protobuf::{DecodeError, NodeView};
+use kube_protobuf::{ConditionView, DecodeError, NodeView};
 
+use super::conditions::condition_fields;
 use crate::resource::{Index, Resource};
 
 impl Resource for Node {
@@ -20,7 +21,14 @@ impl Resource for Node {
     fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
         let NodeView { meta, ready, allocatable_cpu, .. } = NodeView::parse(raw)?;
         let fields = NodeFields { name: meta.name, labels: meta.labels, ready, allocatable_cpu };
-        Ok((Self::new(&fields, interner), meta.resource_version))
+        let node = Self::new(&fields, interner);
+        if !interner.reads_conditions() {
+            return Ok((node, meta.resource_version));
+        }
+        let conditions = ConditionView::of_node(raw)?;
+        let conditions: Vec<ConditionFields<'_>> = conditions.iter().map(condition_fields).collect();
+        let node = node.with_conditions(&fields.labels, &conditions, meta.creation_timestamp);
+        Ok((node, meta.resource_version))
     }
 
     fn read_json(json: &str, interner: &mut Interner) -> Result<(Self, String), serde_json::Error> {

@@ -8,13 +8,14 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use endpointslice::model::{LabelSet, PodFields, ReadyCondition};
+use endpointslice::model::{ConditionFields, LabelSet, PodFields, ReadyCondition};
 use endpointslice::{Interner, Pod};
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use k8s_openapi::api::core::v1 as core;
-use kube_protobuf::{DecodeError, PodView};
+use kube_protobuf::{DecodeError, PodConditionsView, PodView};
 
+use super::conditions::condition_fields;
 use crate::resource::{Index, Resource, identical_to};
 use crate::store::hash::{Seed, spread};
 use crate::store::small_set::SmallSet;
@@ -63,7 +64,9 @@ impl Resource for Pod {
                 last_transition,
             }),
         };
-        Ok((Self::new(fields, interner), meta.resource_version))
+        let pod = Self::new(fields, interner);
+        let pod = if pod.ready || !interner.reads_conditions() { pod } else { with_conditions(pod, raw)? };
+        Ok((pod, meta.resource_version))
     }
 
     fn read_json(json: &str, interner: &mut Interner) -> Result<(Self, String), serde_json::Error> {
@@ -85,6 +88,13 @@ impl Resource for Pod {
     }
 }
 
+/// Reads the conditions of a pod that is not ready. Ready pods, nearly all, are read once.
+fn with_conditions(pod: Pod, raw: &[u8]) -> Result<Pod, DecodeError> {
+    let PodConditionsView { conditions, readiness_gates } = PodConditionsView::parse(raw)?;
+    let conditions: Vec<ConditionFields<'_>> = conditions.iter().map(condition_fields).collect();
+    Ok(pod.with_conditions(&conditions, &readiness_gates))
+}
+
 /// Pods by namespace and label, and by node.
 #[derive(Default)]
 pub struct PodIndex {
@@ -92,6 +102,8 @@ pub struct PodIndex {
     nodes: HashMap<Arc<str>, SmallSet<Arc<Pod>>, RandomState>,
     /// Hashes the names of pods, for both.
     names: RandomState,
+    /// The pods that count as ready although they are marked as not ready.
+    kept_ready: usize,
 }
 
 /// The pods of one namespace.
@@ -128,6 +140,11 @@ struct LabelledPods {
     pods: SmallSet<Arc<Pod>>,
 }
 
+/// True if a pod counts as ready only because of a disruption.
+fn is_kept_ready(pod: &Pod) -> bool {
+    pod.marked_not_ready && pod.ready
+}
+
 /// Hashes a pod's name. The namespace is left out: one of the two tables is per namespace, and in the other, equal
 /// names are rare.
 fn name_hash(names: &RandomState) -> impl Fn(&Arc<Pod>) -> u64 + Copy {
@@ -136,6 +153,7 @@ fn name_hash(names: &RandomState) -> impl Fn(&Arc<Pod>) -> u64 + Copy {
 
 impl Index<Pod> for PodIndex {
     fn insert(&mut self, pod: &Arc<Pod>) {
+        self.kept_ready += usize::from(is_kept_ready(pod));
         let hash_of = name_hash(&self.names);
         self.namespaces.entry(Arc::clone(&pod.namespace)).or_default().insert(pod, hash_of);
         let Some(node) = &pod.node_name else { return };
@@ -148,6 +166,7 @@ impl Index<Pod> for PodIndex {
     }
 
     fn remove(&mut self, pod: &Arc<Pod>) {
+        self.kept_ready = self.kept_ready.saturating_sub(usize::from(is_kept_ready(pod)));
         let hash = name_hash(&self.names)(pod);
         if let Some(node) = &pod.node_name
             && let Some(pods) = self.nodes.get_mut(node)
@@ -173,6 +192,8 @@ impl Index<Pod> for PodIndex {
             let set = namespace.and_then(|namespace| namespace.set_mut(old.labels.identity()));
             if let Some(found) = set.and_then(|set| set.pods.find_mut(hash, identical_to(old))) {
                 *found = Arc::clone(new);
+                self.kept_ready += usize::from(is_kept_ready(new));
+                self.kept_ready = self.kept_ready.saturating_sub(usize::from(is_kept_ready(old)));
                 return;
             }
         }
@@ -185,6 +206,11 @@ impl PodIndex {
     /// The pods on a node.
     pub(crate) fn on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.nodes.get(node).into_iter().flat_map(SmallSet::iter)
+    }
+
+    /// The pods that count as ready although they are marked as not ready.
+    pub(crate) fn kept_ready(&self) -> usize {
+        self.kept_ready
     }
 
     /// The pods of a namespace that a selector selects.

@@ -72,6 +72,13 @@ impl Informers {
         spawn_in(&mut self.tasks, &Handle::current(), list_watch);
     }
 
+    /// Starts what applies the cache's [policy about disruptions](Cache::with_disruption_policy).
+    pub fn follow_disruptions(&mut self) {
+        let cache = Arc::clone(&self.cache);
+        let follow = async move { match cache.follow_disruptions().await {} };
+        spawn_in(&mut self.tasks, &Handle::current(), follow);
+    }
+
     /// The state of the list-watches started so far.
     pub fn caches(&self) -> Caches {
         self.caches.clone()

@@ -15,7 +15,8 @@ use super::ports::{NamedPort, ServicePort};
 /// sharing them takes a cached pod from kilobytes to bytes. Entries without other references are dropped when a table
 /// has doubled since the last sweep, so that the interner never holds more than twice the entries in use.
 ///
-/// The interner also decides which annotations Pods and Services keep, see [`Self::keeping_annotations`].
+/// The interner also decides which annotations Pods and Services keep, see [`Self::keeping_annotations`], and whether
+/// conditions are read, see [`Self::reading_conditions`].
 ///
 /// Cost: one hash and one comparison for each hit, no allocation.
 #[derive(Default)]
@@ -26,6 +27,7 @@ pub struct Interner {
     service_ports: Table<Arc<[ServicePort]>>,
     lists: Table<Arc<[Arc<str>]>>,
     kept_annotations: Vec<String>,
+    reads_conditions: bool,
     /// Seeded at random, because tenants choose the strings. No result depends on the order of a table.
     hasher: RandomState,
 }
@@ -62,6 +64,18 @@ impl Interner {
     /// none: annotations are often larger than all fields that endpoints depend on.
     pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { kept_annotations: keys.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The same interner, through which Pods and Nodes keep what their conditions say about kubelets, for
+    /// [`disruption`](crate::disruption). By default they don't, because reading all conditions costs time.
+    #[must_use]
+    pub fn reading_conditions(self) -> Self {
+        Self { reads_conditions: true, ..self }
+    }
+
+    /// True if Pods and Nodes keep what their conditions say about kubelets.
+    pub fn reads_conditions(&self) -> bool {
+        self.reads_conditions
     }
 
     /// The annotations to keep.

@@ -3,10 +3,12 @@
 //! * [`Service`], [`Pod`] and [`Node`] are made of API objects ([`Pod::from_api`]) or of borrowed fields
 //!   ([`PodFields`]), whichever a client decodes;
 //! * [`Interner`] makes equal strings, label sets and port lists one allocation;
+//! * [`Kubelet`] and [`only_marked_not_ready`] tell what kubelets said from what the node lifecycle controller said;
 //! * [`Uid`] and [`ResourceVersion`] are identity in few bytes.
 
 mod address;
 mod api_fields;
+mod conditions;
 mod ids;
 mod interner;
 mod labels;
@@ -18,6 +20,7 @@ mod slice;
 
 pub use address::{AddressType, Addresses, append_address, is_allowed_in_slices, parse_ip};
 pub(crate) use api_fields::text;
+pub use conditions::{ConditionFields, Kubelet, only_marked_not_ready};
 pub use ids::{ResourceVersion, Uid};
 pub use interner::Interner;
 pub use labels::LabelSet;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1 as core;
 
 use super::api_fields::{pairs, text};
+use super::conditions::{ConditionFields, Kubelet};
 use super::interner::Interner;
-use crate::well_known::TOPOLOGY_ZONE;
+use crate::well_known::{EXCLUDE_DISRUPTION, TOPOLOGY_ZONE};
 
 /// A Node, reduced to the fields that endpoints and their hints depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +16,10 @@ pub struct Node {
     pub name: Arc<str>,
     /// The value of `topology.kubernetes.io/zone`, unless empty.
     pub zone: Option<Arc<str>>,
-    /// True if the Ready condition is `True`.
+    /// True if the Ready condition is `True`, or [counts as such](crate::disruption).
     pub ready: bool,
+    /// What the conditions say about the kubelet, if they were read.
+    pub kubelet: Kubelet,
     /// True if the Node has a control-plane role label: such nodes don't count for topology hints.
     pub control_plane: bool,
     /// Allocatable CPU in thousandths of a core; 0 if absent or unreadable.
@@ -27,6 +30,22 @@ impl Node {
     /// True if `label` marks a control-plane node (`topologycache/topologycache.go`).
     pub fn is_control_plane_label(label: &str) -> bool {
         matches!(label, "node-role.kubernetes.io/control-plane" | "node-role.kubernetes.io/master")
+    }
+
+    /// The same Node, with what its conditions say about its kubelet. `created` is its creation time, in seconds since the
+    /// epoch.
+    ///
+    /// Not a field of [`NodeFields`], because most readers have no use for conditions, and reading them costs time.
+    #[must_use]
+    pub fn with_conditions(
+        self,
+        labels: &[(&str, &str)],
+        conditions: &[ConditionFields<'_>],
+        created: Option<i64>,
+    ) -> Self {
+        let is_excluded = labels.iter().any(|(label, _)| *label == EXCLUDE_DISRUPTION);
+        let kubelet = if is_excluded { Kubelet::Unread } else { Kubelet::of(conditions, created) };
+        Self { kubelet, ..self }
     }
 }
 
@@ -51,6 +70,7 @@ impl Node {
             name: interner.string(fields.name),
             zone: interner.non_empty(zone),
             ready: fields.ready,
+            kubelet: Kubelet::Unread,
             control_plane: fields.labels.iter().any(|(key, _)| Self::is_control_plane_label(key)),
             allocatable_milli_cpu: milli_cpu(fields.allocatable_cpu),
         }
@@ -59,16 +79,26 @@ impl Node {
     /// Builds the compact form of an API object; equal strings are shared through `interner`.
     pub fn from_api(node: &core::Node, interner: &mut Interner) -> Self {
         let status = node.status.as_ref();
-        let mut conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
         let allocatable = status.and_then(|status| status.allocatable.as_ref());
         let fields = NodeFields {
             name: text(node.metadata.name.as_ref()),
             labels: pairs(node.metadata.labels.as_ref()),
-            ready: conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True"),
+            ready: conditions_of(node)
+                .any(|condition| condition.type_ == "Ready" && condition.status == "True"),
             allocatable_cpu: allocatable.and_then(|cpu| cpu.get("cpu")).map_or("", |quantity| &quantity.0),
         };
-        Self::new(&fields, interner)
+        let read = Self::new(&fields, interner);
+        if !interner.reads_conditions() {
+            return read;
+        }
+        let conditions: Vec<ConditionFields<'_>> = conditions_of(node).map(ConditionFields::from).collect();
+        let created = node.metadata.creation_timestamp.as_ref().map(|time| time.0.as_second());
+        read.with_conditions(&fields.labels, &conditions, created)
     }
+}
+
+fn conditions_of(node: &core::Node) -> impl Iterator<Item = &core::NodeCondition> {
+    node.status.iter().filter_map(|status| status.conditions.as_ref()).flatten()
 }
 
 impl From<&core::Node> for Node {

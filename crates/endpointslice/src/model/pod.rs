@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1 as core;
 
 use super::address::{Addresses, parse_ip};
 use super::api_fields::{pairs, text};
+use super::conditions::{ConditionFields, only_marked_not_ready};
 use super::ids::{ResourceVersion, Uid};
 use super::interner::Interner;
 use super::labels::LabelSet;
@@ -32,8 +33,11 @@ pub struct Pod {
     pub addresses: Addresses,
     /// Named ports of the containers, then those of restartable init containers, each in spec order.
     pub ports: Arc<[NamedPort]>,
-    /// True if the Ready condition is true.
+    /// True if the Ready condition is true, or [counts as true](crate::disruption).
     pub ready: bool,
+    /// True if the Ready condition is false only because the node lifecycle controller said so, as far as conditions were
+    /// read. False for a pod that is being deleted or has ended.
+    pub marked_not_ready: bool,
     /// True if the phase is `Succeeded` or `Failed`.
     pub terminal: bool,
     /// True if `spec.readinessGates` has an entry.
@@ -133,11 +137,22 @@ impl Pod {
             addresses: fields.addresses.iter().filter_map(|address| parse_ip(address)).collect(),
             ports: interner.ports(ports),
             ready: fields.ready.status,
+            marked_not_ready: false,
             terminal: matches!(fields.phase, "Succeeded" | "Failed"),
             has_readiness_gates: fields.has_readiness_gates,
             ready_changed_at: fields.ready.last_transition.map_or(OptionalTime::NONE, OptionalTime),
             uncommon: (uncommon != Uncommon::default()).then(|| Box::new(uncommon)),
         }
+    }
+
+    /// The same pod, with what its conditions and those of its readiness gates say about who said that it is not ready.
+    ///
+    /// Not a field of [`PodFields`], because most readers have no use for conditions, and reading them costs time.
+    #[must_use]
+    pub fn with_conditions(self, conditions: &[ConditionFields<'_>], readiness_gates: &[&str]) -> Self {
+        let is_running = !self.terminal && !self.is_terminating();
+        let marked_not_ready = is_running && only_marked_not_ready(conditions, readiness_gates);
+        Self { marked_not_ready, ..self }
     }
 
     fn uncommon<'a, T: ?Sized>(&'a self, field: impl FnOnce(&'a Uncommon) -> Option<&'a T>) -> Option<&'a T> {
@@ -185,7 +200,15 @@ impl Pod {
 
     /// Builds the compact form of an API object; equal strings are shared through `interner`.
     pub fn from_api(pod: &core::Pod, interner: &mut Interner) -> Self {
-        Self::new(PodFields::from(pod), interner)
+        let read = Self::new(PodFields::from(pod), interner);
+        if read.ready || !interner.reads_conditions() {
+            return read;
+        }
+        let conditions = pod.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
+        let conditions: Vec<ConditionFields<'_>> = conditions.map(ConditionFields::from).collect();
+        let gates = pod.spec.iter().filter_map(|spec| spec.readiness_gates.as_ref()).flatten();
+        let gates: Vec<&str> = gates.map(|gate| gate.condition_type.as_str()).collect();
+        read.with_conditions(&conditions, &gates)
     }
 }
 

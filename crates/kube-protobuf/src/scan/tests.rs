@@ -103,3 +103,39 @@ fn skipped_fields_are_not_parsed() {
     // spec as a number
     assert_eq!(PodView::parse(b"\x10\x01").unwrap_err().kind(), DecodeErrorKind::UnexpectedType);
 }
+
+/// The field of a message that has a condition with these texts: type, status and reason.
+fn condition(number: u32, [kind, status, reason]: [&[u8]; 3], seconds: i64) -> Vec<u8> {
+    nest(number, |condition| {
+        condition.bytes(1, kind);
+        condition.bytes(2, status);
+        condition.raw(&nest(4, |time| time.integer(1, seconds)));
+        condition.bytes(5, reason);
+    })
+}
+
+#[test]
+fn all_conditions_are_read_with_their_reasons() {
+    let gone = [&b"Ready"[..], b"Unknown", b"NodeStatusUnknown"];
+    let raw = nest(3, |status| status.raw(&condition(4, gone, 7)));
+    let expected = ConditionView {
+        kind: "Ready",
+        status: "Unknown",
+        reason: "NodeStatusUnknown",
+        last_transition: Some(7),
+    };
+    assert_eq!(ConditionView::of_node(&raw), Ok(vec![expected]));
+
+    let gate = nest(2, |spec| spec.raw(&nest(28, |gate| gate.text(1, "example.com/gate"))));
+    let status = nest(3, |status| {
+        status.raw(&condition(2, [b"Ready", b"False", b""], 8));
+        status.raw(&condition(2, [b"\xff", b"True", b"\xff"], 9));
+    });
+    let raw = [gate, status].concat();
+    let view = PodConditionsView::parse(&raw).unwrap();
+    assert_eq!(view.readiness_gates, ["example.com/gate"]);
+    let read: Vec<_> =
+        view.conditions.iter().map(|c| (c.kind, c.status, c.reason, c.last_transition)).collect();
+    let unreadable = ("\u{fffd}", "True", "\u{fffd}", Some(9));
+    assert_eq!(read, [("Ready", "False", "", Some(8)), unreadable]);
+}

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controller_set::{self, informers};
 use endpoint_controller_manager::version;
-use endpoint_informers::cache::Cache;
 use endpoint_informers::lifecycle::{Failing, Lifecycle, LifecycleError, Quiet};
 use endpoint_informers::list_watch::{Informers, RelistTimeout};
 use kube_api::ApiClient;
@@ -39,7 +38,7 @@ impl Controllers {
                 &version::user_agent(&config.user_agent_name, part),
             )
         };
-        let cache = Arc::new(Cache::default());
+        let cache = Arc::new(informers::cache(config));
         let tasks = controller_set::tasks(config, &cache, client);
         let mut watches = Informers::new(client("shared-informers"), cache);
         informers::start(&mut watches, config);

@@ -44,6 +44,9 @@ struct Arguments {
     /// With the feature gate `EndpointSliceCoalescing`.
     #[arg(long)]
     coalescing: bool,
+    /// With kubelets that lose the API server instead of other faults.
+    #[arg(long)]
+    kubelets: bool,
     /// Audit the settled objects of each history: nothing but faults of users may be found. Without the faults by which
     /// other clients change objects of ours.
     #[arg(long)]
@@ -77,6 +80,7 @@ impl Arguments {
     fn history(&self, seed: u64) -> Plan {
         let mut plan = Plan::of(seed);
         plan.setup.coalescing = self.coalescing;
+        let plan = if self.kubelets { plan.with_lost_kubelets() } else { plan };
         if self.audit { plan.audited() } else { plan }
     }
 

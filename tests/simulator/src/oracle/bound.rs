@@ -62,6 +62,7 @@ fn refuses(fault: Fault) -> bool {
                 | Fault::ForeignDeleteAll
                 | Fault::SecondWriter
                 | Fault::PolicyMark
+                | Fault::KubeletLost
         );
     !harmless
 }

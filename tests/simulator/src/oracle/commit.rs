@@ -1,5 +1,7 @@
 //! Looks at each write when it is committed.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use expected_objects::DELEGATED;
 use http::{HeaderMap, Method};
@@ -10,12 +12,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::end::read;
+use super::end::expected;
 use super::lasting::{is_ready_since, version};
 use super::published::{Effect, Lost, has_place};
 use super::{Kind, Write, Written};
 use crate::decode::decode;
 use crate::world::World;
+
+/// The time after which every process knows that nearly all kubelets are lost.
+const KEPT: Duration = Duration::from_secs(5);
 
 impl World {
     /// Looks at a write that was committed. Returns the name of the slice that it wrote.
@@ -113,7 +118,7 @@ impl World {
         if lost.is_empty() || !self.is_comparable(write) {
             return;
         }
-        let objects = read(self);
+        let objects = expected(self, KEPT);
         // Another client may have created the slice that has it again, with the same endpoints.
         let slices: Vec<EndpointSlice> = self.typed("discovery.k8s.io/v1", "EndpointSlice");
         for lost in lost {

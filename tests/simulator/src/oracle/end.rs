@@ -1,10 +1,13 @@
 //! The objects at the end of a history: read, and rid of those that collectors delete.
 
+use std::time::Duration;
+
 use expected_objects::Objects;
 use http::Method;
 use random_operations::NAMESPACE;
 use serde_json::{Value, json};
 
+use crate::kubelets::keep_ready;
 use crate::policy::MARK;
 use crate::world::World;
 
@@ -23,6 +26,13 @@ pub fn read(world: &World) -> Objects {
             object["metadata"]["labels"].as_object_mut().map(|labels| labels.remove(MARK));
         }
     }
+    objects
+}
+
+/// The same objects with the pods ready that keep their readiness while kubelets are lost, and have for this long.
+pub fn expected(world: &World, age: Duration) -> Objects {
+    let mut objects = read(world);
+    keep_ready(world, &mut objects.pods, age);
     objects
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Both are looked at only in histories whose faults all have a bound here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::end::read;
+use super::end::expected;
 use crate::action::{Action, KINDS};
 use crate::fault::Fault;
 use crate::plan::Plan;
@@ -38,6 +38,8 @@ fn outage(fault: Fault) -> Option<u64> {
         // These take no endpoint from a slice.
         Fault::ForeignNothing | Fault::SecondWriter | Fault::PolicyMark => Some(0),
         Fault::LeaseEdited => Some(0),
+        // Readiness is that which counts.
+        Fault::KubeletLost => Some(0),
         Fault::ForeignRelabel => Some(REPAIRS),
         Fault::Terminate => Some(RESTART),
         // Of a Service whose slices are taken, new endpoints wait for the next try. Upstream waits until it restarts.
@@ -78,7 +80,7 @@ pub async fn watch(world: Weak<World>, longest: Duration) {
         }
         if looked_at != Some(writes) {
             looked_at = Some(writes);
-            let missing = read(&world).missing_endpoints();
+            let missing = wrong_endpoints(&world);
             since.retain(|endpoint, _| missing.contains(endpoint));
             let now = Instant::now().max(world.start + START);
             for endpoint in missing {
@@ -89,6 +91,18 @@ pub async fn watch(world: Weak<World>, longest: Duration) {
             return;
         }
     }
+}
+
+/// Ready endpoints that are missing; in histories with lost kubelets also those that are published and are not ready.
+fn wrong_endpoints(world: &World) -> BTreeSet<String> {
+    let objects = expected(world, Duration::ZERO);
+    let mut wrong = objects.missing_endpoints();
+    if world.plan.faults().contains(&Fault::KubeletLost) {
+        wrong.extend(
+            objects.surplus_endpoints().into_iter().map(|endpoint| format!("(the opposite) {endpoint}")),
+        );
+    }
+    wrong
 }
 
 fn report(world: &World, since: &BTreeMap<String, Instant>, longest: Duration) -> bool {

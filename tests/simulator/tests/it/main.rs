@@ -5,7 +5,7 @@ mod hostile;
 
 use simulator::exhaustive::Cases;
 use simulator::plan::Plan;
-use simulator::run::{Options, all, one};
+use simulator::run::{Options, all, all_of, one};
 
 /// Enough to show a broken build of the simulator; `hack/test` runs 2,000.
 const SEEDS: u64 = 60;
@@ -27,6 +27,14 @@ fn a_seed_is_one_history() {
         let plan = Plan::of(seed);
         assert_eq!(one(&plan).digest, one(&plan).digest, "seed {seed}");
     }
+}
+
+#[test]
+fn kubelets_that_are_lost_take_no_endpoints() {
+    let options = Options { from: 0, seeds: SEEDS, jobs: 2, mattered: 0, stop: true, progress: false };
+    let report = all_of(&options, &|seed| Plan::of(seed).with_lost_kubelets());
+    let failures = report.failures.iter().next();
+    assert!(failures.is_none(), "{failures:?}; shrink it: hack/simulate --kubelets --from SEED --seeds 1");
 }
 
 /// Continuous integration runs all of them: `hack/simulate --exhaustive`.

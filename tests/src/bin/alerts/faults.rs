@@ -22,10 +22,13 @@ use crate::{dashboard, runbooks};
 /// The beginning of all names.
 const PREFIX: &str = "EndpointControllerManager";
 
-/// The alerts that no fault here raises: an API server stores nothing that this program cannot read, and too few lines are
+/// The alerts that no fault here raises: no kubelets are there to be lost, an API server stores nothing that this program cannot read, and too few lines are
 /// logged to fill the buffer of a log that is not read.
-const NOT_RAISED: [&str; 2] =
-    ["EndpointControllerManagerUnreadableObjects", "EndpointControllerManagerLogLinesDropped"];
+const NOT_RAISED: [&str; 3] = [
+    "EndpointControllerManagerKubeletsLost",
+    "EndpointControllerManagerUnreadableObjects",
+    "EndpointControllerManagerLogLinesDropped",
+];
 
 /// Closes the gate if a change waits.
 const GATE: &str = "--takeover-max-writes=0";

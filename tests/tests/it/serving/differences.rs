@@ -115,6 +115,10 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         upstream: SECTIONS,
         // The comparison replaces numbers by 0.
         ours: &[
+            ".kubecontrollermanager.config.k8s.io.Generic.DisruptionConfirmationPeriod = \"0s\"",
+            ".kubecontrollermanager.config.k8s.io.Generic.DisruptionLostNodesPercent = 0",
+            ".kubecontrollermanager.config.k8s.io.Generic.DisruptionMaxDuration = \"0s\"",
+            ".kubecontrollermanager.config.k8s.io.Generic.DisruptionScope = \"cluster\"",
             ".kubecontrollermanager.config.k8s.io.Generic.EnablePodFieldSelector = true",
             ".kubecontrollermanager.config.k8s.io.Generic.Logging.verbosity = 0",
             ".kubecontrollermanager.config.k8s.io.Generic.TakeoverMaxWrites = -0",
@@ -137,6 +141,10 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         ours: &[
             "concurrent-service-syncs 0",
             "config",
+            "disruption-confirmation-period 0s",
+            "disruption-lost-nodes-percent 0",
+            "disruption-max-duration 0s",
+            "disruption-scope cluster",
             "enable-pod-field-selector true",
             "takeover-max-writes -0",
             "user-agent-name <component>",
@@ -152,6 +160,10 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         ours: &[
             ".flags.concurrent-service-syncs = \"0\"",
             ".flags.config = \"\"",
+            ".flags.disruption-confirmation-period = \"0s\"",
+            ".flags.disruption-lost-nodes-percent = \"0\"",
+            ".flags.disruption-max-duration = \"0s\"",
+            ".flags.disruption-scope = \"cluster\"",
             ".flags.enable-pod-field-selector = \"true\"",
             ".flags.takeover-max-writes = \"-0\"",
             ".flags.user-agent-name = \"<component>\"",

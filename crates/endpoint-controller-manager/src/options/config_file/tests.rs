@@ -37,6 +37,10 @@ fn configz_has_upstreams_shape() {
             "Generic": {
                 "Port": 0,
                 "Address": "0.0.0.0",
+                "DisruptionConfirmationPeriod": "0s",
+                "DisruptionLostNodesPercent": 90,
+                "DisruptionMaxDuration": "0s",
+                "DisruptionScope": "cluster",
                 "EnablePodFieldSelector": true,
                 "TakeoverMaxWrites": -1,
                 "MinResyncPeriod": "12h0m0s",

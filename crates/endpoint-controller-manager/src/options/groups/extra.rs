@@ -1,7 +1,9 @@
 //! Flags of this program that kube-controller-manager doesn't have.
 
+use endpointslice::disruption::Scope;
+
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Checked, Int, Text};
+use crate::options::flag::Kind::{Bool, Checked, Count, Duration, Int, Text};
 use crate::version;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -13,6 +15,43 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, path| path.clone_into(&mut settings.config_file)),
     )
     .value_name("FILE"),
+    Flag::new(
+        "disruption-confirmation-period",
+        "0s",
+        "With the feature gate EndpointsKeepReadyOnDisruption, the time for which pods of any node keep their \
+         readiness after its kubelet was lost, because others may be lost too; 0 means that they are withdrawn at \
+         once, and published again if a disruption begins",
+        Duration(|settings, period| settings.disruption.confirmation = seconds(period)),
+    )
+    .key("Generic.DisruptionConfirmationPeriod"),
+    Flag::new(
+        "disruption-lost-nodes-percent",
+        "90",
+        "With the feature gate EndpointsKeepReadyOnDisruption, the share of nodes whose kubelets are lost from which \
+         on pods keep their readiness, of those that are lost or ready; never fewer than three nodes",
+        Count { min: 50, max: 100, set: |settings, percent| settings.disruption.percent = percent },
+    )
+    .key("Generic.DisruptionLostNodesPercent"),
+    Flag::new(
+        "disruption-max-duration",
+        "0s",
+        "With the feature gate EndpointsKeepReadyOnDisruption, the time after which pods of a node whose kubelet is \
+         lost are withdrawn in a disruption too; 0 means no limit",
+        Duration(|settings, end| settings.disruption.end = Some(seconds(end)).filter(|end| *end > 0)),
+    )
+    .key("Generic.DisruptionMaxDuration"),
+    Flag::new(
+        "disruption-scope",
+        "cluster",
+        "With the feature gate EndpointsKeepReadyOnDisruption, the nodes of which the share is counted: cluster for \
+         all together, or zone for those of each zone",
+        Checked(|settings, scope| {
+            settings.disruption.scope = disruption_scope(scope)?;
+            Ok(())
+        }),
+    )
+    .key("Generic.DisruptionScope")
+    .value_name("cluster|zone"),
     Flag::new(
         "enable-pod-field-selector",
         "true",
@@ -44,6 +83,20 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value_name("NAME"),
 ];
+
+/// Whole seconds, as the times of conditions have.
+fn seconds(duration: std::time::Duration) -> i64 {
+    let begun = u64::from(duration.subsec_nanos() > 0);
+    i64::try_from(duration.as_secs().saturating_add(begun)).unwrap_or(i64::MAX)
+}
+
+fn disruption_scope(scope: &str) -> Result<Scope, String> {
+    match scope {
+        "cluster" => Ok(Scope::Cluster),
+        "zone" => Ok(Scope::Zone),
+        _ => Err(format!("must be cluster or zone, but got {scope:?}")),
+    }
+}
 
 /// A product in the sense of RFC 9110, within the API server's limit for field managers.
 fn user_agent_name(name: &str) -> Result<String, String> {

@@ -69,7 +69,7 @@ fn document(metrics: &str, slis: &str) -> String {
          Generated from the program by `{REFRESH}`.\n\n\
          Names, types, labels and buckets are those of kube-controller-manager {release} wherever it has the metric; `# HELP` of the page\n\
          describes each. A metric with labels appears with its first series; those of `deferred_writes` need the feature gate\n\
-         `EndpointSliceCoalescing`.\n\n\
+         `EndpointSliceCoalescing`, those of `kubelet_disruption` `EndpointsKeepReadyOnDisruption`.\n\n\
          ## From a change to its write\n\n\
          `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\
          deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes\n\
@@ -92,7 +92,7 @@ fn command_line(api: &ScriptedApi, certificates: &str, port: u16) -> Vec<String>
         format!("--master={}", api.url()),
         "--kube-api-content-type=application/json".to_owned(),
         "--leader-elect-retry-period=100ms".to_owned(),
-        "--feature-gates=EndpointSliceCoalescing=true".to_owned(),
+        "--feature-gates=EndpointSliceCoalescing=true,EndpointsKeepReadyOnDisruption=true".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={port}"),
         format!("--cert-dir={certificates}"),

@@ -24,7 +24,7 @@ use k8s_openapi::api::discovery::v1::{
 };
 
 use super::*;
-use crate::model::Node;
+use crate::model::{Kubelet, Node};
 
 mod allocating;
 mod assigning;
@@ -39,6 +39,7 @@ fn node(zone: &str, milli_cpu: u64) -> Node {
         name: "node".into(),
         zone: Some(zone.into()).filter(|zone: &Arc<str>| !zone.is_empty()),
         ready: true,
+        kubelet: Kubelet::Unread,
         control_plane: false,
         allocatable_milli_cpu: milli_cpu,
     }

@@ -1,0 +1,184 @@
+//! Metrics and events of disruptions, with the feature gate `EndpointsKeepReadyOnDisruption`.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+
+use controller_kit::election::LeaseEvents;
+use controller_kit::recorder::EventType;
+use endpoint_informers::cache::{Cache, DisruptionReport};
+use endpointslice::disruption::{Period, ScopeState};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+
+use crate::config::Config;
+
+/// Registers the metrics of disruptions, if the program makes a difference in them.
+pub(crate) fn register(config: &Config, cache: &Arc<Cache>, registry: &mut Registry) {
+    if config.disruption.is_some() {
+        registry.register_collector(Box::new(Disruptions(Arc::clone(cache))));
+    }
+}
+
+/// The metrics, read from the cache at the scrape.
+struct Disruptions(Arc<Cache>);
+
+impl fmt::Debug for Disruptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Disruptions")
+    }
+}
+
+impl Collector for Disruptions {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let DisruptionReport { scopes, kept_pods } = self.0.disruption_report();
+        let by_zone = |value: fn(&ScopeState) -> usize| {
+            let scopes = scopes.iter();
+            scopes.map(move |scope| (scope.zone.as_deref().unwrap_or_default(), value(scope)))
+        };
+        let mut gauges = |name: &str, help: &str, values: &mut dyn Iterator<Item = (&str, usize)>| {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (zone, value) in values {
+                family.encode_family(&[("zone", zone)])?.encode_gauge(&gauge(value))?;
+            }
+            fmt::Result::Ok(())
+        };
+        gauges(
+            "kubelet_disruption",
+            "1 while so many kubelets are lost that pods keep their readiness",
+            &mut by_zone(|scope| usize::from(scope.period == Period::Ongoing)),
+        )?;
+        gauges(
+            "kubelet_disruption_lost_nodes",
+            "Nodes whose kubelets are lost, of those that count",
+            &mut by_zone(|scope| scope.lost),
+        )?;
+        gauges(
+            "kubelet_disruption_nodes",
+            "Nodes that count: those that are ready, and those whose kubelets are lost",
+            &mut by_zone(|scope| scope.total),
+        )?;
+        let kept = encoder.encode_descriptor(
+            "kubelet_disruption_kept_pods",
+            "Pods that count as ready although the node lifecycle controller has marked them as not ready",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(gauge(kept_pods)).encode(kept)
+    }
+}
+
+fn gauge(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The source of events about the Lease when disruptions begin and end.
+pub(crate) struct DisruptionEvents {
+    reports: watch::Receiver<DisruptionReport>,
+    events: LeaseEvents,
+}
+
+impl DisruptionEvents {
+    /// `None` if the program makes no difference in disruptions.
+    pub(crate) fn new(config: &Config, cache: &Cache, events: LeaseEvents) -> Option<Self> {
+        config.disruption.map(|_| Self { reports: cache.disruptions(), events })
+    }
+
+    /// Records an event for each scope in which a disruption has begun or ended since `before`. Returns what is now.
+    fn record(&mut self, before: &[ScopeState]) -> Vec<ScopeState> {
+        let DisruptionReport { scopes, kept_pods } = self.reports.borrow_and_update().clone();
+        for scope in &scopes {
+            let last = before.iter().find(|last| last.zone == scope.zone).map(|last| last.period);
+            if let Some((event_type, reason, message)) = event(last.unwrap_or_default(), scope, kept_pods) {
+                self.events.event(event_type, reason, message);
+            }
+        }
+        scopes
+    }
+}
+
+/// The event about a scope whose last period was `last`, if there is one.
+fn event(last: Period, now: &ScopeState, kept_pods: usize) -> Option<(EventType, &'static str, String)> {
+    let ScopeState { zone, period, lost, total } = now;
+    let of_zone = zone.as_ref().map(|zone| format!(" of zone {zone}")).unwrap_or_default();
+    match (last == Period::Ongoing, *period == Period::Ongoing) {
+        (false, true) => {
+            let message = format!(
+                "The kubelets of {lost} of {total} nodes{of_zone} are lost; pods that only the node lifecycle \
+                 controller calls not ready keep their readiness"
+            );
+            Some((EventType::Warning, "DisruptionBegins", message))
+        }
+        (true, false) => {
+            let message = format!(
+                "The kubelets of {lost} of {total} nodes{of_zone} are lost; {kept_pods} pods that no kubelet has \
+                 reported on keep their readiness for a while"
+            );
+            Some((EventType::Normal, "DisruptionEnds", message))
+        }
+        _ => None,
+    }
+}
+
+/// Records events while this process leads. Never ends.
+pub(crate) async fn report(events: Option<DisruptionEvents>) -> Infallible {
+    let Some(mut events) = events else { return pending().await };
+    let mut scopes = events.record(&[]);
+    while events.reports.changed().await.is_ok() {
+        scopes = events.record(&scopes);
+    }
+    pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use endpointslice::disruption::Policy;
+    use endpointslice::model::{Kubelet, NodeFields};
+    use endpointslice::{Interner, Node};
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    fn scope(period: Period) -> ScopeState {
+        ScopeState { zone: Some("a".into()), period, lost: 9, total: 10 }
+    }
+
+    #[test]
+    fn an_event_says_when_a_disruption_begins_and_ends() {
+        let ended = Period::Ended { at: 7 };
+        let reason = |last, now| event(last, &scope(now), 3).map(|(_, reason, _)| reason);
+        assert_eq!(reason(Period::Calm, Period::Ongoing), Some("DisruptionBegins"));
+        assert_eq!(reason(ended, Period::Ongoing), Some("DisruptionBegins"));
+        assert_eq!(reason(Period::Ongoing, ended), Some("DisruptionEnds"));
+        assert_eq!(reason(Period::Ongoing, Period::Calm), Some("DisruptionEnds"));
+        assert_eq!(reason(ended, Period::Calm), None);
+        let (_, _, message) = event(Period::Calm, &scope(Period::Ongoing), 3).unwrap();
+        assert!(message.starts_with("The kubelets of 9 of 10 nodes of zone a are lost;"), "{message}");
+    }
+
+    #[test]
+    fn metrics_show_the_nodes_and_the_pods() {
+        let cache = Arc::new(Cache::with_disruption_policy(Policy::default()));
+        for name in ["a", "b", "c"] {
+            let node = Node::new(&NodeFields { name, ..NodeFields::default() }, &mut Interner::default());
+            cache.upsert(Node { kubelet: Kubelet::Lost { since: 7 }, ..node });
+        }
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Disruptions(cache)));
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "kubelet_disruption{zone=\"\"} 1",
+            "kubelet_disruption_lost_nodes{zone=\"\"} 3",
+            "kubelet_disruption_nodes{zone=\"\"} 3",
+            "kubelet_disruption_kept_pods 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{text}");
+        }
+    }
+}

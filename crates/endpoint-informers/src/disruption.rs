@@ -1,0 +1,117 @@
+//! The decision about disruptions that a cache applies: which pods count as ready that the node lifecycle controller marked.
+//!
+//! The cache holds pods and nodes with the readiness that *counts*, so that whoever reads it follows one decision, and a change
+//! of the decision is a change of pods like any other: handlers queue the Services that it affects, and no others. A pod that is
+//! marked and counts as ready all the same is no change at all.
+//!
+//! A decision about one pod depends on its node, on the disruption and on time. The nodes whose pods have to be looked at again
+//! are collected here, and [`Cache::follow_disruptions`](crate::cache::Cache::follow_disruptions) does so, in batches.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use endpointslice::disruption::{Affected, Nodes, Policy, ScopeState};
+use endpointslice::model::Kubelet;
+use endpointslice::{Node, Pod};
+
+/// What there is to report about disruptions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DisruptionReport {
+    /// The states of all scopes, by zone. Empty without a policy.
+    pub scopes: Vec<ScopeState>,
+    /// The pods that count as ready although they are marked as not ready.
+    pub kept_pods: usize,
+}
+
+/// The decision, and what has to be looked at again.
+#[derive(Debug)]
+pub struct Disruption {
+    nodes: Nodes,
+    /// Nodes whose pods may count differently now.
+    pending: BTreeSet<Arc<str>>,
+    /// Nodes whose pods may count differently from a time on.
+    due: BTreeSet<(i64, Arc<str>)>,
+    /// Something was added to the other two that nobody has been told about.
+    is_news: bool,
+}
+
+impl Disruption {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self { nodes: Nodes::new(policy), pending: BTreeSet::new(), due: BTreeSet::new(), is_news: false }
+    }
+
+    /// Whether a pod counts as ready at a time, in seconds since the epoch.
+    pub(crate) fn counts_pod_as_ready(&mut self, pod: &Pod, now: i64) -> bool {
+        if !pod.marked_not_ready {
+            return pod.ready;
+        }
+        let (Some(node), Some(marked)) = (&pod.node_name, pod.ready_changed_at()) else { return false };
+        self.is_held(node, marked, now)
+    }
+
+    /// Whether a node counts as ready.
+    pub(crate) fn counts_node_as_ready(&mut self, node: &Node, now: i64) -> bool {
+        match node.kubelet {
+            Kubelet::Lost { since } => self.is_held(&node.name, since, now),
+            Kubelet::Posting { .. } | Kubelet::Unread => node.ready,
+        }
+    }
+
+    fn is_held(&mut self, node: &Arc<str>, marked: i64, now: i64) -> bool {
+        let hold = self.nodes.hold(node, marked);
+        if let Some(end) = hold.end().filter(|end| now < *end) {
+            self.is_news |= self.due.first().is_none_or(|(first, _)| end < *first);
+            self.due.insert((end, Arc::clone(node)));
+        }
+        hold.at(now)
+    }
+
+    /// Records a node that is new or has changed.
+    pub(crate) fn observe(&mut self, node: &Node, now: i64) {
+        let affected = self.nodes.observe(node, now);
+        self.affect(&node.name, affected);
+    }
+
+    /// Records that a node was deleted.
+    pub(crate) fn forget(&mut self, node: &Node, now: i64) {
+        let affected = self.nodes.forget(&node.name, now);
+        self.affect(&node.name, affected);
+    }
+
+    fn affect(&mut self, node: &Arc<str>, affected: Affected) {
+        match affected {
+            Affected::Nothing => return,
+            Affected::Node => drop(self.pending.insert(Arc::clone(node))),
+            Affected::All => self.pending.extend(self.nodes.names().chain([node]).cloned()),
+        }
+        self.is_news = true;
+    }
+
+    /// True if there was news since the last call.
+    pub(crate) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.is_news)
+    }
+
+    /// A node whose pods have to be looked at now; `None` if there is none.
+    pub(crate) fn next(&mut self, now: i64) -> Option<Arc<str>> {
+        while self.due.first().is_some_and(|(at, _)| *at <= now) {
+            self.pending.extend(self.due.pop_first().map(|(_, node)| node));
+        }
+        self.pending.pop_first()
+    }
+
+    /// True if there are nodes whose pods have to be looked at.
+    pub(crate) fn has_next(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The time at which pods may count differently if nothing happens before, in seconds since the epoch.
+    pub(crate) fn due_at(&self) -> Option<i64> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The states of all scopes.
+    pub(crate) fn scopes(&self) -> Vec<ScopeState> {
+        self.nodes.scopes().collect()
+    }
+}

@@ -1,0 +1,35 @@
+use super::*;
+use crate::model::{Interner, Kubelet, Node, NodeFields};
+
+mod partitions;
+mod properties;
+mod rules;
+
+const READY: Kubelet = Kubelet::Posting { ready: true, returned: None };
+
+fn lost(since: i64) -> Kubelet {
+    Kubelet::Lost { since }
+}
+
+fn back(at: i64) -> Kubelet {
+    Kubelet::Posting { ready: true, returned: Some(at) }
+}
+
+fn node(name: &str, kubelet: Kubelet) -> Node {
+    let fields = NodeFields { name, ready: kubelet == READY, ..NodeFields::default() };
+    Node { kubelet, ..Node::new(&fields, &mut Interner::default()) }
+}
+
+/// Nodes `n0`, `n1`, … with these kubelets, as they are found at a time.
+fn nodes(kubelets: &[Kubelet], policy: Policy, now: i64) -> Nodes {
+    let mut nodes = Nodes::new(policy);
+    for (number, kubelet) in kubelets.iter().enumerate() {
+        let _ = nodes.observe(&node(&format!("n{number}"), *kubelet), now);
+    }
+    nodes
+}
+
+fn period(kubelets: &[Kubelet], now: i64) -> Period {
+    let states: Vec<ScopeState> = nodes(kubelets, Policy::default(), now).scopes().collect();
+    states[0].period
+}

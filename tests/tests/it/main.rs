@@ -10,6 +10,7 @@
 //! | [`service_states`] | the page about Services that fail |
 //! | [`two_writers`] | upstream and ours on the same objects converge; writes of upstream are counted |
 //! | [`election`] | one replica writes, never two |
+//! | [`disruption`] | endpoints stay while kubelets are lost, with the feature gate for it |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |
 //! | [`explain`] | what it says about Services and pods is what upstream wrote |
@@ -32,6 +33,7 @@ mod binary;
 mod conformance;
 mod delegation;
 mod deploy;
+mod disruption;
 mod election;
 mod encodings;
 mod endpoints;

@@ -8,7 +8,7 @@ use super::priority::Priority;
 use super::unwritten::{Unwritten, merged};
 
 /// The kind of a wait. A key has at most one wait of each kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
     /// A delayed add. Only its deadline ends it.
     Add,
@@ -18,10 +18,15 @@ pub(super) enum Wait {
     Turn,
 }
 
+impl Wait {
+    const ALL: [Self; 3] = [Self::Add, Self::Retry, Self::Turn];
+}
+
 /// The waits by deadline. Waits with equal deadlines end in the order in which they began.
 #[derive(Debug)]
 pub(super) struct Delays<K> {
-    by_key: Map<(Wait, K), Delay>,
+    /// Of each kind, so that a kind without waits costs no lookup.
+    by_key: [Map<K, Delay>; 3],
     by_deadline: BTreeMap<(Instant, u64), (Wait, K)>,
     next_sequence: u64,
 }
@@ -51,36 +56,37 @@ impl Delay {
 
 impl<K: QueueKey> Delays<K> {
     pub(super) fn new() -> Self {
-        Self { by_key: Map::default(), by_deadline: BTreeMap::new(), next_sequence: 0 }
+        Self {
+            by_key: std::array::from_fn(|_| Map::default()),
+            by_deadline: BTreeMap::new(),
+            next_sequence: 0,
+        }
     }
 
     pub(super) fn get(&self, wait: Wait, key: &K) -> Option<Delay> {
-        self.by_key.get(&(wait, key.clone())).copied()
+        self.of(wait).get(key).copied()
     }
 
     /// Takes the change of a wait, which goes on.
     pub(super) fn take_change(&mut self, wait: Wait, key: &K) -> Option<Unwritten> {
-        if self.by_key.is_empty() {
-            return None;
-        }
-        self.by_key.get_mut(&(wait, key.clone()))?.change.take()
+        self.of_mut(wait).get_mut(key)?.change.take()
     }
 
     /// Merges a change into a wait. Does nothing without the wait.
     pub(super) fn merge_change(&mut self, wait: Wait, key: &K, change: Unwritten) {
-        if let Some(delay) = self.by_key.get_mut(&(wait, key.clone())) {
+        if let Some(delay) = self.of_mut(wait).get_mut(key) {
             delay.change = merged(delay.change, Some(change));
         }
     }
 
     /// The changes of the waits, in no order.
     pub(super) fn changes(&self) -> impl Iterator<Item = Unwritten> {
-        self.by_key.values().filter_map(|delay| delay.change)
+        self.by_key.iter().flat_map(Map::values).filter_map(|delay| delay.change)
     }
 
     /// The delayed keys, in no order.
     pub(super) fn keys(&self) -> impl Iterator<Item = (Wait, &K)> {
-        self.by_key.keys().map(|(wait, key)| (*wait, key))
+        Wait::ALL.into_iter().flat_map(|wait| self.of(wait).keys().map(move |key| (wait, key)))
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {
@@ -97,35 +103,57 @@ impl<K: QueueKey> Delays<K> {
         let delay = Delay { sequence: self.next_sequence, ..delay };
         self.next_sequence += 1;
         self.remove(wait, &key);
-        self.by_key.insert((wait, key.clone()), delay);
+        self.of_mut(wait).insert(key.clone(), delay);
         self.by_deadline.insert((delay.deadline, delay.sequence), (wait, key));
     }
 
     /// Ends a wait before its deadline. O(log n).
     pub(super) fn remove(&mut self, wait: Wait, key: &K) -> Option<Delay> {
-        let delay = self.by_key.remove(&(wait, key.clone()))?;
+        let delay = self.take(wait, key)?;
         self.by_deadline.remove(&(delay.deadline, delay.sequence));
-        shrink_if_empty(&mut self.by_key);
         Some(delay)
     }
 
     /// Takes a key whose deadline has come. O(log n).
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(K, Delay)> {
         let entry = self.by_deadline.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let wait = entry.remove();
-        let delay = self.by_key.remove(&wait)?;
-        shrink_if_empty(&mut self.by_key);
-        Some((wait.1, delay))
+        let (wait, key) = entry.remove();
+        let delay = self.take(wait, &key)?;
+        Some((key, delay))
+    }
+
+    fn take(&mut self, wait: Wait, key: &K) -> Option<Delay> {
+        let waits = self.of_mut(wait);
+        let delay = waits.remove(key)?;
+        shrink_if_empty(waits);
+        Some(delay)
+    }
+
+    fn of(&self, wait: Wait) -> &Map<K, Delay> {
+        let [add, retry, turn] = &self.by_key;
+        match wait {
+            Wait::Add => add,
+            Wait::Retry => retry,
+            Wait::Turn => turn,
+        }
+    }
+
+    fn of_mut(&mut self, wait: Wait) -> &mut Map<K, Delay> {
+        let [add, retry, turn] = &mut self.by_key;
+        match wait {
+            Wait::Add => add,
+            Wait::Retry => retry,
+            Wait::Turn => turn,
+        }
     }
 
     #[cfg(test)]
     pub(super) fn is_blank(&self) -> bool {
-        self.by_key.is_empty() && self.by_deadline.is_empty()
+        self.by_key.iter().all(Map::is_empty) && self.by_deadline.is_empty()
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_key.clear();
-        self.by_key.shrink_to_fit();
+        self.by_key = std::array::from_fn(|_| Map::default());
         self.by_deadline.clear();
     }
 }
@@ -150,6 +178,6 @@ mod tests {
         }
         while delays.pop_due(now + Duration::from_secs(1)).is_some() {}
         assert!(delays.is_blank());
-        assert!(delays.by_key.capacity() <= 2 * KEPT_CAPACITY, "{}", delays.by_key.capacity());
+        assert!(delays.of(Wait::Retry).capacity() <= 2 * KEPT_CAPACITY);
     }
 }

@@ -11,16 +11,33 @@ impl Objects {
     /// The endpoints that should be ready and that no slice of their Service has as ready, whichever controller manages it.
     /// Ports, nodes and zones do not matter. One line for each: the Service, the addresses, and the pod.
     pub fn missing_endpoints(&self) -> BTreeSet<String> {
+        let missing = self.of_services(|there, wanted| wanted.difference(there).cloned().collect());
+        missing.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
+    }
+
+    /// The endpoints that slices of a Service have as ready and that should not be, each with its Service.
+    pub fn dead_endpoints(&self) -> BTreeSet<(String, String)> {
+        self.of_services(|there, wanted| there.difference(wanted).cloned().collect())
+    }
+
+    /// The endpoints that should be ready, of Services whose slices have none, each with its Service.
+    pub fn first_endpoints(&self) -> BTreeSet<(String, String)> {
+        self.of_services(|there, wanted| if there.is_empty() { wanted.clone() } else { BTreeSet::new() })
+    }
+
+    /// What a rule makes of the ready endpoints of each Service: those that it has, and those that it should have.
+    fn of_services(
+        &self,
+        rule: impl Fn(&BTreeSet<String>, &BTreeSet<String>) -> BTreeSet<String>,
+    ) -> BTreeSet<(String, String)> {
         let kept =
             self.services.iter().filter(|(name, service)| self.is_kept(name) && !self.is_delegated(service));
-        let missing = kept.flat_map(|(name, service)| {
+        kept.flat_map(|(name, service)| {
             let there = ready(&self.actual_slices(name, None, false));
             let wanted = ready(&self.slice_lines(name, service));
-            let missing: Vec<String> =
-                wanted.difference(&there).map(|endpoint| format!("{name} {endpoint}")).collect();
-            missing
-        });
-        missing.collect()
+            rule(&there, &wanted).into_iter().map(move |endpoint| (name.clone(), endpoint))
+        })
+        .collect()
     }
 
     /// The number of slices that an owner, a Service or custom Endpoints, needs for its endpoints.

@@ -112,6 +112,7 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::SecondWriter { milliseconds } => clients::second_writer(world, *milliseconds),
         Action::Policy(policy) => world.with(|state| state.policies.push(policy.begin())),
         Action::Crowd { from, to } => crowd(world, *from, *to),
+        Action::Tenant { services } => tenant(world, *services),
         Action::SwitchGate => {
             world.with(|state| state.gate = !state.gate);
             for replica in replicas {
@@ -302,6 +303,12 @@ fn extra(world: &World, number: usize, present: bool) {
 }
 
 /// Ready pods of the Service with many pods come, and with the first of them the Service.
+fn tenant(world: &World, services: usize) {
+    world.apply(&neighbour::tenant());
+    let requests = (0..services).flat_map(|number| neighbour::tenant_service(number, &world.now()));
+    requests.for_each(|request| world.apply(&request));
+}
+
 fn crowd(world: &World, from: usize, to: usize) {
     if from == 0 {
         world.apply(&neighbour::crowd());

@@ -102,6 +102,7 @@ impl EndpointSliceController {
         match &lookup {
             Ok(Lookup::Deleted) => self.forget(key),
             Ok(Lookup::NotServed) => {
+                self.slices.expectations.abandon_plan(key);
                 self.unfinished.lock().remove(key);
                 if let Some(deferrals) = &self.deferrals {
                     deferrals.forget(key);

@@ -87,7 +87,9 @@ pub fn tenant_service(number: usize, now: &str) -> Vec<Request> {
     let pod = pod(&name, 0, format!("10.5.{}.{}", number / 250, number % 250 + 1), now);
     let requests = std::iter::once(service).chain(pod);
     let own = format!("/namespaces/{NAMESPACE}/");
-    requests.map(|it| Request { path: it.path.replace(&own, &format!("/namespaces/{TENANT}/")), ..it }).collect()
+    requests
+        .map(|it| Request { path: it.path.replace(&own, &format!("/namespaces/{TENANT}/")), ..it })
+        .collect()
 }
 
 fn pod(service: &str, number: usize, address: String, now: &str) -> [Request; 2] {

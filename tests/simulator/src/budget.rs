@@ -17,12 +17,7 @@ const WITH_FAULTS: usize = 40;
 const SERVICES: u32 = 120;
 
 /// Gives a low rate to the history of a seed, if it is one that has it.
-pub(crate) fn add(
-    seed: u64,
-    setup: &mut Setup,
-    rates: &mut Vec<(Fault, u32)>,
-    timeline: &mut Vec<Entry>,
-) {
+pub(crate) fn add(seed: u64, setup: &mut Setup, rates: &mut Vec<(Fault, u32)>, timeline: &mut Vec<Entry>) {
     let mut rng = Rng::new(seed ^ 0x0b0d_6e70_0000_0000);
     if !rng.percent(SHARE) {
         return;

@@ -320,6 +320,11 @@ impl SliceExpectations {
         self.release(key);
     }
 
+    /// Records that nothing is left to write for a Service that keeps its slices, as one of type ExternalName does.
+    pub fn abandon_plan(&self, key: &ObjectKey) {
+        self.unfinished.lock().remove(key);
+    }
+
     /// Records that a Service was deleted or delegated. Expectations are kept: if the Service belongs to another
     /// controller, all its slices must be deleted in their last version; if it was deleted, each expectation ends with
     /// its slice.

@@ -113,6 +113,21 @@ async fn the_next_part_of_a_plan_waits_for_the_cache_to_show_the_last_one() {
     assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, MANY));
 }
 
+/// What is left of a plan is forgotten when nothing is to be written any more (simulator, seed 500069).
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_plan_is_forgotten_when_the_service_becomes_external() {
+    let api = TestApi::default();
+    big(&api);
+    api.hold_events();
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    assert_eq!(harness.api.requests().len(), 50);
+    api.service(service("big", json!({"spec": {"type": "ExternalName"}})));
+    harness.api.release_events();
+    harness.api.settle().await;
+    assert!(!harness.remembers("big").contains(&"unfinished"), "{:?}", harness.remembers("big"));
+}
+
 /// A webhook adds a label to every slice. Each sync writes each slice again, as upstream's does, but no sync causes the
 /// next.
 #[tokio::test(start_paused = true)]

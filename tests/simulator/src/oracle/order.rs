@@ -22,7 +22,7 @@ const SHARE: f64 = 14.0 / 9.0;
 /// The writes that the endpoints of a Service may need, of slices that are packed anew.
 const WRITES: u32 = 3;
 /// Services that are as urgent for a reason that is not looked at here, such as endpoints that no longer serve.
-const OTHERS: usize = 2;
+const OTHERS: usize = 5;
 
 /// An endpoint and its Service.
 type Endpoint = (String, String);
@@ -78,13 +78,18 @@ pub async fn watch(world: Weak<World>, rate: u32) {
     }) else {
         return;
     };
+    let mut looked_at = None;
     loop {
         let _ = timeout(LOOK, changed.notified()).await;
         let Some(world) = world.upgrade() else { return };
         let now = Instant::now().max(world.start + START);
-        let objects = read(&world);
-        dead.look(objects.dead_endpoints(), now);
-        first.look(objects.first_endpoints(), now);
+        let writes = Some(world.with(|state| state.watcher.all_writes()));
+        if looked_at != writes {
+            looked_at = writes;
+            let objects = read(&world);
+            dead.look(objects.dead_endpoints(), now);
+            first.look(objects.first_endpoints(), now);
+        }
         // What is more urgent comes before it.
         for (waiting, services) in [(&dead, dead.services), (&first, dead.services + first.services)] {
             let longest = waits + waiting.bound(services, rate);

@@ -15,9 +15,15 @@ impl Objects {
         missing.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
     }
 
-    /// The endpoints that slices of a Service have as ready and that should not be, each with its Service.
+    /// The endpoints that slices of a Service have as ready and that should not be, each with its Service. Not those of a family
+    /// that the Service has no longer: its pods work.
     pub fn dead_endpoints(&self) -> BTreeSet<(String, String)> {
-        self.of_services(|there, wanted| there.difference(wanted).cloned().collect())
+        let mut dead = self.of_services(|there, wanted| there.difference(wanted).cloned().collect());
+        dead.retain(|(service, endpoint)| {
+            let family = if endpoint.contains("::") { "IPv6" } else { "IPv4" };
+            list(&self.services[service], "/spec/ipFamilies").iter().any(|known| known == family)
+        });
+        dead
     }
 
     /// The endpoints that should be ready, of Services whose slices have none, each with its Service.

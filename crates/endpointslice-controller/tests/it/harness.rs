@@ -72,6 +72,11 @@ impl Harness {
         Self::run(&api, batch_period, Conditions::All)
     }
 
+    /// The tables in which the controller remembers something about this Service.
+    pub(crate) fn remembers(&self, service: &str) -> Vec<&'static str> {
+        self.running.remembers(service)
+    }
+
     /// Shuts the controller down, and returns the server.
     pub(crate) async fn end(self) -> TestApi {
         self.running.stop().await

@@ -286,7 +286,7 @@ pub async fn run(kind: Kind, options: ManagerOptions) -> Vec<Record> {
 
 /// Compares the results of these controllers in two runs, phase by phase.
 ///
-/// Writes that upstream makes a different number of times in every run ([`Phase::is_chance`]) are left out. If the
+/// Writes that upstream makes a different number of times in every run (`Phase::is_chance`) are left out. If the
 /// candidate is ours, they are then counted with all others, because ours is deterministic.
 ///
 /// # Panics

@@ -1,6 +1,6 @@
 //! The decision about disruptions that a cache applies: which pods count as ready that the node lifecycle controller marked.
 //!
-//! The cache holds pods and nodes with the readiness that *counts*, so that whoever reads it follows one decision, and a change
+//! The cache holds pods and nodes with the readiness that *counts*, so that all controllers follow one decision, and a change
 //! of the decision is a change of pods like any other: handlers queue the Services that it affects, and no others. A pod that is
 //! marked and counts as ready all the same is no change at all.
 //!
@@ -14,7 +14,7 @@ use endpointslice::disruption::{Affected, Nodes, Policy, ScopeState};
 use endpointslice::model::Kubelet;
 use endpointslice::{Node, Pod};
 
-/// What there is to report about disruptions.
+/// The scopes of disruptions and the pods that are kept ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisruptionReport {
     /// The states of all scopes, by zone. Empty without a policy.
@@ -31,7 +31,7 @@ pub struct Disruption {
     pending: BTreeSet<Arc<str>>,
     /// Nodes whose pods may count differently from a time on.
     due: BTreeSet<(i64, Arc<str>)>,
-    /// Something was added to the other two that nobody has been told about.
+    /// A node was added to `pending` or `due` since [`Self::take_news`] was called last.
     is_news: bool,
 }
 

@@ -23,7 +23,7 @@ pub struct State {
     pub slices: Store<CachedSlice>,
     /// Endpoints.
     pub endpoints: Store<CachedEndpoints>,
-    /// What decides about the readiness of pods while kubelets are lost; `None` if the node lifecycle controller does.
+    /// The decision about the readiness of pods while kubelets are lost; `None` if the feature gate is off.
     pub(crate) disruption: Option<Box<Disruption>>,
 }
 

@@ -13,8 +13,8 @@ use endpointslice::Service;
 use endpointslice::model::{ResourceVersion, Uid};
 use kube_api::time::Instant;
 
-/// The time for which the cache may be older than the deletion of a Service before the API server is asked: half of the time in
-/// which the Endpoints shall be gone.
+/// The time for which the cache may be older than the deletion of a Service before the API server is asked: half of the 15 s
+/// within which the Endpoints must be deleted.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(7500);
 
 /// The Endpoints of a Service that was deleted, or that does not exist.

@@ -47,7 +47,7 @@ impl Cache {
         }
     }
 
-    /// What [`Self::follow_disruptions`] has found, and finds from now on.
+    /// Receives the last report of [`Self::follow_disruptions`], and each new one.
     pub fn disruptions(&self) -> watch::Receiver<DisruptionReport> {
         self.disruptions.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Endpoints that existed when their Service was deleted go, whoever wrote them and whatever the caches showed. What was
+//! Endpoints that existed when their Service was deleted are deleted, whoever wrote them and whatever the caches showed. What was
 //! created later stays. Since Kubernetes 1.37 no API server deletes them.
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Readiness while the control plane has lost the kubelets, not the pods.
 //!
 //! When kubelets can't reach the API server (a load balancer, a certificate, a firewall rule), the node lifecycle controller
-//! makes the Ready condition of their nodes `Unknown`, and marks all pods of these nodes as not ready. Nobody has looked at the
-//! pods. If one node is affected, it has most likely failed. If nearly all are, the pods most likely work, and to withdraw all
+//! makes the Ready condition of their nodes `Unknown`, and marks all pods of these nodes as not ready. No kubelet has
+//! reported on the pods. If one node is affected, it has most likely failed. If nearly all are, the pods most likely work, and to withdraw all
 //! of their endpoints turns an outage of the control plane into one of everything else. Node lifecycle makes this difference:
 //! in a *full disruption* it evicts nothing. It marks pods all the same.
 //!

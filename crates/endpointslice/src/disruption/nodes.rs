@@ -9,7 +9,7 @@ use super::rule::{Hold, hold};
 use super::{Policy, Scope};
 use crate::model::{Kubelet, Node};
 
-/// What kubelets are doing, counted by scope. Cost of a change: that of [`Period`]; no other node is looked at.
+/// The kubelets that are lost or post, counted by scope. Cost of a change: that of [`Period`]; no other node is looked at.
 #[derive(Debug)]
 pub struct Nodes {
     policy: Policy,

@@ -55,7 +55,7 @@ pub fn only_marked_not_ready(conditions: &[ConditionFields<'_>], readiness_gates
     is_marked && is_true("ContainersReady") && readiness_gates.iter().all(|gate| is_true(gate))
 }
 
-/// What the conditions of a Node say about its kubelet.
+/// The state of a kubelet, by the conditions of its Node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kubelet {
     /// Nothing: no kubelet has ever posted, the node is excluded from such decisions by its label

@@ -18,7 +18,7 @@ pub struct Node {
     pub zone: Option<Arc<str>>,
     /// True if the Ready condition is `True`, or [counts as such](crate::disruption).
     pub ready: bool,
-    /// What the conditions say about the kubelet, if they were read.
+    /// The state of the kubelet, by the conditions, if they were read.
     pub kubelet: Kubelet,
     /// True if the Node has a control-plane role label: such nodes don't count for topology hints.
     pub control_plane: bool,

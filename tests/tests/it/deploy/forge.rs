@@ -183,7 +183,7 @@ fn dependabot_knows_each_lock_file() {
     }
 }
 
-/// True for what is built: other programs' sources have lock files of their own.
+/// True for directories of build output, which git ignores. Servers that are built there have lock files of their own.
 fn is_ignored(directory: &str) -> bool {
     ["target", ".git"].contains(&directory) || directory.starts_with("bin-")
 }

@@ -218,6 +218,11 @@ impl<K: QueueKey> Core<K> {
         self.limiter.failing()
     }
 
+    /// The keys whose plan waits for its turn, and its urgency.
+    pub(super) fn waiting_to_write(&self) -> impl Iterator<Item = (&K, &'static str)> {
+        self.delays.turns()
+    }
+
     pub(super) fn failures(&self, key: &K) -> u32 {
         self.limiter.failures(key)
     }

@@ -84,6 +84,11 @@ impl<K: QueueKey> Delays<K> {
         self.by_key.iter().flat_map(Map::values).filter_map(|delay| delay.change)
     }
 
+    /// The keys that wait for their turn, with their urgencies, in no order.
+    pub(super) fn turns(&self) -> impl Iterator<Item = (&K, &'static str)> {
+        self.of(Wait::Turn).iter().filter_map(|(key, delay)| Some((key, delay.urgency?)))
+    }
+
     /// The delayed keys, in no order.
     pub(super) fn keys(&self) -> impl Iterator<Item = (Wait, &K)> {
         Wait::ALL.into_iter().flat_map(|wait| self.of(wait).keys().map(move |key| (wait, key)))

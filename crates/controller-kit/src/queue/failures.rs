@@ -1,4 +1,5 @@
-//! Queries of the queue: the failures of a key, the keys that fail, the state and the last error of a key.
+//! Queries of the queue: the failures of a key, the keys that fail or wait for the rate limit, the state and the last error of a
+//! key.
 
 use kube_api::time::Instant;
 
@@ -14,6 +15,11 @@ impl<K: QueueKey> WorkQueue<K> {
     /// The keys whose last sync failed, in no particular order: what the queue remembers about keys that are not queued.
     pub fn failing(&self) -> Vec<K> {
         self.shared.core.lock().failing().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The keys whose plan waits for its [turn](crate::write_order) to be written, with its urgency, in no particular order.
+    pub fn waiting_to_write(&self) -> Vec<(K, &'static str)> {
+        self.shared.core.lock().waiting_to_write().map(|(key, urgency)| (key.clone(), urgency)).collect()
     }
 
     /// The state of a key; none if nothing is known about it, because its last sync succeeded and nothing has changed since.

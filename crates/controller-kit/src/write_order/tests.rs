@@ -281,6 +281,7 @@ async fn a_key_that_waits_counts_as_unwritten_and_what_was_overtaken_is_not_writ
     assert_eq!(fixture.queue.key_state(&ObjectKey::new("2", "second")), None);
     let third = fixture.queue.key_state(&ObjectKey::new("2", "third")).unwrap();
     assert_eq!(third.waits_to_write, Some("2"));
+    assert!(fixture.queue.waiting_to_write().contains(&(ObjectKey::new("2", "third"), "2")));
     sleep(1000 * MS).await;
     assert_eq!(fixture.written(), 3);
     assert_eq!(fixture.queue.oldest_change(), Duration::ZERO);

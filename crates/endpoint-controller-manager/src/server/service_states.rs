@@ -1,10 +1,12 @@
-//! `/debug/services`: which Services fail, and the state of a single one: its last error, what it waits for, its next sync.
+//! `/debug/services`: which Services fail, or wait for the rate limit, and the state of a single one: its last error, what it
+//! waits for, its next sync.
 //!
 //! It shows what the work queues know. A queue knows nothing about a key whose last sync succeeded, so that Services in
 //! sync cost no memory.
 
 mod report;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::Path;
@@ -22,7 +24,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use self::report::{ControllerState, ServiceList, ServiceState};
+use self::report::{ControllerState, ServiceList, ServiceState, State};
 
 /// The path of the list; below it are the pages of single Services.
 const PATH: &str = "/debug/services";
@@ -73,14 +75,16 @@ impl ServicePages {
 
     fn list_page(&self, headers: &HeaderMap, uri: &Uri) -> Response {
         // A misspelt filter must not look like one that nothing meets.
-        match uri.query() {
-            None | Some("" | "state=failing") => {}
+        let selected = match uri.query() {
+            None | Some("" | "state=failing") => State::Failing,
+            Some("state=waiting") => State::WaitingToWrite,
             Some(query) => {
-                let text = format!("unknown query {query:?}: only state=failing is supported\n");
+                let text =
+                    format!("unknown query {query:?}: state=failing and state=waiting are supported\n");
                 return text_page(StatusCode::BAD_REQUEST, text);
             }
-        }
-        let list = self.list();
+        };
+        let list = self.list(selected);
         answer(headers, StatusCode::OK, || list.text(), || printing::json(&list))
     }
 
@@ -97,18 +101,27 @@ impl ServicePages {
         }
     }
 
-    /// The Services that fail, in order; every controller of each that fails in it.
-    fn list(&self) -> ServiceList {
+    /// The Services in a state, failing or waiting to write, in order; of each the controllers in which it is.
+    fn list(&self, selected: State) -> ServiceList {
         let queues = self.queues.all();
-        let mut failing: Vec<ObjectKey> = queues.iter().flat_map(|(_, queue)| queue.failing()).collect();
-        failing.sort_unstable();
-        failing.dedup();
-        let (total, now) = (failing.len(), Timestamp::now());
-        failing.truncate(MAX_LISTED);
-        let services = failing.iter().map(|key| ServiceState::of_failing(key, states(&queues, key, now)));
-        // One that has succeeded meanwhile is left out.
+        let waiting: Vec<_> = queues.iter().flat_map(|(_, queue)| queue.waiting_to_write()).collect();
+        let mut counts = BTreeMap::new();
+        for (_, urgency) in &waiting {
+            *counts.entry(*urgency).or_default() += 1;
+        }
+        let mut keys: Vec<ObjectKey> = match selected {
+            State::WaitingToWrite => waiting.into_iter().map(|(key, _)| key).collect(),
+            _ => queues.iter().flat_map(|(_, queue)| queue.failing()).collect(),
+        };
+        keys.sort_unstable();
+        keys.dedup();
+        let (total, now) = (keys.len(), Timestamp::now());
+        keys.truncate(MAX_LISTED);
+        let services =
+            keys.iter().map(|key| ServiceState::of_state(key, selected, states(&queues, key, now)));
+        // One whose state has changed meanwhile is left out.
         let services = services.filter(|service| !service.is_empty()).collect();
-        ServiceList::new(self.leads(), total, services)
+        ServiceList::new(self.leads(), selected, total, services, counts)
     }
 
     /// The state of a Service in all controllers; none if nothing is known of such a Service.

@@ -1,5 +1,6 @@
 //! The state of Services as text and JSON. Pure; the time is an argument.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -119,7 +120,13 @@ impl ControllerState {
             shown(&self.last_sync),
             shown(&self.next_sync),
             shown(&self.unwritten_since),
-            self.waits_for.unwrap_or("-").to_owned(),
+            self.waits_for.map_or_else(
+                || "-".to_owned(),
+                |event| match self.urgency {
+                    Some(urgency) if self.state == State::WaitingToWrite => format!("{event}: {urgency}"),
+                    _ => event.to_owned(),
+                },
+            ),
         ]
     }
 
@@ -165,9 +172,13 @@ impl ServiceState {
         Self { namespace, name, leads: Some(leads), exists: Some(exists), controllers }
     }
 
-    /// An entry of a list: the controllers in which the Service fails.
-    pub(super) fn of_failing(key: &ObjectKey, controllers: impl Iterator<Item = ControllerState>) -> Self {
-        let controllers = controllers.filter(|controller| controller.state == State::Failing).collect();
+    /// An entry of a list: the controllers in which the Service is in a state.
+    pub(super) fn of_state(
+        key: &ObjectKey,
+        state: State,
+        controllers: impl Iterator<Item = ControllerState>,
+    ) -> Self {
+        let controllers = controllers.filter(|controller| controller.state == state).collect();
         Self { leads: None, exists: None, ..Self::new(true, key, true, controllers) }
     }
 
@@ -197,23 +208,41 @@ impl ServiceState {
     }
 }
 
-/// The Services that fail.
+/// The Services that fail, or that wait to be written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServiceList {
     leads: bool,
+    state: State,
     /// Their number; the list may be shorter.
     total: usize,
     services: Vec<ServiceState>,
+    /// The numbers of plans that wait for the rate limit, by their urgency; of all controllers.
+    waiting_to_write: BTreeMap<&'static str, usize>,
 }
 
 impl ServiceList {
-    pub(super) fn new(leads: bool, total: usize, services: Vec<ServiceState>) -> Self {
-        Self { leads, total, services }
+    pub(super) fn new(
+        leads: bool,
+        state: State,
+        total: usize,
+        services: Vec<ServiceState>,
+        waiting_to_write: BTreeMap<&'static str, usize>,
+    ) -> Self {
+        Self { leads, state, total, services, waiting_to_write }
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = format!("Services whose last sync failed: {}\n", self.total);
+        let what = match self.state {
+            State::WaitingToWrite => "Services whose plan waits for the rate limit",
+            _ => "Services whose last sync failed",
+        };
+        let mut text = format!("{what}: {}\n", self.total);
+        if !self.waiting_to_write.is_empty() {
+            let counts = self.waiting_to_write.iter().map(|(urgency, count)| format!("{urgency} {count}"));
+            let counts: Vec<String> = counts.collect();
+            let _ = writeln!(text, "Plans that wait for the rate limit: {}", counts.join(", "));
+        }
         if self.services.len() < self.total {
             let _ = writeln!(text, "The first {} of them:", self.services.len()); // into a String: cannot fail
         }

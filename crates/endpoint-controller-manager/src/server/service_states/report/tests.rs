@@ -109,9 +109,9 @@ fn a_service_in_text_and_json() {
 fn a_list_has_the_controllers_that_fail_and_says_what_it_leaves_out() {
     let key = ObjectKey::new("shop", "web");
     let states = || [ControllerState::of("endpoints-controller", None, now()), of(failing())].into_iter();
-    let entry = ServiceState::of_failing(&key, states());
-    assert!(ServiceState::of_failing(&key, states().take(1)).is_empty());
-    let list = ServiceList::new(true, 2, vec![entry]);
+    let entry = ServiceState::of_state(&key, State::Failing, states());
+    assert!(ServiceState::of_state(&key, State::Failing, states().take(1)).is_empty());
+    let list = ServiceList::new(true, State::Failing, 2, vec![entry], BTreeMap::new());
     let text = list.text();
     assert!(
         text.starts_with("Services whose last sync failed: 2\nThe first 1 of them:\n\nSERVICE "),
@@ -123,6 +123,29 @@ fn a_list_has_the_controllers_that_fail_and_says_what_it_leaves_out() {
     assert_eq!((&shown["leads"], &shown["total"]), (&json!(true), &json!(2)));
     assert_eq!(shown["services"][0]["controllers"].as_array().unwrap().len(), 1);
     assert!(shown["services"][0].get("leads").is_none());
-    let none = ServiceList::new(false, 0, Vec::new()).text();
+    let none = ServiceList::new(false, State::Failing, 0, Vec::new(), BTreeMap::new()).text();
     assert_eq!(none, format!("Services whose last sync failed: 0\n{STANDBY}"));
+}
+
+#[test]
+fn a_list_of_what_waits_to_be_written_counts_plans_by_urgency() {
+    let key = ObjectKey::new("shop", "web");
+    let waits =
+        KeyState { waits_to_write: Some("withdrawal"), unwritten: Some(seconds(2)), ..KeyState::default() };
+    let entry = ServiceState::of_state(&key, State::WaitingToWrite, [of(failing()), of(waits)].into_iter());
+    let counts = BTreeMap::from([("soft", 310), ("withdrawal", 1)]);
+    let list = ServiceList::new(true, State::WaitingToWrite, 311, vec![entry], counts);
+    let text = list.text();
+    let head = "Services whose plan waits for the rate limit: 311\n\
+                Plans that wait for the rate limit: soft 310, withdrawal 1\nThe first 1 of them:\n";
+    assert!(
+        text.starts_with(head)
+            && text.contains("its turn under the rate limit: withdrawal")
+            && !text.contains("Failing"),
+        "{text}"
+    );
+    let shown: Value = serde_json::to_value(&list).unwrap();
+    assert_eq!(shown["waitingToWrite"], json!({"soft": 310, "withdrawal": 1}));
+    assert_eq!(shown["state"], "WaitingToWrite");
+    assert_eq!(shown["services"][0]["controllers"][0]["urgency"], "withdrawal");
 }

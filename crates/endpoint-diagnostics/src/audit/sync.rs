@@ -1,5 +1,7 @@
 //! Rules that compare stored objects with those that the controllers would write, by the controllers' own code.
 
+use std::borrow::Cow;
+
 use endpoints_controller::{Plan, Unready};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::{
@@ -15,7 +17,7 @@ use super::group::{Group, Manager};
 use super::object::{ObjectRef, Subject, label};
 use super::recent::is_recent;
 use super::rule::{Context, Rule};
-use crate::snapshot::Kind;
+use crate::snapshot::{Kind, PodEntry};
 
 pub(super) const RULES: [Rule; 3] = [
     Rule {
@@ -63,9 +65,14 @@ fn settled<'a>(group: &Group<'a>) -> Option<&'a Service> {
     is_kept.then_some(&*entry.service)
 }
 
-fn selected<'a>(group: &Group<'a>, service: &Service) -> Vec<&'a Pod> {
+/// The pods of a Service, as the controllers see them.
+fn selected<'a>(context: &Context<'a>, group: &Group<'a>, service: &Service) -> Vec<Cow<'a, Pod>> {
     let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();
-    names.iter().filter_map(|name| group.objects.pod(name)).map(|entry| &*entry.pod).collect()
+    let entries = || names.iter().filter_map(|name| group.objects.pod(name));
+    let mut kept = context.snapshot.kept_ready(entries(), group.slices_of(Manager::EndpointSlice));
+    let pod =
+        |entry: &'a PodEntry| kept.remove(&entry.pod.name).map_or(Cow::Borrowed(&*entry.pod), Cow::Owned);
+    entries().map(pod).collect()
 }
 
 /// Slices of a Service with a selector that differ from what its pods ask for.
@@ -82,7 +89,8 @@ fn slices_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut V
     let packing = Packing::Pack { max: context.options.max_per_slice() };
     let options = PlanOptions { packing, placeholder: true, hints };
     let options = ServicePlanOptions { plan: options, ..ServicePlanOptions::default() };
-    let pods = selected(group, service);
+    let pods = selected(context, group, service);
+    let pods = pods.iter().map(|pod| &**pod);
     let (plan, _) =
         endpointslice_controller::plan_service(service, pods, |name| nodes.get(name), &existing, &options);
     if plan.is_empty() || is_recent(context, group) {
@@ -112,10 +120,15 @@ fn endpoints_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mu
         return;
     }
     let stored = group.endpoints.map(with_manager);
-    let pods = selected(group, service);
+    let pods = selected(context, group, service);
     let unready = Unready::of(service, false);
-    let (plan, _) =
-        endpoints_controller::plan_service(service, pods.into_iter(), stored.as_ref(), unready, None);
+    let (plan, _) = endpoints_controller::plan_service(
+        service,
+        pods.iter().map(|pod| &**pod),
+        stored.as_ref(),
+        unready,
+        None,
+    );
     let message = match plan {
         Plan::Nothing => return,
         _ if is_recent(context, group) => return,

@@ -212,6 +212,11 @@ pub(super) const NOT_READY: Code =
     Code::of_pod("not-ready", Scope::Both, "Not ready, for a reason that the status does not show.");
 pub(super) const NO_READY_CONDITION: Code =
     Code::of_pod("no-ready-condition", Scope::Both, "No Ready condition, which counts as not ready.");
+pub(super) const KEPT_READY: Code = Code::of_pod(
+    "kept-ready",
+    Scope::Both,
+    "Ready as before its kubelet and most others were lost, with the feature gate EndpointsKeepReadyOnDisruption.",
+);
 pub(super) const PUBLISHED_UNREADY: Code =
     Code::of_pod("published-unready", Scope::Both, "Ready because of publishNotReadyAddresses.");
 
@@ -291,6 +296,7 @@ pub const CODES: &[Code] = &[
     NODE_NOT_READY,
     NOT_READY,
     NO_READY_CONDITION,
+    KEPT_READY,
     PUBLISHED_UNREADY,
     NO_ZONE,
     LAGS,

@@ -51,13 +51,12 @@ pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
     if subject.is_undecided() {
         verdict = verdict.max(Verdict::Unknown);
     }
-    let is_ready = |entry: &&&crate::snapshot::PodEntry| entry.pod.ready;
     let present = |state: fn(&crate::report::PodReport) -> Presence| {
         pods.iter().filter(|pod| !matches!(state(pod), Presence::Absent | Presence::NotApplicable)).count()
     };
     let counts = Counts {
         pods: subject.selected.len(),
-        ready: subject.selected.iter().filter(is_ready).count(),
+        ready: subject.selected.iter().filter(|entry| subject.pod(entry).ready).count(),
         in_slices: present(|pod| pod.slices),
         in_endpoints: present(|pod| pod.endpoints),
     };

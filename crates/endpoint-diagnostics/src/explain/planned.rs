@@ -73,7 +73,8 @@ impl<'a> Planned<'a> {
 fn plan_slices(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> SlicePlan {
     let service = subject.service();
     let largest = existing.iter().map(|slice| slice.endpoints.as_ref().map_or(0, Vec::len)).max();
-    let hints = if subject.snapshot.can_read(Kind::Nodes) || !service.wants_topology_hints() {
+    let knows_nodes = subject.snapshot.can_read(Kind::Nodes) && !subject.is_disrupted();
+    let hints = if knows_nodes || !service.wants_topology_hints() {
         Hints::for_service(service, subject.snapshot.nodes().topology())
     } else {
         Hints::Keep
@@ -84,7 +85,7 @@ fn plan_slices(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> SlicePlan 
         hints,
     };
     let options = ServicePlanOptions { plan, ..ServicePlanOptions::default() };
-    let pods = subject.selected.iter().map(|entry| &*entry.pod);
+    let pods = subject.selected.iter().map(|entry| subject.pod(entry));
     endpointslice_controller::plan_service(service, pods, |name| subject.node(name), existing, &options).0
 }
 
@@ -113,7 +114,7 @@ fn plan_mirror(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> Mirror {
 
 fn plan_endpoints(subject: &Subject<'_>) -> Plan {
     let service = subject.service();
-    let pods = subject.selected.iter().map(|entry| &*entry.pod);
+    let pods = subject.selected.iter().map(|entry| subject.pod(entry));
     let unready = Unready::of(service, false);
     endpoints_controller::plan_service(service, pods, subject.endpoints, unready, None).0
 }

@@ -28,10 +28,13 @@ pub(super) struct Predicted {
     pub(super) reasons: Vec<Reason>,
 }
 
+const KEPT_READY: &str = "only the node lifecycle controller says that the pod is not ready: its kubelet is lost, as are most; slices \
+                          keep it as it was (feature gate EndpointsKeepReadyOnDisruption)";
+
 /// The state of a pod that the Service of `subject` selects.
 pub(super) fn predict<'a>(subject: &Subject<'a>, entry: &'a PodEntry) -> Predicted {
     let mut predicted = Predicted::default();
-    let (service, pod) = (subject.service(), &*entry.pod);
+    let (service, pod) = (subject.service(), subject.pod(entry));
     if let Some(reason) = ended(entry) {
         predicted.reasons.push(reason);
         return predicted;
@@ -58,7 +61,11 @@ pub(super) fn predict<'a>(subject: &Subject<'a>, entry: &'a PodEntry) -> Predict
     if predicted.slices.is_empty() && predicted.endpoints.is_none() {
         return predicted;
     }
-    let unready = readiness::reasons(&entry.object, known_node);
+    let unready = if subject.is_kept_ready(entry) {
+        vec![codes::KEPT_READY.reason(KEPT_READY)]
+    } else {
+        readiness::reasons(&entry.object, known_node)
+    };
     if publishes && (!unready.is_empty() || pod.is_terminating()) {
         predicted.reasons.push(codes::PUBLISHED_UNREADY.reason(format!(
             "the pod is {}, and counts as ready because of publishNotReadyAddresses",

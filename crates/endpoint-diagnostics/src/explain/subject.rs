@@ -9,7 +9,7 @@ use endpointslice::well_known::{
     ENDPOINT_CONTROLLER_NAME, ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER,
     ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
 };
-use endpointslice::{Node, Service};
+use endpointslice::{Node, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -39,6 +39,8 @@ pub(super) struct Subject<'a> {
     /// All slices of the Service's name, of every manager.
     pub(super) slices: Vec<&'a EndpointSlice>,
     pub(super) endpoints: Option<&'a Endpoints>,
+    /// Pods that are ready for the controllers because their kubelets are lost, by name.
+    kept_ready: BTreeMap<Box<str>, Pod>,
     /// Nodes in the place of those that may not be read.
     assumed_nodes: BTreeMap<&'a str, Node>,
 }
@@ -62,10 +64,11 @@ impl<'a> Subject<'a> {
         let entry = objects.service(&key.name)?;
         let selector = entry.service.selector.as_ref();
         let names = selector.map(|selector| objects.labels().selected(selector)).unwrap_or_default();
-        let selected = names.iter().filter_map(|name| objects.pod(name)).collect();
+        let selected: Vec<&PodEntry> = names.iter().filter_map(|name| objects.pod(name)).collect();
         let slices: Vec<&EndpointSlice> = objects.slices_of(&key.name).map(|slice| &**slice).collect();
         let endpoints = objects.endpoints(&key.name).map(|endpoints| &**endpoints);
         let care = care(&entry.service, &entry.object, &slices, endpoints);
+        let kept_ready = snapshot.kept_ready(selected.iter().copied(), slices.iter().copied());
         let mut subject = Self {
             snapshot,
             objects,
@@ -74,6 +77,7 @@ impl<'a> Subject<'a> {
             selected,
             slices,
             endpoints,
+            kept_ready,
             assumed_nodes: BTreeMap::new(),
         };
         if !snapshot.can_read(Kind::Nodes) {
@@ -84,6 +88,21 @@ impl<'a> Subject<'a> {
 
     pub(super) fn service(&self) -> &'a Service {
         &self.entry.service
+    }
+
+    /// A pod as the controllers see it.
+    pub(super) fn pod<'s>(&'s self, entry: &'s PodEntry) -> &'s Pod {
+        self.kept_ready.get(&entry.pod.name).unwrap_or(&entry.pod)
+    }
+
+    /// True if the controllers keep the readiness that a pod had before its kubelet was lost.
+    pub(super) fn is_kept_ready(&self, entry: &PodEntry) -> bool {
+        self.kept_ready.contains_key(&entry.pod.name)
+    }
+
+    /// True if the controllers keep the readiness of pods of the Service, and of their nodes.
+    pub(super) fn is_disrupted(&self) -> bool {
+        !self.kept_ready.is_empty()
     }
 
     /// The slices of a controller that are not being deleted.

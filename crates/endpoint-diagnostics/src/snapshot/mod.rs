@@ -3,6 +3,7 @@
 //! A snapshot is filled by one list ([`Snapshot::from_objects`]), and may follow a watch ([`Snapshot::upsert`],
 //! [`Snapshot::remove`]).
 
+mod disruption;
 mod labels;
 mod namespace;
 mod nodes;

@@ -47,6 +47,22 @@ fn a_configuration_and_volumes_reach_the_program() {
 }
 
 #[test]
+fn the_controller_of_endpoints_reads_nodes_with_the_gate_that_needs_them() {
+    for (gates, reads) in [
+        (json!({}), json!(["services", "pods"])),
+        (json!({"EndpointsKeepReadyOnDisruption": true}), json!(["services", "pods", "nodes"])),
+        (json!({"AllAlpha": true}), json!(["services", "pods", "nodes"])),
+        (json!({"AllAlpha": true, "EndpointsKeepReadyOnDisruption": false}), json!(["services", "pods"])),
+    ] {
+        let objects =
+            template(SYSTEM, &json!({"controllers": ["endpoints-controller"], "featureGates": gates}));
+        let role = format!("ClusterRole /{ACCOUNT}:endpoints-controller");
+        let role = objects.iter().find(|object| name(object) == role).unwrap();
+        assert_eq!(role["rules"][0]["resources"], reads, "{gates}");
+    }
+}
+
+#[test]
 fn labels_and_annotations_are_where_they_belong() {
     let objects = template(
         SYSTEM,
@@ -108,7 +124,7 @@ fn placement_and_timing_replace_the_defaults() {
     assert_eq!((&probe["failureThreshold"], &probe["timeoutSeconds"]), (&json!(20), &json!(15)));
 }
 
-/// docs/sizing.md: the memory of a replica and a quarter.
+/// docs/operate/sizing.md: the memory of a replica and a quarter.
 #[test]
 fn requests_follow_from_the_number_of_pods() {
     let memory = |values: Value| {

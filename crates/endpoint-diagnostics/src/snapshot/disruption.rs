@@ -1,0 +1,78 @@
+//! Pods that keep their readiness while nearly all kubelets are lost, with the feature gate `EndpointsKeepReadyOnDisruption`.
+//!
+//! Whether the gate is on is in no object. Slices show it: they have a pod as ready that only the node lifecycle controller calls
+//! not ready, in a disruption.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointslice::Pod;
+use endpointslice::model::{ConditionFields, only_marked_not_ready};
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::{Kind, PodEntry, Snapshot};
+
+/// The lowest share that the gate's flags allow, in percent, and the fewest nodes.
+const SHARE: usize = 50;
+const FEWEST: usize = 3;
+
+impl Snapshot {
+    /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, in a
+    /// disruption: as they are for the controllers, by name.
+    ///
+    /// Cost: nothing to speak of unless a pod is marked; then linear in nodes and endpoints.
+    pub(crate) fn kept_ready<'a>(
+        &self,
+        selected: impl Iterator<Item = &'a PodEntry>,
+        slices: impl Iterator<Item = &'a EndpointSlice>,
+    ) -> BTreeMap<Box<str>, Pod> {
+        let marked: Vec<&PodEntry> =
+            selected.filter(|entry| !entry.pod.ready && is_marked(&entry.object)).collect();
+        if marked.is_empty() || !self.is_disrupted() {
+            return BTreeMap::new();
+        }
+        let published: BTreeSet<&str> = slices.flat_map(published_ready).collect();
+        let kept = marked.into_iter().filter(|entry| published.contains(&*entry.pod.name));
+        let as_before = |entry: &PodEntry| {
+            let mut pod = (*entry.pod).clone();
+            pod.ready = true;
+            (pod.name.clone(), pod)
+        };
+        kept.map(as_before).collect()
+    }
+
+    /// True if so many nodes are not ready that the gate could have an effect, or if nodes may not be read.
+    fn is_disrupted(&self) -> bool {
+        let lost = self.nodes().iter().filter(|node| !node.ready).count();
+        !self.can_read(Kind::Nodes)
+            || lost >= FEWEST && lost * 100 >= self.nodes().iter().count() * SHARE
+            || self.is_zone_disrupted()
+    }
+
+    fn is_zone_disrupted(&self) -> bool {
+        let mut zones: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for node in self.nodes().iter() {
+            let (lost, all) = zones.entry(node.zone.as_deref().unwrap_or_default()).or_default();
+            *lost += usize::from(!node.ready);
+            *all += 1;
+        }
+        zones.values().any(|(lost, all)| *lost >= FEWEST && lost * 100 >= all * SHARE)
+    }
+}
+
+fn is_marked(pod: &core::Pod) -> bool {
+    let status = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+    let conditions: Vec<ConditionFields<'_>> =
+        status.unwrap_or_default().iter().map(ConditionFields::from).collect();
+    let gates = pod.spec.as_ref().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
+    let gates: Vec<&str> = gates.iter().map(|gate| &*gate.condition_type).collect();
+    only_marked_not_ready(&conditions, &gates)
+}
+
+/// The names of the pods that a slice has as ready.
+fn published_ready(slice: &EndpointSlice) -> impl Iterator<Item = &str> {
+    let is_ready = |ready: Option<bool>| ready != Some(false);
+    let endpoints = slice.endpoints.iter().flatten();
+    let ready = endpoints.filter(move |it| is_ready(it.conditions.as_ref().and_then(|it| it.ready)));
+    ready.filter_map(|it| it.target_ref.as_ref()?.name.as_deref())
+}

@@ -85,7 +85,7 @@ pub use self::priority::{NORMAL_PER_LOW, Priority};
 pub use self::rate_limit::{Bucket, RateLimit};
 use self::sources::source;
 pub use self::turn_metrics::LEVELS;
-pub(crate) use self::turn_metrics::TurnSeries;
+pub(crate) use self::turn_metrics::{Summary, TurnSeries};
 
 /// A work queue. Clones are handles to the same queue.
 ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::config::AuthInfo;
 use kube_api::version_guard::VersionGuard;
-use kube_api::{ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServiceAccount, connect};
+use kube_api::{ApiClient, ClientMetrics, ConnectError, Encoding, ServiceAccount, connect};
 use prometheus_client::registry::Registry;
 
 use crate::config::Config;
@@ -127,7 +127,6 @@ impl<'a> Clients<'a> {
     }
 
     fn limited(&self, client: ApiClient) -> ApiClient {
-        let (qps, burst) = self.config.rate;
-        client.with_limit(RateLimiter::new(qps, burst))
+        client.with_limit(self.config.rate.limiter())
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use component_server::{AuthenticationOptions, AuthorizationOptions, ServingOptions};
 use controller_kit::election;
 use endpointslice::disruption::Policy;
-use kube_api::Encoding;
+use kube_api::{Encoding, RateLimiter};
 use serde_json::Value;
 
 use crate::controllers::Controller;
@@ -56,6 +56,32 @@ pub struct Server {
     pub(crate) profiling: bool,
 }
 
+/// A rate limit of requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RequestRate {
+    /// Requests a second; not positive for no limit.
+    pub(crate) qps: f64,
+    /// Requests at once.
+    pub(crate) burst: u32,
+    /// Set if the rate moves between `qps` and this.
+    pub(crate) ceiling: Option<f64>,
+}
+
+impl RequestRate {
+    /// A limiter of this rate.
+    pub(crate) fn limiter(self) -> RateLimiter {
+        match self.ceiling {
+            Some(ceiling) => RateLimiter::adaptive(self.qps, ceiling, self.burst),
+            None => RateLimiter::new(self.qps, self.burst),
+        }
+    }
+
+    /// The highest rate.
+    pub(crate) fn highest(self) -> f64 {
+        self.ceiling.unwrap_or(self.qps)
+    }
+}
+
 /// The configuration of the process.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -63,8 +89,8 @@ pub struct Config {
     pub api_server: ApiServer,
     /// The encoding of requests and responses.
     pub encoding: Encoding,
-    /// Requests of each controller to the API server: a second, and at once.
-    pub(crate) rate: (f64, u32),
+    /// The rate limit of each controller's requests to the API server.
+    pub(crate) rate: RequestRate,
     /// Use the service account of each controller.
     pub use_service_account_credentials: bool,
     /// The first part of the user agent.

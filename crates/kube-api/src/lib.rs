@@ -10,6 +10,7 @@
 //! [`kube-protobuf`]: kube_protobuf
 #![doc = include_str!("../README.md")]
 
+mod adaptive_rate;
 mod client;
 mod connect;
 mod connections;

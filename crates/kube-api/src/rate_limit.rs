@@ -5,29 +5,64 @@ use std::time::Duration;
 use crate::time::{Instant, sleep};
 use parking_lot::Mutex;
 
+use crate::adaptive_rate::{AdaptiveRate, Outcome};
 use crate::token_bucket::{Rate, TokenBucket};
 
 /// A rate limiter: `burst` requests at once, then `qps` a second, first come, first served
 /// (`golang.org/x/time/rate`, as client-go's `--kube-api-qps` and `--kube-api-burst`).
 ///
-/// Follows tokio's clock, so tests can pause it.
+/// The rate may [follow the server](Self::adaptive). Follows tokio's clock, so tests can pause it.
 #[derive(Debug)]
 pub struct RateLimiter {
-    rate: Option<Rate>,
-    bucket: Mutex<TokenBucket>,
+    burst: u32,
+    /// None without a limit.
+    state: Option<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    rate: Rate,
+    bucket: TokenBucket,
+    adaptive: Option<AdaptiveRate>,
+}
+
+impl State {
+    /// Notes that a request waits this long.
+    fn waits(&mut self, wait: Duration) {
+        if let Some(adaptive) = self.adaptive.as_mut().filter(|_| !wait.is_zero()) {
+            adaptive.wanted();
+        }
+    }
 }
 
 impl RateLimiter {
     /// A limiter with a full bucket. A `qps` that is not positive means no limit.
     pub fn new(qps: f64, burst: u32) -> Self {
-        Self { rate: Rate::per_second(qps, burst), bucket: Mutex::default() }
+        Self::with(Rate::per_second(qps, burst), None)
+    }
+
+    /// A limiter whose rate moves between two bounds, as responses come ([`ended`](Self::ended)): up while requests wait and the
+    /// server is fast, down when it slows down or refuses. A `floor` that is not positive means no limit.
+    pub fn adaptive(floor: f64, ceiling: f64, burst: u32) -> Self {
+        Self::with(Rate::per_second(floor, burst), Some(AdaptiveRate::new(floor, ceiling)))
+    }
+
+    fn with(rate: Option<Rate>, adaptive: Option<AdaptiveRate>) -> Self {
+        let burst = rate.map_or(u32::MAX, Rate::burst);
+        let state = rate.map(|rate| Mutex::new(State { rate, bucket: TokenBucket::default(), adaptive }));
+        Self { burst, state }
     }
 
     /// Takes a token, and waits until it is available. A caller that is cancelled while waiting has used its token.
     pub async fn acquire(&self) {
-        let Some(rate) = self.rate else { return };
-        let now = Instant::now().into_std();
-        let wait = self.bucket.lock().take_within(Duration::MAX, rate, now);
+        let Some(state) = &self.state else { return };
+        let wait = {
+            let mut state = state.lock();
+            let rate = state.rate;
+            let wait = state.bucket.take_within(Duration::MAX, rate, Instant::now().into_std());
+            state.waits(wait.unwrap_or_default());
+            wait
+        };
         if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
             sleep(wait).await;
         }
@@ -40,21 +75,48 @@ impl RateLimiter {
     ///
     /// The time until the tokens are there, if nobody takes one before.
     pub fn try_acquire(&self, tokens: u32) -> Result<(), Duration> {
-        let Some(rate) = self.rate else { return Ok(()) };
-        self.bucket.lock().take_all(tokens, rate, Instant::now().into_std())
+        let Some(state) = &self.state else { return Ok(()) };
+        let mut state = state.lock();
+        let rate = state.rate;
+        let taken = state.bucket.take_all(tokens, rate, Instant::now().into_std());
+        state.waits(taken.err().unwrap_or_default());
+        taken
     }
 
     /// The time until this number of tokens is there, at most a full bucket, if nobody takes one before.
     pub fn wait(&self, tokens: u32) -> Duration {
-        let Some(rate) = self.rate else { return Duration::ZERO };
+        let Some(state) = &self.state else { return Duration::ZERO };
         // A copy: nothing is taken.
-        let mut bucket = *self.bucket.lock();
+        let (mut bucket, rate) = {
+            let state = state.lock();
+            (state.bucket, state.rate)
+        };
         bucket.take_all(tokens, rate, Instant::now().into_std()).err().unwrap_or_default()
     }
 
     /// The tokens of a full bucket; [`u32::MAX`] without a limit.
     pub fn burst(&self) -> u32 {
-        self.rate.map_or(u32::MAX, Rate::burst)
+        self.burst
+    }
+
+    /// The rate of now, in requests a second; infinite without a limit.
+    pub fn qps(&self) -> f64 {
+        self.state.as_ref().map_or(f64::INFINITY, |state| state.lock().rate.qps())
+    }
+
+    /// Tells an [adaptive](Self::adaptive) limiter how a request ended, and how long it was on the wire. Nothing else changes.
+    pub(crate) fn ended(&self, latency: Duration, outcome: Outcome) {
+        let Some(state) = &self.state else { return };
+        let mut state = state.lock();
+        let State { rate, bucket, adaptive } = &mut *state;
+        let Some(adaptive) = adaptive else { return };
+        let now = Instant::now().into_std();
+        adaptive.ended(latency, outcome, now);
+        let next = Rate::per_second(adaptive.rate(), self.burst).filter(|next| next != rate);
+        if let Some(next) = next {
+            bucket.change_rate(*rate, next, now);
+            *rate = next;
+        }
     }
 }
 
@@ -81,6 +143,20 @@ mod tests {
             limiter.acquire().await;
         }
         assert_eq!(later.elapsed(), Duration::ZERO, "an idle bucket fills up, but not beyond the burst");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_adaptive_limit_rises_while_requests_wait_and_falls_when_they_are_refused() {
+        let limiter = RateLimiter::adaptive(20.0, 200.0, 10);
+        let (start, latency) = (Instant::now(), Duration::from_millis(5));
+        for _ in 0..300 {
+            limiter.acquire().await;
+            limiter.ended(latency, Outcome::Answered);
+        }
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+        assert!((limiter.qps() - 200.0).abs() < 1.0, "{}", limiter.qps());
+        limiter.ended(latency, Outcome::Refused(Duration::from_secs(1)));
+        assert!((limiter.qps() - 100.0).abs() < 1.0, "{}", limiter.qps());
     }
 
     #[tokio::test(start_paused = true)]

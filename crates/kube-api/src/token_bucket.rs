@@ -25,9 +25,20 @@ impl Rate {
         (qps > 0.0).then(|| Self::every(interval(), burst))
     }
 
+    /// Tokens a second.
+    pub fn qps(self) -> f64 {
+        self.interval.as_secs_f64().recip()
+    }
+
     /// Tokens in a full bucket.
     pub const fn burst(self) -> u32 {
         self.burst
+    }
+
+    /// The time for which the tokens of `time` at another rate are missing at this one.
+    fn converted(self, time: Duration, other: Self) -> Duration {
+        let ratio = self.interval.as_secs_f64() / other.interval.as_secs_f64();
+        Duration::try_from_secs_f64(time.as_secs_f64() * ratio).unwrap_or(Duration::MAX)
     }
 
     /// The time in which an empty bucket fills.
@@ -87,6 +98,12 @@ impl TokenBucket {
         self.full_at = self.full_at.and_then(|at| at.checked_sub(rate.interval));
     }
 
+    /// Goes on at another rate, with as many tokens as there are.
+    pub fn change_rate(&mut self, from: Rate, to: Rate, now: Instant) {
+        let missing = self.full_at.map(|at| at.saturating_duration_since(now));
+        self.full_at = missing.and_then(|missing| now.checked_add(to.converted(missing, from)));
+    }
+
     /// True if the bucket is full.
     pub fn is_full(self, now: Instant) -> bool {
         self.full_at.is_none_or(|at| at <= now)
@@ -120,6 +137,18 @@ mod tests {
         let later = start + Duration::from_secs(3600);
         assert!(bucket.is_full(later) && !bucket.is_full(start));
         assert_eq!([(); 4].map(|()| take(&mut bucket, later)), [0, 0, 0, 100], "full, not fuller");
+    }
+
+    #[test]
+    fn another_rate_goes_on_with_the_tokens_that_there_are() {
+        let (mut bucket, now) = (TokenBucket::default(), Instant::now());
+        let fast = Rate::every(10 * MS, 3);
+        assert_eq!([(); 5].map(|()| take(&mut bucket, now)), [0, 0, 0, 100, 200]);
+        assert_eq!(bucket.wait(TEN, now), 300 * MS);
+        bucket.change_rate(TEN, fast, now);
+        assert_eq!(bucket.wait(fast, now), 30 * MS);
+        bucket.change_rate(fast, TEN, now);
+        assert_eq!(bucket.wait(TEN, now), 300 * MS);
     }
 
     #[test]

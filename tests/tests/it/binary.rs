@@ -98,6 +98,7 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
             "disruption-max-duration",
             "disruption-scope",
             "enable-pod-field-selector",
+            "kube-api-qps-ceiling",
             "takeover-max-writes",
             "user-agent-name"
         ]

@@ -124,6 +124,7 @@ const OURS_ONLY: &[&str] = &[
     "tokio_worker_busy_seconds_total",
     "tokio_workers",
     "waiting_writes",
+    "write_rate_limit",
     "write_wait_duration_seconds",
 ];
 

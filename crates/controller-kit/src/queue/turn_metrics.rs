@@ -15,8 +15,14 @@ use super::sources::{Source, Sources};
 /// The number of levels of urgency in an [order of writes](crate::write_order).
 pub const LEVELS: usize = 6;
 
-/// For each level the number of keys that wait, and the longest wait.
-type Summary = [(usize, Duration); LEVELS];
+/// The state of an order at a scrape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summary {
+    /// For each level the number of keys that wait, and the longest wait.
+    pub(crate) waiting: [(usize, Duration); LEVELS],
+    /// The rate limit, in requests a second.
+    pub(crate) qps: f64,
+}
 
 type Labels = [(&'static str, String); 2];
 
@@ -79,9 +85,9 @@ impl Collector for Waiting {
             let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for (controller, orders) in &controllers {
                 for (urgencies, summary) in orders {
-                    for (urgency, (count, oldest)) in urgencies.iter().zip(summary) {
+                    for (urgency, (count, oldest)) in urgencies.iter().zip(summary.waiting) {
                         let labels = [("controller", controller.as_str()), ("urgency", *urgency)];
-                        encoder.encode_family(&labels)?.encode_gauge(&value(*count, *oldest))?;
+                        encoder.encode_family(&labels)?.encode_gauge(&value(count, oldest))?;
                     }
                 }
             }
@@ -99,6 +105,19 @@ impl Collector for Waiting {
             "oldest_waiting_write_age_seconds",
             "[ALPHA] Time in seconds since the key that waits longest for the rate limit began to, by the urgency of its plan",
             |_, oldest| oldest.as_secs_f64(),
-        )
+        )?;
+        let mut encoder = encoder.encode_descriptor(
+            "write_rate_limit",
+            "[ALPHA] Requests per second that the rate limit of a controller allows; with --kube-api-qps=auto it follows the \
+             API server",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (controller, orders) in &controllers {
+            for (_, summary) in orders.iter().filter(|(_, summary)| summary.qps.is_finite()) {
+                encoder.encode_family(&[("controller", controller.as_str())])?.encode_gauge(&summary.qps)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -43,7 +43,7 @@ use tokio::sync::Notify;
 use self::core::{Core, Turn};
 use crate::key::ObjectKey;
 pub use crate::queue::LEVELS;
-use crate::queue::{QueueMetrics, TurnSeries, WorkQueue};
+use crate::queue::{QueueMetrics, Summary, TurnSeries, WorkQueue};
 
 /// The longest time for which a key waits without being looked at, as a net below this module.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -201,8 +201,9 @@ impl Shared {
         }
     }
 
-    fn summary(&self) -> [(usize, Duration); LEVELS] {
-        self.core.lock().summary(Instant::now().into_std())
+    fn summary(&self) -> Summary {
+        let waiting = self.core.lock().summary(Instant::now().into_std());
+        Summary { waiting, qps: self.limiter.qps() }
     }
 }
 

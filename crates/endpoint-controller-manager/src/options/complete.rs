@@ -10,7 +10,7 @@ use super::errors::Errors;
 use super::groups::checked_leader_election;
 use super::settings::Settings;
 use super::values::FlagValues;
-use crate::config::{Config, LogFormat, Server};
+use crate::config::{Config, LogFormat, RequestRate, Server};
 use crate::gates::{self, FeatureGates, Versions};
 use crate::{controllers, version};
 
@@ -33,7 +33,7 @@ fn config(
     errors: &mut Errors,
 ) -> Option<Config> {
     let gates = errors.keep(feature_gates(&settings));
-    let rate = errors.keep(rate(settings.qps, settings.burst));
+    let rate = errors.keep(rate(&settings));
     let controllers = errors.keep(controllers::selected(&settings.controllers));
     let leader_election = errors.keep(checked_leader_election(settings.leader_election));
     let gates = gates.as_ref();
@@ -95,19 +95,35 @@ fn feature_gates(settings: &Settings) -> Result<FeatureGates, String> {
     gates.map_err(|error| format!("--feature-gates: {error}"))
 }
 
+/// The rate that `auto` begins with, and the lowest: the default of the flag.
+const AUTO_QPS: f64 = 20.0;
+
 /// Requests a second and at once, as client-go reads them (`rest/config.go` `RESTClientForConfigAndClient`): 0 stands for
 /// its own defaults, fewer than 0 a second for no bound.
-fn rate(qps: f64, burst: i32) -> Result<(f64, u32), String> {
+fn rate(settings: &Settings) -> Result<RequestRate, String> {
     const DEFAULT_QPS: f64 = 5.0;
     const DEFAULT_BURST: u32 = 10;
+    let burst = settings.burst;
+    let fixed = |qps, burst| Ok(RequestRate { qps, burst, ceiling: None });
+    let Some(qps) = settings.qps else {
+        let ceiling = Some(f64::from(settings.qps_ceiling));
+        let burst = u32::try_from(burst).ok().filter(|burst| *burst > 0);
+        let error = || {
+            format!(
+                "--kube-api-burst must be greater than 0 with --kube-api-qps=auto, but got {}",
+                settings.burst
+            )
+        };
+        return Ok(RequestRate { qps: AUTO_QPS, burst: burst.ok_or_else(error)?, ceiling });
+    };
     if !qps.is_finite() {
         return Err("--kube-api-qps must be a number".to_owned());
     }
     match u32::try_from(burst) {
-        _ if qps < 0.0 => Ok((qps, 0)),
-        Ok(0) if qps == 0.0 => Ok((DEFAULT_QPS, DEFAULT_BURST)),
-        Ok(burst) if qps == 0.0 => Ok((DEFAULT_QPS, burst)),
-        Ok(burst) if burst > 0 => Ok((qps, burst)),
+        _ if qps < 0.0 => fixed(qps, 0),
+        Ok(0) if qps == 0.0 => fixed(DEFAULT_QPS, DEFAULT_BURST),
+        Ok(burst) if qps == 0.0 => fixed(DEFAULT_QPS, burst),
+        Ok(burst) if burst > 0 => fixed(qps, burst),
         _ => {
             Err(format!("--kube-api-burst must be greater than 0 with --kube-api-qps={qps}, but got {burst}"))
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 use cli_runtime::input::position;
 use serde_yaml::Value as Yaml;
 
-use super::flag::{Flag, Kind};
+use super::flag::{AUTO, Flag, Kind};
 use super::groups::all;
 
 /// The group of the configuration.
@@ -126,9 +126,11 @@ impl File {
         let text = match (flag.kind, value) {
             (_, Yaml::Null) => return Ok(()),
             (Kind::Bool(_), Yaml::Bool(on)) => on.to_string(),
-            (Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) | Kind::Level(_), Yaml::Number(number)) => {
-                number.to_string()
-            }
+            (
+                Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) | Kind::FloatOrAuto(_) | Kind::Level(_),
+                Yaml::Number(number),
+            ) => number.to_string(),
+            (Kind::FloatOrAuto(_), Yaml::String(text)) if text == AUTO => text.clone(),
             (Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_), Yaml::String(text)) => {
                 text.clone()
             }
@@ -160,6 +162,7 @@ fn expected(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool(_) => "true or false",
         Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) | Kind::Level(_) => "a number",
+        Kind::FloatOrAuto(_) => "a number or auto",
         Kind::List(_) | Kind::Repeated(_) => "a list of strings",
         Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_) | Kind::Quantity => "a string",
     }

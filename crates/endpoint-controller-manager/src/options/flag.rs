@@ -35,6 +35,9 @@ pub(crate) struct Flag {
     join: fn(&[&str]) -> String,
 }
 
+/// The value of [`Kind::FloatOrAuto`] that is not a number.
+pub(super) const AUTO: &str = "auto";
+
 /// The type of a flag, its range, and the setting that takes its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
@@ -47,6 +50,8 @@ pub(crate) enum Kind {
         set: fn(&mut Settings, u32),
     },
     Float(fn(&mut Settings, f64)),
+    /// A number, or the word `auto`, which `/configz` shows as the default.
+    FloatOrAuto(fn(&mut Settings, Option<f64>)),
     /// A level of klog.
     Level(fn(&mut Settings, u32)),
     Duration(fn(&mut Settings, Duration)),
@@ -179,6 +184,8 @@ impl Flag {
                 return Ok(in_range(parse_i32(text)?, min, max).map(|number| set(settings, number)));
             }
             Kind::Float(set) => set(settings, parse_f64(text)?),
+            Kind::FloatOrAuto(set) if text == AUTO => set(settings, None),
+            Kind::FloatOrAuto(set) => set(settings, Some(parse_f64(text)?)),
             Kind::Level(set) => set(settings, parse_u32(text)?),
             Kind::Duration(set) => set(settings, parse_go_duration(self.unsigned(text))?),
             Kind::Text(set) => set(settings, text),
@@ -203,9 +210,12 @@ impl Flag {
         match self.kind {
             Kind::Bool(_) => parse_bool(text) == Ok(false),
             Kind::Quantity => is_zero_quantity(text) == Ok(true),
-            Kind::Count { .. } | Kind::Int(_) | Kind::Float(_) | Kind::Level(_) | Kind::Duration(_) => {
-                ["0", "0s"].contains(&text)
-            }
+            Kind::Count { .. }
+            | Kind::Int(_)
+            | Kind::Float(_)
+            | Kind::FloatOrAuto(_)
+            | Kind::Level(_)
+            | Kind::Duration(_) => ["0", "0s"].contains(&text),
             _ => text.is_empty(),
         }
     }
@@ -235,6 +245,7 @@ impl Flag {
             Kind::Bool(_) => "BOOL",
             Kind::Int(_) | Kind::Count { .. } => "N",
             Kind::Float(_) => "NUMBER",
+            Kind::FloatOrAuto(_) => "NUMBER|auto",
             Kind::Level(_) => "LEVEL",
             Kind::Duration(_) => "DURATION",
             Kind::List(_) => "NAMES",
@@ -271,7 +282,8 @@ impl Flag {
             }
             Kind::Bool(_) => parse_bool(text).ok().map(Value::from),
             Kind::Int(_) | Kind::Count { .. } => parse_i32(text).ok().map(Value::from),
-            Kind::Float(_) => parse_f64(text).ok().map(number),
+            Kind::FloatOrAuto(_) if text == AUTO => parse_f64(self.default).ok().map(number),
+            Kind::Float(_) | Kind::FloatOrAuto(_) => parse_f64(text).ok().map(number),
             Kind::Level(_) => parse_u32(text).ok().map(Value::from),
             Kind::Duration(_) => {
                 parse_go_duration(text).ok().map(|duration| format_go_duration(duration).into())
@@ -286,9 +298,10 @@ impl Flag {
         if self.may_be_repeated() {
             return (self.join)(&texts.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        match self.json(texts) {
-            Value::String(text) => text,
-            other => other.to_string(),
+        match (self.kind, self.json(texts)) {
+            (Kind::FloatOrAuto(_), _) if texts.last().is_some_and(|text| text == AUTO) => AUTO.to_owned(),
+            (_, Value::String(text)) => text,
+            (_, other) => other.to_string(),
         }
     }
 }

@@ -17,8 +17,10 @@ pub(crate) struct Settings {
     pub(crate) user_agent_name: String,
     pub(crate) api_server: ApiServer,
     pub(crate) encoding: Encoding,
-    /// Requests a second, as typed.
-    pub(crate) qps: f64,
+    /// Requests a second, as typed; none for `auto`.
+    pub(crate) qps: Option<f64>,
+    /// The most requests a second, with `auto`.
+    pub(crate) qps_ceiling: u32,
     /// Requests at once, as typed.
     pub(crate) burst: i32,
     pub(crate) use_service_account_credentials: bool,

@@ -12,6 +12,7 @@ use kube::client::Body;
 use tokio::sync::watch;
 
 use super::answer::{read_all, refusal, retry_after};
+use crate::adaptive_rate::Outcome;
 use crate::deadline::within;
 use crate::encoding::Encoding;
 use crate::error::ApiError;
@@ -94,7 +95,10 @@ impl Sender {
                 Ok((parts, read_all(answer).await?))
             };
             observed.sent(body.len());
-            let (parts, answer) = match self.in_time(&method, exchange).await {
+            let sent = Instant::now();
+            let exchanged = self.in_time(&method, exchange).await;
+            self.tell_limiter(sent.elapsed(), &exchanged);
+            let (parts, answer) = match exchanged {
                 Err(error)
                     if error.never_sent() && resends < MAX_RESENDS && start.elapsed() < RESEND_WITHIN =>
                 {
@@ -117,6 +121,22 @@ impl Sender {
                 Err(refusal(parts.status, &parts.headers, &answer))
             };
         }
+    }
+
+    /// Tells the rate limiter what the end of a try says about the server.
+    fn tell_limiter(&self, latency: Duration, exchanged: &Result<(http::response::Parts, Bytes), ApiError>) {
+        let Some(limiter) = &self.limiter else { return };
+        let outcome = match exchanged {
+            Ok((parts, _)) => match retry_after(parts.status, &parts.headers) {
+                Some(pause) => Outcome::Refused(pause),
+                None if parts.status == StatusCode::TOO_MANY_REQUESTS => Outcome::Refused(Duration::ZERO),
+                None => Outcome::Answered,
+            },
+            Err(ApiError::Timeout(_)) => Outcome::TimedOut,
+            // Nothing is known about the server.
+            Err(_) => return,
+        };
+        limiter.ended(latency, outcome);
     }
 
     /// Bounds one try: a read by 30 s, a write by 68 s or, during shutdown, by 30 s.

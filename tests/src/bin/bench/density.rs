@@ -1,5 +1,5 @@
-//! The order of writes under client-go's default rate limit: many Services arrive, and in other namespaces pods stop being
-//! ready meanwhile.
+//! The order of writes under client-go's default rate limit, and under one that follows the API server: many Services arrive, and
+//! in other namespaces pods stop being ready meanwhile. Another client of the same priority level asks for its own name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
-use tests::cluster::Cluster;
+use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::{Observer, View};
 use tokio::time::{interval, sleep};
@@ -34,6 +35,8 @@ const BURST: u32 = 30;
 /// The time after the last arrival in which the shares of the namespaces are counted.
 const SHARED: Duration = Duration::from_secs(15);
 const LIMIT: Duration = Duration::from_secs(300);
+/// The time between two requests of the other client.
+const FOREIGN: Duration = Duration::from_millis(25);
 
 /// What is awaited of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,32 +87,96 @@ struct Outcome {
     /// The smallest share of a namespace, of an equal one.
     worst_share: f64,
     cpu: Duration,
+    /// Of the other client's requests during the burst.
+    foreign: Vec<Duration>,
 }
 
-/// Measures all programs, and returns the table.
-pub(crate) async fn run(options: &Options) -> String {
-    let mut text = format!(
-        "{} Services; then {NAMESPACES} namespaces with {SERVICES} Services and pods each, one a second; \
-         --kube-api-qps={QPS} --kube-api-burst={BURST}\n",
-        options.services
-    );
-    for kind in options.kinds() {
-        let outcome = Box::pin(measure(kind, options)).await;
-        writeln!(text, "\n{}", kind.name()).unwrap();
-        for (awaited, mut delays) in outcome.delays {
+impl Outcome {
+    /// The rows of the table.
+    fn figures(mut self) -> Vec<(String, f64)> {
+        let mut rows = Vec::new();
+        for (awaited, delays) in &mut self.delays {
             delays.sort();
-            let [p50, p99] = [50, 99].map(|percent| percentile(&delays, percent) / 1e3);
-            writeln!(text, "  {awaited:?}: {} times, p50 {p50:.2} s, p99 {p99:.2} s", delays.len()).unwrap();
+            let seconds = |percent| percentile(delays, percent) / 1e3;
+            rows.push((format!("{awaited:?}, p50 (s)"), seconds(50)));
+            rows.push((format!("{awaited:?}, p99 (s)"), seconds(99)));
         }
-        let Outcome { writes, seconds, worst_share, cpu, .. } = outcome;
-        writeln!(text, "  writes {writes}, all after {seconds:.1} s, CPU {:.2} s", cpu.as_secs_f64())
-            .unwrap();
-        writeln!(text, "  share of the worst-off namespace {worst_share:.2}").unwrap();
+        self.foreign.sort();
+        for percent in [50, 99] {
+            rows.push((format!("another client, p{percent} (ms)"), percentile(&self.foreign, percent)));
+        }
+        let writes = u32::try_from(self.writes).map_or(f64::INFINITY, f64::from);
+        rows.push(("writes".to_owned(), writes));
+        rows.push(("all written after (s)".to_owned(), self.seconds));
+        rows.push(("share of the worst-off namespace".to_owned(), self.worst_share));
+        rows.push(("CPU (s)".to_owned(), self.cpu.as_secs_f64()));
+        rows
+    }
+}
+
+/// The size of the burst and the rate limit.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Services of each namespace that arrives.
+    services: u32,
+    qps: u32,
+    burst: u32,
+}
+
+/// Measures all programs, and returns the table of medians.
+pub(crate) async fn run(options: &Options) -> String {
+    // With the limit that large clusters set, ten times as much.
+    let load = if options.large {
+        Load { services: 10 * SERVICES, qps: 150, burst: 300 }
+    } else {
+        Load { services: SERVICES, qps: QPS, burst: BURST }
+    };
+    let automatic = options.kinds().into_iter().filter(|kind| *kind == Kind::Ours).map(|kind| (kind, AUTO));
+    let programs: Vec<_> = options.kinds().into_iter().map(|kind| (kind, "")).chain(automatic).collect();
+    let mut columns: Vec<BTreeMap<String, Vec<f64>>> = vec![BTreeMap::new(); programs.len()];
+    let mut names = Vec::new();
+    for _ in 0..options.runs {
+        for ((kind, flag), column) in programs.iter().zip(&mut columns) {
+            let figures = Box::pin(measure(*kind, flag, load, options)).await.figures();
+            names = figures.iter().map(|(name, _)| name.clone()).collect();
+            figures.into_iter().for_each(|(name, figure)| column.entry(name).or_default().push(figure));
+        }
+    }
+    table(options, load, &programs, &names, &mut columns)
+}
+
+fn table(
+    options: &Options,
+    load: Load,
+    programs: &[(Kind, &str)],
+    names: &[String],
+    columns: &mut [BTreeMap<String, Vec<f64>>],
+) -> String {
+    let Load { services, qps, burst } = load;
+    let mut text = format!(
+        "{} Services; then {NAMESPACES} namespaces with {services} Services and pods each, one a second; \
+         --kube-api-qps={qps} --kube-api-burst={burst}; medians of {}\n\n|",
+        options.services, options.runs
+    );
+    let heads = programs.iter().map(|(kind, flag)| format!(" | {} {flag}", kind.name()));
+    writeln!(text, "{} |\n|---{}|", heads.collect::<String>(), "|---".repeat(programs.len())).unwrap();
+    for name in names {
+        write!(text, "| {name}").unwrap();
+        for column in &mut *columns {
+            let figures = column.get_mut(name).expect("a figure of each run");
+            figures.sort_by(f64::total_cmp);
+            write!(text, " | {:.2}", figures[figures.len() / 2]).unwrap();
+        }
+        writeln!(text, " |").unwrap();
     }
     text
 }
 
-async fn measure(kind: Kind, options: &Options) -> Outcome {
+/// The rate limit that follows the API server.
+const AUTO: &str = "--kube-api-qps=auto";
+
+/// `flag` may replace the default rate.
+async fn measure(kind: Kind, flag: &str, load: Load, options: &Options) -> Outcome {
     let cluster = seed::cluster(options).await;
     let quiet = seed::pods(&cluster, options).await;
     let observer = Arc::new(Observer::start(Api::all(cluster.client()), Arrivals::default()));
@@ -123,13 +190,15 @@ async fn measure(kind: Kind, options: &Options) -> Outcome {
     }
     all_seen(&observer).await;
     manager.stop().await;
-    let flags = vec![format!("--kube-api-burst={BURST}")];
-    let limited = ManagerOptions { qps: QPS, flags, ..ManagerOptions::of(Controller::ALL) };
+    let at_once = format!("--kube-api-burst={}", load.burst);
+    let flags =
+        [at_once.as_str(), flag].into_iter().filter(|flag| !flag.is_empty()).map(str::to_owned).collect();
+    let limited = ManagerOptions { qps: load.qps, flags, ..ManagerOptions::of(Controller::ALL) };
     let manager = launch(kind, &cluster, &limited);
     withdraw(&client, &observer, &quiet[WITHDRAWN]).await;
     all_seen(&observer).await;
     observer.with(|view| *view = Arrivals::default());
-    Box::pin(burst(&cluster, &manager, &limited, &observer, &quiet)).await
+    Box::pin(burst(&cluster, &manager, &limited, &observer, &quiet, load.services)).await
 }
 
 async fn burst(
@@ -138,6 +207,7 @@ async fn burst(
     limited: &ManagerOptions,
     observer: &Arc<Observer<Arrivals>>,
     quiet: &[SeededPod],
+    services: u32,
 ) -> Outcome {
     let (client, mark, before) = (cluster.client(), cluster.audit().mark(), manager.usage().cpu);
     let start = Instant::now();
@@ -147,7 +217,8 @@ async fn burst(
         for number in 0..NAMESPACES {
             second.tick().await;
             let (client, observer) = (client.clone(), Arc::clone(observer));
-            arrive_in_turn.push(tokio::spawn(async move { arrive(&client, &observer, number).await }));
+            arrive_in_turn
+                .push(tokio::spawn(async move { arrive(&client, &observer, number, services).await }));
         }
         for arriving in arrive_in_turn {
             arriving.await.expect("an arrival");
@@ -161,8 +232,9 @@ async fn burst(
             withdraw(&client, observer, pod).await;
         }
     };
+    let foreign = ask(cluster.client_of(User::ThirdParty).await);
     eprintln!("{}: the burst", manager.name());
-    let (arrived, ()) = tokio::join!(arrivals, withdrawals);
+    let (arrived, (), foreign) = tokio::join!(arrivals, withdrawals, foreign);
     all_seen(observer).await;
     let seconds = start.elapsed().as_secs_f64();
     sleep(Duration::from_secs(2)).await;
@@ -181,8 +253,30 @@ async fn burst(
         let namespaces = u32::try_from(shares.len()).map_or(f64::INFINITY, f64::from);
         let equal = shares.values().sum::<f64>() / namespaces;
         let worst = shares.values().copied().fold(f64::INFINITY, f64::min);
-        Outcome { delays: std::mem::take(&mut view.delays), writes, seconds, worst_share: worst / equal, cpu }
+        Outcome {
+            delays: std::mem::take(&mut view.delays),
+            writes,
+            seconds,
+            worst_share: worst / equal,
+            cpu,
+            foreign,
+        }
     })
+}
+
+/// The latencies of another client's requests, for as long as pods are withdrawn.
+async fn ask(client: Client) -> Vec<Duration> {
+    let (mut pause, mut latencies) = (interval(FOREIGN), Vec::new());
+    let reviews: Api<SelfSubjectReview> = Api::all(client);
+    let end = Instant::now() + Duration::from_secs(WITHDRAWN as u64);
+    while Instant::now() < end {
+        pause.tick().await;
+        let asked = Instant::now();
+        let answered = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await;
+        answered.expect("the client's own name");
+        latencies.push(asked.elapsed());
+    }
+    latencies
 }
 
 fn name(number: u32) -> String {
@@ -190,12 +284,12 @@ fn name(number: u32) -> String {
 }
 
 /// Creates a namespace with its Services and pods, which are ready at once.
-async fn arrive(client: &Client, observer: &Observer<Arrivals>, number: u32) {
+async fn arrive(client: &Client, observer: &Observer<Arrivals>, number: u32, count: u32) {
     let namespace = name(number);
     create(&Api::<Namespace>::all(client.clone()), json!({"metadata": {"name": namespace}})).await;
     let services: Api<Service> = Api::namespaced(client.clone(), &namespace);
     let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-    let each = (0..SERVICES).map(async |service| {
+    let each = (0..count).map(async |service| {
         let (app, headless) = (format!("app-{service}"), service % 20 == 0);
         let mut spec = json!({"selector": {"app": app}, "ports": [{"port": 80}]});
         if headless {
@@ -207,7 +301,7 @@ async fn arrive(client: &Client, observer: &Observer<Arrivals>, number: u32) {
             (spec["hostname"], spec["subdomain"]) = (json!("first"), json!(app));
         }
         create(&pods, json!({"metadata": {"name": app, "labels": {"app": app}}, "spec": spec})).await;
-        let ip = format!("10.{}.{}.1", 100 + number, service);
+        let ip = format!("10.{}.{}.{}", 100 + number, service / 250, service % 250 + 1);
         let awaited = if headless { Awaited::FirstAddress } else { Awaited::Ready };
         let pod = SeededPod { namespace: namespace.clone(), name: app.clone() };
         observer.with(|view| view.awaited.insert(pod, (awaited, Instant::now())));

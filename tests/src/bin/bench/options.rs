@@ -59,6 +59,9 @@ pub(crate) struct Options {
     /// arrive, and pods of others stop being ready. Usual with `--services 2500 --pods 1 --namespaces 250`.
     #[arg(long, conflicts_with_all = ["delegated", "shadow"])]
     pub(crate) density: bool,
+    /// With --density, ten times as many Services arrive, under 150 requests a second and 300 at once.
+    #[arg(long, requires = "density")]
+    pub(crate) large: bool,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]
@@ -67,7 +70,7 @@ pub(crate) struct Options {
     /// times.
     #[arg(long, value_name = "PODS", conflicts_with = "delegated", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
     pub(crate) growth: Vec<u32>,
-    /// Runs of each scenario, of which the medians count.
+    /// Runs of each scenario, or of --density, of which the medians count.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) runs: u32,
     /// A file for the results of scenarios and growth, as JSON; `hack/plots` draws them.

@@ -4,7 +4,7 @@ use super::requests::Case;
 
 /// Lines that only one side has, in the answers to these requests.
 pub(crate) struct Difference {
-    /// The first cell of its row in docs/parity.md.
+    /// The first cell of its row in docs/reference/parity.md.
     pub(crate) what: &'static str,
     /// The requests as [`Case`] prints them. They concern every client that is authorized for them, so the client is
     /// left out.
@@ -120,6 +120,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ".kubecontrollermanager.config.k8s.io.Generic.DisruptionMaxDuration = \"0s\"",
             ".kubecontrollermanager.config.k8s.io.Generic.DisruptionScope = \"cluster\"",
             ".kubecontrollermanager.config.k8s.io.Generic.EnablePodFieldSelector = true",
+            ".kubecontrollermanager.config.k8s.io.Generic.KubeAPIQPSCeiling = 0",
             ".kubecontrollermanager.config.k8s.io.Generic.Logging.verbosity = 0",
             ".kubecontrollermanager.config.k8s.io.Generic.TakeoverMaxWrites = -0",
         ],
@@ -146,6 +147,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             "disruption-max-duration 0s",
             "disruption-scope cluster",
             "enable-pod-field-selector true",
+            "kube-api-qps-ceiling 0",
             "takeover-max-writes -0",
             "user-agent-name <component>",
         ],
@@ -165,6 +167,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ".flags.disruption-max-duration = \"0s\"",
             ".flags.disruption-scope = \"cluster\"",
             ".flags.enable-pod-field-selector = \"true\"",
+            ".flags.kube-api-qps-ceiling = \"0\"",
             ".flags.takeover-max-writes = \"-0\"",
             ".flags.user-agent-name = \"<component>\"",
         ],

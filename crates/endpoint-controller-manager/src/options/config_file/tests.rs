@@ -16,7 +16,7 @@ fn each_field_stands_for_one_flag_and_has_its_type() {
         let value = values.json(flag);
         let fits = match expected(flag.kind) {
             "true or false" => value.is_boolean(),
-            "a number" => value.is_number(),
+            "a number" | "a number or auto" => value.is_number(),
             "a list of strings" => value.is_array(),
             _ => value.is_string(),
         };
@@ -42,6 +42,7 @@ fn configz_has_upstreams_shape() {
                 "DisruptionMaxDuration": "0s",
                 "DisruptionScope": "cluster",
                 "EnablePodFieldSelector": true,
+                "KubeAPIQPSCeiling": 500,
                 "TakeoverMaxWrites": -1,
                 "MinResyncPeriod": "12h0m0s",
                 "ClientConnection": {

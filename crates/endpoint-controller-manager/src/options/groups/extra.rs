@@ -62,6 +62,13 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .key("Generic.EnablePodFieldSelector"),
     Flag::new(
+        "kube-api-qps-ceiling",
+        "500",
+        "With --kube-api-qps=auto, the most requests per second to the API server, for each controller",
+        Count { min: 20, max: i32::MAX, set: |settings, qps| settings.qps_ceiling = qps },
+    )
+    .key("Generic.KubeAPIQPSCeiling"),
+    Flag::new(
         "takeover-max-writes",
         "-1",
         "Maximum number of writes at the start of the controllers, as a guard against a wrong flag, feature gate or \

@@ -3,7 +3,7 @@
 use crate::controllers;
 use crate::gates;
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Checked, Duration, Float, Int, List, Repeated};
+use crate::options::flag::Kind::{Bool, Checked, Duration, FloatOrAuto, Int, List, Repeated};
 
 pub(super) const DEBUGGING: &[Flag] = &[Flag::new(
     "profiling",
@@ -79,8 +79,9 @@ pub(super) const FLAGS: &[Flag] = &[
         "kube-api-qps",
         "20",
         "Requests per second to the API server, for each controller; 0 means client-go's default of 5, a negative \
-         value no limit",
-        Float(|settings, qps| settings.qps = qps),
+         value no limit. With auto, it begins at 20, rises to --kube-api-qps-ceiling while requests wait and \
+         responses are fast, and falls when they slow down or the API server refuses requests",
+        FloatOrAuto(|settings, qps| settings.qps = qps),
     )
     .key("Generic.ClientConnection.qps"),
     Flag::new(

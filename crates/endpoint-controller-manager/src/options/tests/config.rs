@@ -5,6 +5,7 @@ use std::time::Duration;
 use endpointslice::desired::Conditions;
 
 use super::{config, file};
+use crate::config::RequestRate;
 use crate::controllers::Controller;
 
 #[test]
@@ -23,7 +24,7 @@ fn flags_take_precedence_over_the_file() {
     assert_eq!(config.endpointslice.batch_period, Duration::from_secs(90));
     assert_eq!(config.controllers, [Controller::EndpointSliceMirroring]);
     assert_eq!(config.endpoints.workers, 7);
-    assert_eq!(config.rate, (50.0, 30));
+    assert_eq!((config.rate.qps, config.rate.burst), (50.0, 30));
     assert!(!config.select_pods);
     assert!(config.without_effect.iter().any(|field| field.ends_with(": JobController")));
 }
@@ -36,7 +37,9 @@ fn the_sample_files_are_valid() {
     assert_eq!(sample.without_effect, [""; 0]);
     assert_eq!(sample.configz, defaults.configz, "the commented sample has the defaults");
     let large = config(&format!("--config={samples}/large-cluster.yaml")).unwrap();
-    assert!(large.rate > defaults.rate && large.endpointslice.workers > defaults.endpointslice.workers);
+    assert!(
+        large.rate.qps > defaults.rate.qps && large.endpointslice.workers > defaults.endpointslice.workers
+    );
 }
 
 #[test]
@@ -115,11 +118,24 @@ fn a_command_line_of_kubeadm_is_understood() {
 
 #[test]
 fn the_rate_of_requests_is_read_as_client_go_does() {
-    let rate = |line: &str| config(line).map(|config| config.rate);
+    let rate = |line: &str| config(line).map(|config| (config.rate.qps, config.rate.burst));
     assert_eq!(rate(""), Ok((20.0, 30)));
     assert_eq!(rate("--kube-api-qps=0"), Ok((5.0, 30)));
     assert_eq!(rate("--kube-api-qps=0 --kube-api-burst=0"), Ok((5.0, 10)));
     assert_eq!(rate("--kube-api-qps=-1 --kube-api-burst=0"), Ok((-1.0, 0)), "no bound");
+}
+
+#[test]
+fn an_automatic_rate_lies_between_the_default_and_the_ceiling() {
+    let rate = |line: &str| config(line).unwrap().rate;
+    assert_eq!(rate("--kube-api-qps=auto"), RequestRate { qps: 20.0, burst: 30, ceiling: Some(500.0) });
+    assert_eq!(rate("--kube-api-qps=auto --kube-api-qps-ceiling=90").ceiling, Some(90.0));
+    assert_eq!(rate("--kube-api-qps-ceiling=90").ceiling, None);
+    let (_folder, file) = file("Generic: {ClientConnection: {qps: auto}, KubeAPIQPSCeiling: 100}");
+    assert_eq!(rate(&file).ceiling, Some(100.0));
+    let shown = config("--kube-api-qps=auto").unwrap();
+    assert_eq!(shown.configz["Generic"]["ClientConnection"]["qps"], 20, "/configz has a number there");
+    assert!(shown.flags.contains(&("kube-api-qps".to_owned(), "auto".to_owned())));
 }
 
 #[test]

@@ -133,6 +133,11 @@ const OURS: &[(&str, &str)] = &[
     ),
     ("--kube-api-qps=NaN", "--kube-api-qps must be a number"),
     ("--kube-api-burst=0", "--kube-api-burst must be greater than 0 with --kube-api-qps=20, but got 0"),
+    (
+        "--kube-api-qps=auto --kube-api-burst=0",
+        "--kube-api-burst must be greater than 0 with --kube-api-qps=auto, but got 0",
+    ),
+    ("--kube-api-qps-ceiling=5", "--kube-api-qps-ceiling must not be less than 20, but got 5"),
     ("--kube-api-burst=-1", "--kube-api-burst must be greater than 0 with --kube-api-qps=20, but got -1"),
     (
         "--user-agent-name=a/b",
@@ -180,7 +185,7 @@ const FILES: &[(&str, &str)] = &[
     ("Generic: 5", "Generic: must be an object, is 5"),
     (
         "Generic: {ClientConnection: {qps: '20'}}",
-        r#"Generic.ClientConnection.qps: must be a number, is "20""#,
+        r#"Generic.ClientConnection.qps: must be a number or auto, is "20""#,
     ),
     ("Generic: {Controllers: '*'}", r#"Generic.Controllers: must be a list of strings, is "*""#),
     ("Generic: {Controllers: [1]}", "Generic.Controllers: must be a list of strings, is [1]"),

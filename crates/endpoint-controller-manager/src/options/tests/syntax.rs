@@ -29,7 +29,7 @@ fn flags_take_the_forms_that_kube_controller_manager_takes() {
     );
     assert!(!typed.leader_election.enabled);
     assert_eq!(typed.verbosity, 4);
-    assert!((typed.qps + 1.0).abs() < f64::EPSILON);
+    assert_eq!(typed.qps, Some(-1.0));
     assert_eq!(typed.burst, 7);
     assert_eq!(typed.controllers, ["-endpoints-controller", "endpointslice", "*"]);
     assert_eq!(typed.endpointslice.batch_period.as_secs(), 90);

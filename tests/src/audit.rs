@@ -157,7 +157,7 @@ impl AuditLog {
 }
 
 /// One line of the log; none if it is not the counted stage of a request.
-fn parse(line: &str) -> Option<Request> {
+pub(crate) fn parse(line: &str) -> Option<Request> {
     let event: Event = serde_json::from_str(line).expect("an audit event");
     let object = event.object_ref?;
     let stage = if event.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" };

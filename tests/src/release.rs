@@ -1,5 +1,5 @@
 //! Older Kubernetes releases: the flags of programs on them, and the differences that tests allow there
-//! (`hack/matrix`, `docs/versions.md`).
+//! (`hack/matrix`, `docs/reference/versions.md`).
 
 use k8s_openapi::api::core::v1::{EndpointSubset, Endpoints};
 use kube::{Client, ResourceExt as _};

@@ -15,7 +15,7 @@
 //! * `tracker`: the expectations of our writes, and what is remembered of deleted Services.
 //! * `orphan`: which Endpoints are deleted with their Service; `leftovers`: their deletion.
 //!
-//! `docs/parity.md` lists the intended differences from upstream.
+//! `docs/reference/parity.md` lists the intended differences from upstream.
 
 mod controller;
 mod desired;

@@ -1,4 +1,4 @@
-//! The ends of a command, as exit codes and lines. docs/kubectl-endpoints.md has this table.
+//! The ends of a command, as exit codes and lines. docs/reference/kubectl-endpoints.md has this table.
 
 use std::process::ExitCode;
 

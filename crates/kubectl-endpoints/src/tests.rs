@@ -1,11 +1,11 @@
-//! `docs/kubectl-endpoints.md` names each command and exit code.
+//! `docs/reference/kubectl-endpoints.md` names each command and exit code.
 
 use crate::PROGRAM;
 use crate::exit::TABLE;
 
 #[test]
 fn the_document_has_each_command_and_exit_code() {
-    let page = include_str!("../../../docs/kubectl-endpoints.md");
+    let page = include_str!("../../../docs/reference/kubectl-endpoints.md");
     let rows = || page.lines().filter(|line| line.starts_with('|'));
     for command in PROGRAM.subcommands {
         let name = format!("[`{}`]", command.name);

@@ -35,7 +35,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "image" -}}
-{{- $repository := required "image.repository is required: no image is published. docs/install.md says how to make one and how to load it into the nodes" .Values.image.repository }}
+{{- $repository := required "image.repository is required: no image is published. docs/operate/install.md says how to make one and how to load it into the nodes" .Values.image.repository }}
 {{- if and (not (regexMatch "^([^/]*[.:][^/]*|localhost)/" $repository)) (ne .Values.image.pullPolicy "Never") }}
 {{- fail (printf "image.repository=%s names no registry, so nodes would pull from Docker Hub, where no such image is published: name the registry, or set image.pullPolicy=Never if the image is on the nodes" $repository) }}
 {{- end }}
@@ -174,7 +174,7 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- /* docs/sizing.md: the figure of a replica and a quarter, in MiB. */}}
+{{- /* docs/operate/sizing.md: the figure of a replica and a quarter, in MiB. */}}
 {{- define "resources" -}}
 {{- with .Values.resources }}
 {{- toYaml . }}

@@ -1,4 +1,4 @@
-//! The version of the API server, and whether this program is tested with it (docs/versions.md).
+//! The version of the API server, and whether this program is tested with it (docs/reference/versions.md).
 
 use std::fmt;
 

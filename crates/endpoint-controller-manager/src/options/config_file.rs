@@ -2,7 +2,7 @@
 //!
 //! It has the shape of upstream's `KubeControllerManagerConfiguration` (`kubecontrollermanager.config.k8s.io/v1alpha1`),
 //! which upstream shows under `/configz` and reads from no file. Each field with an effect is the value of a flag.
-//! docs/configuration.md describes it.
+//! docs/reference/configuration.md describes it.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use super::parse::is_zero_quantity;
 use super::settings::Settings;
 
 /// An entry of the tables in [`groups`](super::groups). The parser, `--help`, `/configz`, `/flagz`, the configuration
-/// file and `docs/flags.md` are all made from it.
+/// file and `docs/reference/flags.md` are all made from it.
 #[derive(Debug)]
 pub(crate) struct Flag {
     pub(crate) name: &'static str,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A rule is data: an id, its severities, the kinds of objects that it needs, and a function over one group. What a
-//! settled cluster of kube-controller-manager shows is at most [`Severity::Info`]. `docs/audit.md` lists the rules.
+//! settled cluster of kube-controller-manager shows is at most [`Severity::Info`]. `docs/operate/audit.md` lists the rules.
 //!
 //! Cost: linear in objects and endpoints, times the logarithm of the number of objects.
 

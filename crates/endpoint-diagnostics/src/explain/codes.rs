@@ -1,4 +1,4 @@
-//! The codes of all reasons: names that never change, for programs and for docs/explain.md.
+//! The codes of all reasons: names that never change, for programs and for docs/operate/explain.md.
 
 use crate::report::{Reason, Scope};
 use cli_runtime::text::one_line;

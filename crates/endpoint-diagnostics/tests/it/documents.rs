@@ -1,4 +1,4 @@
-//! docs/explain.md lists each reason.
+//! docs/operate/explain.md lists each reason.
 
 use endpoint_diagnostics::explain::{CODES, Code};
 use endpoint_diagnostics::report::Scope;
@@ -23,7 +23,7 @@ fn list(title: &str, of_service: bool) -> String {
 
 #[test]
 fn the_list_of_reasons_is_current() {
-    let path = format!("{}/../../docs/explain.md", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../docs/operate/explain.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (_, tail) = rest.split_once(END).unwrap();
@@ -32,6 +32,6 @@ fn the_list_of_reasons_is_current() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &current).unwrap();
     } else {
-        assert!(text == current, "docs/explain.md is out of date; refresh it: {REFRESH}");
+        assert!(text == current, "docs/operate/explain.md is out of date; refresh it: {REFRESH}");
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Audit {
     /// Leave out findings below --severity
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Rules to apply, separated by commas; all by default. docs/audit.md lists them
+    /// Rules to apply, separated by commas; all by default. docs/operate/audit.md lists them
     #[arg(long = "rule", value_name = "RULE", value_delimiter = ',', value_parser = rule)]
     pub(crate) rules: Vec<String>,
     /// Time after which a cluster in which something was found is read again; only what is found both times is reported. 0

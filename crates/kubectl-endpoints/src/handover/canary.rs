@@ -24,7 +24,7 @@ const NAMESPACE: &str = "default";
 /// The time in which a program writes whose caches are filled.
 const QUIET: Duration = Duration::from_secs(15);
 /// The time in which a new leader of kube-controller-manager fills its caches, for each pod: more than twice what it takes
-/// (docs/parity.md).
+/// (docs/reference/parity.md).
 const FOR_EACH_POD: Duration = Duration::from_millis(1);
 const PERIOD: Duration = Duration::from_millis(500);
 

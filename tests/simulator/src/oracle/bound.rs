@@ -20,7 +20,7 @@ const DEFERRAL: u64 = 5;
 /// A batch period passes.
 const BATCH: u64 = 1;
 
-/// The sum of the bounds in `docs/reliability.md` for the faults that this history has.
+/// The sum of the bounds in `docs/operate/reliability.md` for the faults that this history has.
 pub fn bound(plan: &Plan) -> Duration {
     let election = if plan.setup.election { renew_deadline(&plan.setup) * 3 / 2 } else { 0 };
     let refused = plan.faults().into_iter().any(refuses);

@@ -1,4 +1,4 @@
-//! A Service goes from us to another controller and back, as `docs/delegation.md` describes, and always has a ready
+//! A Service goes from us to another controller and back, as `docs/operate/delegation.md` describes, and always has a ready
 //! endpoint.
 
 use std::collections::BTreeMap;

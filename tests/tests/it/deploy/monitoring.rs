@@ -87,7 +87,7 @@ fn metrics_in(expression: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.contains('_') && !word.starts_with('_') && !OTHERS.contains(word))
 }
 
-/// Metrics that the program of docs/metrics.md does not have.
+/// Metrics that the program of docs/reference/metrics.md does not have.
 const OF_OTHERS: [&str; 1] = [
     // Of kube-state-metrics.
     "kube_deployment_spec_replicas",
@@ -95,7 +95,8 @@ const OF_OTHERS: [&str; 1] = [
 
 #[test]
 fn alerts_and_dashboard_name_metrics_that_exist() {
-    let documented = fs::read_to_string(folder().parent().unwrap().join("docs/metrics.md")).unwrap();
+    let documented =
+        fs::read_to_string(folder().parent().unwrap().join("docs/reference/metrics.md")).unwrap();
     let dashboard: Value =
         serde_json::from_str(&fs::read_to_string(folder().join("monitoring/dashboard.json")).unwrap())
             .unwrap();
@@ -116,5 +117,5 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
     let documented: BTreeSet<&str> =
         documented.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
     let missing: Vec<&String> = names.iter().filter(|name| !documented.contains(name.as_str())).collect();
-    assert!(missing.is_empty(), "not in docs/metrics.md: {missing:?}");
+    assert!(missing.is_empty(), "not in docs/reference/metrics.md: {missing:?}");
 }

@@ -15,7 +15,7 @@ use tests::scenario::{NAMESPACE, Pod};
 use crate::deploy::manifests::authorized;
 use crate::kubectl::Side;
 
-/// The rights that `docs/explain.md` names.
+/// The rights that `docs/operate/explain.md` names.
 const RULES: &str = r#"[
     {"apiGroups": [""], "resources": ["services", "pods", "endpoints"], "verbs": ["list"]},
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]}]"#;

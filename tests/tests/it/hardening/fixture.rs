@@ -30,7 +30,7 @@ pub(crate) fn patience(default: Duration) -> Duration {
     })
 }
 
-/// Prints a figure of docs/reliability.md.
+/// Prints a figure of docs/operate/reliability.md.
 pub(crate) fn measured(what: &str, took: Duration) {
     println!("measured: {what}, {}: {:.1}", kind().name(), took.as_secs_f64());
 }

@@ -1,6 +1,6 @@
 //! Faults on a real API server: connections that are cut or go dead, admission webhooks that hang, clients that write
 //! the same objects in conflict, a restored etcd. Each test prints `measured: WHAT: SECONDS`, the figures of
-//! docs/reliability.md: `cargo test -p tests --test it hardening -- --nocapture | grep measured`.
+//! docs/operate/reliability.md: `cargo test -p tests --test it hardening -- --nocapture | grep measured`.
 //!
 //! | Variable | What |
 //! |---|---|

@@ -135,10 +135,10 @@ fn matches(beginnings: &[&str], line: &str) -> bool {
     beginnings.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// The table in docs/parity.md is the table of the test.
+/// The table in docs/reference/parity.md is the table of the test.
 #[test]
 fn documented_differences() {
-    const DOCUMENT: &str = include_str!("../../../../docs/parity.md");
+    const DOCUMENT: &str = include_str!("../../../../docs/reference/parity.md");
     let rows = DOCUMENT.lines().filter(|line| line.ends_with("`the_same_answers_as_upstream` |"));
     let documented: BTreeSet<&str> =
         rows.map(|row| row.trim_start_matches("| ").split(" | ").next().unwrap()).collect();

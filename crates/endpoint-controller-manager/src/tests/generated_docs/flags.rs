@@ -1,4 +1,4 @@
-//! `docs/flags.md`.
+//! `docs/reference/flags.md`.
 
 use super::{REFRESH, assert_current};
 use crate::options::flag::{Effect, Flag};
@@ -12,7 +12,7 @@ fn head() -> String {
          Generated from the program by `{REFRESH}`.\n\n\
          Flags have the names, forms and defaults of kube-controller-manager {release}, so its command line can be copied: \
          `_` stands\nfor `-`, the last of several values counts, and numbers, durations (`1m30s`) and booleans have Go's \
-         syntax. `--help`\ndescribes each; [config/endpoint-controller-manager.yaml](../config/endpoint-controller-manager.yaml) \
+         syntax. `--help`\ndescribes each; [config/endpoint-controller-manager.yaml](../../config/endpoint-controller-manager.yaml) \
          has the field of\neach that the [configuration file](configuration.md) may set. Defaults:\n"
     )
 }

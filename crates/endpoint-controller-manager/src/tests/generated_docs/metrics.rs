@@ -1,4 +1,4 @@
-//! `docs/metrics.md`, collected from the pages of a running program.
+//! `docs/reference/metrics.md`, collected from the pages of a running program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ fn document(metrics: &str, slis: &str) -> String {
          `list_watch_failures_total` and `list_watch_gaps_total` show that. `failing_syncs`, `list_watch_live` and\n\
          `running_managed_controllers` are states, so that alerts on them last as long as the fault.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
-         [`shadow`](shadow.md) has these as well.\n\n{}",
+         [`shadow`](../operate/shadow.md) has these as well.\n\n{}",
         list(metrics),
         list(slis),
         list(&shadow::metrics_page())

@@ -1,4 +1,4 @@
-//! `docs/versions.md`, whose table `hack/matrix` writes.
+//! `docs/reference/versions.md`, whose table `hack/matrix` writes.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn pinned() -> Vec<String> {
 
 #[test]
 fn the_matrix_has_the_releases_that_are_pinned_and_supported() {
-    let document = read("docs/versions.md");
+    let document = read("docs/reference/versions.md");
     let rows = rows(&document);
     let releases: Vec<String> = rows.iter().map(|row| format!("v{}", row[0])).collect();
     assert_eq!(releases, pinned(), "run hack/matrix --update");
@@ -48,10 +48,10 @@ fn the_matrix_has_the_releases_that_are_pinned_and_supported() {
 
 #[test]
 fn the_policy_names_the_flags_that_preflight_names() {
-    let document = read("docs/versions.md");
+    let document = read("docs/reference/versions.md");
     for minor in oldest_minor!()..newest_minor!() {
         let minor = Minor::new(minor);
         let row = format!("| {minor} | `{}` |", server_version::flag(minor));
-        assert!(document.contains(&row), "docs/versions.md lacks {row}");
+        assert!(document.contains(&row), "docs/reference/versions.md lacks {row}");
     }
 }

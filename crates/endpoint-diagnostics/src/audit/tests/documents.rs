@@ -1,4 +1,4 @@
-//! The list of rules in docs/audit.md.
+//! The list of rules in docs/operate/audit.md.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::audit::{Severity, rules};
 
 #[test]
 fn the_document_lists_every_rule_with_its_severities() {
-    let text = include_str!("../../../../../docs/audit.md");
+    let text = include_str!("../../../../../docs/operate/audit.md");
     let section = text.split("\n## ").find(|section| section.starts_with("Rules")).unwrap();
     let rows = section.lines().filter_map(|line| {
         let mut cells = line.split('|').map(str::trim).skip(1);

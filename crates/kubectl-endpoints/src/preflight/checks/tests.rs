@@ -108,10 +108,10 @@ fn a_prepared_cluster_is_in_order() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!((ids.len(), checks.len()), (18, 18));
-    let page = include_str!("../../../../../docs/preflight.md");
+    let page = include_str!("../../../../../docs/operate/preflight.md");
     ids.push(check::ACCOUNT_RIGHTS.name);
     for id in ids {
-        assert!(page.contains(&format!("`{id}`")), "docs/preflight.md lacks {id}");
+        assert!(page.contains(&format!("`{id}`")), "docs/operate/preflight.md lacks {id}");
     }
 }
 

@@ -52,7 +52,7 @@ impl Edit {
         all_once(&mut fastrand::Rng::with_seed(0)).len()
     }
 
-    /// The reason for a result that is not upstream's: a difference listed in docs/parity.md.
+    /// The reason for a result that is not upstream's: a difference listed in docs/reference/parity.md.
     pub(crate) fn differs_on_purpose(&self) -> Option<&'static str> {
         match (self.kind, self.act) {
             (Kind::Custom, Act::DeleteHeld) => Some("a mirrored slice that is being deleted is replaced"),

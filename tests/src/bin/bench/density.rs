@@ -139,7 +139,9 @@ pub(crate) async fn run(options: &Options) -> String {
         for ((kind, flag), column) in programs.iter().zip(&mut columns) {
             let figures = Box::pin(measure(*kind, flag, load, options)).await.figures();
             names = figures.iter().map(|(name, _)| name.clone()).collect();
-            figures.into_iter().for_each(|(name, figure)| column.entry(name).or_default().push(figure));
+            for (name, figure) in figures {
+                column.entry(name).or_default().push(figure);
+            }
         }
     }
     table(options, load, &programs, &names, &mut columns)

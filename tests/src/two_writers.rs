@@ -9,6 +9,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::audit::{Mark, Request};
+use crate::barrier::workers_rest;
 use crate::cluster::{Cluster, ClusterOptions, Seed};
 use crate::manager::{Controller, Manager, ManagerOptions};
 use crate::metrics::Exposition;
@@ -62,6 +63,7 @@ pub async fn count_foreign_writes() {
     let flags = vec!["--authorization-always-allow-paths=/readyz,/metrics".to_owned()];
     let mut ours = Manager::ours(&cluster, &ManagerOptions { flags, ..options.clone() }).await;
     world.sync().await;
+    workers_rest(Controller::ALL, ours.pages()).await;
 
     ours.process().freeze().await;
     let mark = cluster.audit().mark();

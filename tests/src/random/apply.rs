@@ -50,6 +50,12 @@ pub(crate) async fn delete_mirrored(world: &World, service: &str) {
 
 /// Deletes custom Endpoints, and creates them again once the controllers have noticed.
 pub(crate) async fn recreate_endpoints(world: &World, service: &str) {
+    let services: Api<Service> = Api::namespaced(world.client().clone(), NAMESPACE);
+    let found = services.get_opt(service).await.expect("reading a Service");
+    if found.and_then(|service| service.spec).is_none_or(|spec| spec.selector.is_some()) {
+        // They are the controller's now, which creates them again.
+        return;
+    }
     let api: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
     let Some(mut endpoints) = api.get_opt(service).await.expect("reading Endpoints") else { return };
     let deleted = api.delete(service, &DeleteParams::default()).await;
@@ -140,7 +146,7 @@ async fn set(api: &Api<Endpoints>, name: &str, object: &Value) -> Result<(), kub
     }
 }
 
-fn unless_missing<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
+pub(crate) fn unless_missing<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),

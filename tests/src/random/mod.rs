@@ -37,7 +37,7 @@ mod report;
 mod run;
 pub mod view;
 
-pub(crate) use apply::{apply, delete_mirrored, recreate_endpoints, touch};
+pub(crate) use apply::{apply, delete_mirrored, recreate_endpoints, touch, unless_missing};
 pub use apply::{operation, operation_in};
 pub use options::Options;
 pub use report::Report;

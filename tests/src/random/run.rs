@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 use random_operations::Step;
 
-use super::apply::{apply, delete_mirrored, recreate_endpoints, touch};
+use super::apply::{apply, delete_mirrored, recreate_endpoints, touch, unless_missing};
 use super::disturbance::Disturbance;
 use super::options::Options;
 use super::report::Report;
@@ -346,8 +346,8 @@ async fn remove_leftovers(run: &Run) {
     let known: BTreeSet<String> = services.iter().map(ResourceExt::name_any).collect();
     for left in endpoints.list(&all).await.expect("listing Endpoints") {
         if !known.contains(&left.name_any()) {
-            let deleted = endpoints.delete(&left.name_any(), &DeleteParams::default()).await;
-            deleted.expect("deleting Endpoints");
+            let deleted = endpoints.delete(&left.name_any(), &DeleteParams::default()).await.map(drop);
+            unless_missing(deleted).expect("deleting Endpoints");
         }
     }
     run.world.settle().await;

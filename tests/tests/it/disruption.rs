@@ -9,6 +9,7 @@ use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tests::audit::Mark;
+use tests::barrier::workers_rest;
 use tests::binaries;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
@@ -219,7 +220,7 @@ async fn a_partition_withdraws_nothing_and_a_dead_node_does() {
     assert_eq!(world.published().await, ALL);
     // Whoever begins to lead in the partition decides the same.
     drop(manager);
-    let _manager = world.manager().await;
+    let manager = world.manager().await;
     // A probe that fails counts: its Endpoints and its slice are written, and so what came before has been seen.
     let failing = |kind: &str| json!({"type": kind, "status": "False", "reason": "ContainersNotReady", "lastTransitionTime": now()});
     let status = json!({"status": {"conditions": [failing("Ready"), failing("ContainersReady")]}});
@@ -237,6 +238,8 @@ async fn a_partition_withdraws_nothing_and_a_dead_node_does() {
     }
     world.wait_for_pods(ALL).await;
     world.wait_for_published(ALL).await;
+    // Endpoints are written by another controller than slices.
+    workers_rest(Controller::ALL, manager.pages()).await;
     let writes = world.writes_since(mark);
     assert_eq!(writes.len(), 4, "for one pod, out of both and back: {writes:#?}");
 

@@ -44,8 +44,9 @@ fn of_web(requests: &[Request]) -> Vec<String> {
 async fn managed_fields_after_a_takeover() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let options = ManagerOptions::of(Controller::ALL);
-    let mut manager = Manager::start(Kind::Upstream, &cluster, &options).await;
+    // At its start, upstream deletes Endpoints whose Service it has not seen.
     let world = World::prepare(cluster.client(), options.controllers).await;
+    let mut manager = Manager::start(Kind::Upstream, &cluster, &options).await;
     world.pod(web(0)).await;
     world.service("web", json!({}), json!({"selector": {"app": "web"}, "ports": [{"port": 80}]})).await;
     world.expect("web", "IPv4", 1, 1).await;

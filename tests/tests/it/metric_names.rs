@@ -144,8 +144,9 @@ async fn scrape(kind: Kind) -> Exposition {
         flags: FLAGS.map(str::to_owned).to_vec(),
         ..ManagerOptions::of(Controller::ALL)
     };
-    let mut observed = Observed::start(kind, &cluster, &options).await;
+    // At its start, upstream deletes Endpoints whose Service it has not seen.
     let world = World::prepare(cluster.client(), options.controllers).await;
+    let mut observed = Observed::start(kind, &cluster, &options).await;
     world.pod(Pod::new("web-0", "web", 0)).await;
     let spec =
         json!({"selector": {"app": "web"}, "ports": [{"port": 80}], "trafficDistribution": "PreferClose"});

@@ -16,6 +16,8 @@ use tests::pages::{Page, Pages};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
+use crate::deploy::manifests::authorized;
+
 const POLICY: &str = "no-slices";
 const MESSAGE: &str = "no slices while the moon is full";
 
@@ -110,6 +112,7 @@ fn time(value: &Value) -> Timestamp {
 async fn a_service_that_fails_shows_its_error_and_its_retry() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_delegation().await;
+    authorized(&cluster.client()).await;
     let options = ManagerOptions::of(Controller::ALL);
     let manager = Manager::delegating(Kind::Ours, &cluster, &options, User::EndpointControllers).await;
     let admin = Reader { pages: manager.pages(), user: User::Admin };

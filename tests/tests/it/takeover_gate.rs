@@ -10,6 +10,8 @@ use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
+use crate::deploy::PATIENT;
+
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const DELEGATION: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
 
@@ -47,7 +49,7 @@ impl Fixture {
 
     fn options(flags: &[&str]) -> ManagerOptions {
         let flags = flags.iter().map(ToString::to_string).collect();
-        let leader_election = Some(LeaderElection::DEFAULT);
+        let leader_election = Some(PATIENT);
         ManagerOptions { flags, leader_election, ..ManagerOptions::of(Controller::ALL) }
     }
 

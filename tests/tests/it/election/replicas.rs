@@ -6,11 +6,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
+use tests::barrier::workers_rest;
 use tests::manager::{Controller, LeaderElection, Manager};
 use tests::wait::{self, LIMIT};
 
 use super::fixture::Fixture;
 use super::terms::Term;
+use crate::deploy::PATIENT;
 
 /// The resources in the controllers' cache.
 pub(crate) const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
@@ -70,14 +72,14 @@ async fn events_about_the_lease(fixture: &Fixture, count: usize) -> Vec<(String,
     .await
 }
 
-/// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_warm_standby_acquires_a_released_lease_at_once() {
     let mut fixture = Fixture::embedded().await;
     fixture.keep_changing_a_pod();
-    let first = fixture.ours("first", LeaderElection::DEFAULT).await;
+    let election = LeaderElection { retry_period: LeaderElection::DEFAULT.retry_period, ..PATIENT };
+    let first = fixture.ours("first", election).await;
     let one = fixture.next_leader("").await;
-    let second = fixture.ours("second", LeaderElection::DEFAULT).await;
+    let second = fixture.ours("second", election).await;
     fixture.world.sync().await;
     assert_shows(&first, true).await;
     assert_shows(&second, false).await;
@@ -87,7 +89,7 @@ async fn a_warm_standby_acquires_a_released_lease_at_once() {
     assert_eq!(first.stop().await.code(), Some(0));
     let two = fixture.next_leader(&one).await;
     assert_shows(&second, true).await;
-    fixture.report("release, default durations", end);
+    fixture.report("release", end);
     assert_both_wrote(&fixture);
 
     let [was, is] = &fixture.terms()[..] else { panic!("{:#?}", fixture.terms()) };
@@ -144,6 +146,7 @@ async fn a_leader_that_was_frozen_writes_nothing_any_more() {
     // A write that is about to be sent would be sent as soon as the process continues: reading a clock and sending are
     // not atomic.
     fixture.world.settle().await;
+    workers_rest(Controller::ALL, first.pages()).await;
     let end = Timestamp::now();
     first.process().freeze().await;
     fixture.keep_changing_a_pod();

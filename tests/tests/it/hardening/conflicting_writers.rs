@@ -15,7 +15,7 @@ use tests::audit::Request;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, World};
-use tests::wait::{Calm, LIMIT};
+use tests::wait::{self, Calm, LIMIT};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
@@ -248,10 +248,20 @@ async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
         if writes > writer.most_writes(lasted) {
             writeln!(failures, "{writer:?}: {writes} writes in {lasted} s").unwrap();
         }
-        let warnings = warnings(&cluster.client(), writer.service()).await;
         let (about, name) = (format!("Service {}", writer.service()), writer.manager());
+        let named = async || {
+            let warnings = warnings(&cluster.client(), writer.service()).await;
+            let named = warnings.iter().filter(|it| it.starts_with("Service ") && it.contains(&name)).count();
+            (named, warnings)
+        };
+        // Events are sent in the background.
+        wait::until("the event about a writer", LIMIT, async || match named().await {
+            (0, warnings) if writer.leaves_traces() => Err(format!("{warnings:?}")),
+            _ => Ok(()),
+        })
+        .await;
+        let (named, warnings) = named().await;
         println!("  {warnings:?}");
-        let named = warnings.iter().filter(|it| it.starts_with("Service ") && it.contains(&name)).count();
         if writer.leaves_traces() && named != 1 {
             writeln!(failures, "{writer:?}: {named} events on {about} name {name}: {warnings:?}").unwrap();
         }

@@ -91,6 +91,8 @@ impl Site {
             ..ManagerOptions::of(Controller::ALL)
         };
         let manager = Manager::upstream(&self.cluster, &options);
+        // At its start, upstream deletes Endpoints whose Service it has not seen.
+        world.settle().await;
         let ports = json!([{"name": "http", "port": 80, "targetPort": 8080}]);
         world.service("web", json!({}), json!({"selector": {"app": "web"}, "ports": ports})).await;
         for number in 1..=3 {

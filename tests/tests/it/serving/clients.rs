@@ -15,6 +15,7 @@ use tests::pages::{Page, Pages};
 use super::DELEGATE;
 use super::requests::{Case, Sender};
 use super::tls::{Authority, Pair};
+use crate::deploy::manifests::authorized;
 
 /// May read metrics and health, and nothing else.
 pub(crate) const SCRAPER: User = User::EndpointsController;
@@ -43,6 +44,8 @@ pub(crate) async fn grant(client: &Client) {
     bind(&cluster, SCRAPER, "ClusterRole", "system:monitoring").await;
     let system: Api<RoleBinding> = Api::namespaced(client.clone(), "kube-system");
     bind(&system, DELEGATE, "Role", "extension-apiserver-authentication-reader").await;
+    // Both programs end if they are refused what they look up at their start.
+    authorized(client).await;
 }
 
 async fn bind<K>(api: &Api<K>, user: User, kind: &str, role: &str)

@@ -8,7 +8,6 @@ pub mod growth;
 pub mod lasting;
 pub mod memory;
 pub mod nobodys;
-pub mod order;
 pub mod outage;
 pub mod published;
 

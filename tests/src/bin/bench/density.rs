@@ -259,7 +259,7 @@ async fn burst(
             delays: std::mem::take(&mut view.delays),
             writes,
             seconds,
-            worst_share: worst / equal,
+            worst_share: if shares.is_empty() { 1.0 } else { worst / equal },
             cpu,
             foreign,
         }

@@ -41,7 +41,7 @@ impl RateLimiter {
         Self::with(Rate::per_second(qps, burst), None)
     }
 
-    /// A limiter whose rate moves between two bounds, as responses come ([`ended`](Self::ended)): up while requests wait and the
+    /// A limiter whose rate moves between two bounds, as responses come to its client: up while requests wait and the
     /// server is fast, down when it slows down or refuses. A `floor` that is not positive means no limit.
     pub fn adaptive(floor: f64, ceiling: f64, burst: u32) -> Self {
         Self::with(Rate::per_second(floor, burst), Some(AdaptiveRate::new(floor, ceiling)))

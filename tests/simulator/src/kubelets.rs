@@ -114,12 +114,12 @@ fn flapping(rng: &mut Rng, start: u64, entries: &mut Entries) {
     }
 }
 
-/// What the node lifecycle controller and kubelets have done.
+/// Changes of Nodes and pods by the node lifecycle controller and kubelets.
 #[derive(Debug, Default)]
 pub struct Kubelets {
     /// The nodes that are lost.
     lost: BTreeSet<&'static str>,
-    /// How often each node was lost so far.
+    /// Number of losses of each node.
     losses: BTreeMap<&'static str, u32>,
     /// The pods that were marked, with their node and its loss.
     marked: BTreeMap<String, (&'static str, u32)>,

@@ -64,7 +64,7 @@ fn warning(header: &http::HeaderValue) -> Value {
     serde_json::from_str(quoted).unwrap_or_else(|_| quoted.into())
 }
 
-/// What a file has of an answer.
+/// The recorded part of a response.
 fn fact(mut answer: Value) -> Value {
     if answer["kind"] == "Status" {
         let kept = ["details", "message", "reason"].map(|key| (key.to_owned(), answer[key].take()));

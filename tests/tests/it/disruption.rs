@@ -136,7 +136,7 @@ impl Partitioned {
         }
     }
 
-    /// What a kubelet that reaches the API server says of its node.
+    /// Patches the status of a Node as a kubelet that reaches the API server does.
     async fn report_node(&self, node: usize) {
         let condition = |kind: &str, status: &str, reason: &str| json!({"type": kind, "status": status, "reason": reason, "lastHeartbeatTime": now(), "lastTransitionTime": now()});
         let mut conditions: Vec<Value> =
@@ -146,7 +146,7 @@ impl Partitioned {
         send(&self.client, "PATCH", &format!("/api/v1/nodes/n{node}/status"), &status).await;
     }
 
-    /// What it says of a pod that works.
+    /// Patches the status of a ready pod as its kubelet does.
     async fn report_pod(&self, pod: usize) {
         let condition = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now()});
         let address = format!("10.1.0.{}", pod + 1);

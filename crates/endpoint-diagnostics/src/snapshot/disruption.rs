@@ -6,19 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointslice::Pod;
+use endpointslice::disruption::MIN_LOST;
 use endpointslice::model::{ConditionFields, only_marked_not_ready};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use super::{Kind, PodEntry, Snapshot};
+use super::{PodEntry, Snapshot};
 
-/// The lowest share that the gate's flags allow, in percent, and the fewest nodes.
+/// The lowest share of lost nodes that the gate's flags allow, in percent.
 const SHARE: usize = 50;
-const FEWEST: usize = 3;
 
 impl Snapshot {
-    /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, in a
-    /// disruption: as they are for the controllers, by name.
+    /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, because
+    /// their node is not ready, in a disruption: as they are for the controllers, by name.
     ///
     /// Cost: nothing to speak of unless a pod is marked; then linear in nodes and endpoints.
     pub(crate) fn kept_ready<'a>(
@@ -26,8 +26,12 @@ impl Snapshot {
         selected: impl Iterator<Item = &'a PodEntry>,
         slices: impl Iterator<Item = &'a EndpointSlice>,
     ) -> BTreeMap<Box<str>, Pod> {
-        let marked: Vec<&PodEntry> =
-            selected.filter(|entry| !entry.pod.ready && is_marked(&entry.object)).collect();
+        let is_lost = |entry: &PodEntry| {
+            let node = entry.pod.node_name.as_deref().and_then(|name| self.nodes().get(name));
+            node.is_some_and(|node| !node.ready)
+        };
+        let is_kept = |entry: &&PodEntry| !entry.pod.ready && is_marked(&entry.object) && is_lost(entry);
+        let marked: Vec<&PodEntry> = selected.filter(is_kept).collect();
         if marked.is_empty() || !self.is_disrupted() {
             return BTreeMap::new();
         }
@@ -41,22 +45,17 @@ impl Snapshot {
         kept.map(as_before).collect()
     }
 
-    /// True if so many nodes are not ready that the gate could have an effect, or if nodes may not be read.
+    /// True if so many nodes are not ready, of the cluster or of a zone, that the gate can have an effect.
     fn is_disrupted(&self) -> bool {
-        let lost = self.nodes().iter().filter(|node| !node.ready).count();
-        !self.can_read(Kind::Nodes)
-            || lost >= FEWEST && lost * 100 >= self.nodes().iter().count() * SHARE
-            || self.is_zone_disrupted()
-    }
-
-    fn is_zone_disrupted(&self) -> bool {
-        let mut zones: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
         for node in self.nodes().iter() {
-            let (lost, all) = zones.entry(node.zone.as_deref().unwrap_or_default()).or_default();
-            *lost += usize::from(!node.ready);
-            *all += 1;
+            for scope in [None, Some(node.zone.as_deref().unwrap_or_default())] {
+                let (lost, all) = scopes.entry(scope).or_default();
+                *lost += usize::from(!node.ready);
+                *all += 1;
+            }
         }
-        zones.values().any(|(lost, all)| *lost >= FEWEST && lost * 100 >= all * SHARE)
+        scopes.values().any(|(lost, all)| *lost >= MIN_LOST && lost * 100 >= all * SHARE)
     }
 }
 

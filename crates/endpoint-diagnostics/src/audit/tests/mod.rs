@@ -344,6 +344,40 @@ fn what_changed_half_a_minute_ago_is_not_out_of_sync_yet() {
     );
 }
 
+/// Of so many nodes the kubelets are lost, that of the pods among them, and the node lifecycle controller has marked the pods.
+fn lose_kubelets(cluster: &mut Cluster, lost: usize) {
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
+    let node = cluster.nodes[0].clone();
+    cluster.nodes.extend((1..4).map(|number| named(node.clone(), &format!("other-{number}"))));
+    for (number, node) in cluster.nodes.iter_mut().enumerate() {
+        let ready = if number < lost { "Unknown" } else { "True" };
+        node["status"]["conditions"] = json!([condition("Ready", ready)]);
+    }
+    for pod in &mut cluster.pods {
+        pod["status"]["conditions"] =
+            json!([condition("Ready", "False"), condition("ContainersReady", "True")]);
+    }
+}
+
+#[test]
+fn pods_that_keep_their_readiness_in_a_disruption_are_in_sync() {
+    finds(&[], |cluster| lose_kubelets(cluster, 3));
+    finds(
+        &["endpoints-out-of-sync warning Endpoints web", "slices-out-of-sync warning Service web"],
+        |cluster| lose_kubelets(cluster, 2),
+    );
+    let ours = |cluster: &mut Cluster| {
+        cluster.pods[0]["spec"]["readinessGates"] = json!([{"conditionType": "ours"}])
+    };
+    finds(
+        &["endpoints-out-of-sync warning Endpoints web", "slices-out-of-sync warning Service web"],
+        |cluster| {
+            lose_kubelets(cluster, 3);
+            ours(cluster);
+        },
+    );
+}
+
 #[test]
 fn clusters_without_endpoints_or_of_older_releases_are_in_sync() {
     // KEP-4974: the controller may be off.

@@ -73,6 +73,12 @@ impl Request {
         asks && !self.is_broken_off()
     }
 
+    /// True if the server could not serve the request for now, so that the client sends it again: how often that happens
+    /// depends on the machine's load, not on the program.
+    pub fn is_unserved(&self) -> bool {
+        matches!(self.code, 429 | 500..)
+    }
+
     /// True if the server refused a request without having read its body: the client froze or ended while it sent the
     /// request. That changes nothing, and the answer can come any time after the client has lost its right to write. A
     /// body that is absent for another reason, such as a missing right, has another status.
@@ -137,11 +143,12 @@ impl AuditLog {
         requests
     }
 
-    /// Counts the lists and watches that `user` has begun since `mark`, by resource.
+    /// Counts the lists and watches of `user` that the server has begun to answer since `mark`, by resource.
     pub fn list_watches_since(&self, mark: Mark, user: User) -> BTreeMap<String, usize> {
         let mut list_watches = BTreeMap::new();
         for request in self.since(mark) {
-            if request.user == user.name() && matches!(request.verb.as_str(), "list" | "watch") {
+            let is_served = request.code == 200 && matches!(request.verb.as_str(), "list" | "watch");
+            if is_served && request.user == user.name() {
                 *list_watches.entry(request.resource).or_default() += 1;
             }
         }
@@ -308,6 +315,15 @@ mod tests {
             assert!(request(&fields).is_write(), "{fields}");
         }
         assert!(!request(&json!({"verb": "get"})).is_write());
+    }
+
+    #[test]
+    fn a_busy_server_leaves_requests_unserved() {
+        for (code, expected) in
+            [(201, false), (403, false), (409, false), (429, true), (500, true), (504, true)]
+        {
+            assert_eq!(request(&json!({"responseStatus": {"code": code}})).is_unserved(), expected, "{code}");
+        }
     }
 
     #[test]

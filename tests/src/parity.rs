@@ -92,7 +92,8 @@ impl Share {
 /// The target of a write: `endpoints` or `endpointslices`, and the name of the Service.
 pub type Written = (String, String);
 
-/// Writes of Endpoints and slices, by verb. Failed ones are included, because the API server processed them.
+/// Writes of Endpoints and slices, by verb. Failed ones are included, because the API server processed them, except those
+/// that it left [unserved](Request::is_unserved).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Writes {
     /// POST.
@@ -122,7 +123,8 @@ impl Writes {
 
     pub(crate) fn count<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Self {
         let mut writes = Self::default();
-        for request in requests.into_iter().filter(|request| is_of_endpoints(request)) {
+        let counted = |request: &&Request| is_of_endpoints(request) && !request.is_unserved();
+        for request in requests.into_iter().filter(counted) {
             match request.verb.as_str() {
                 "create" => writes.create += 1,
                 "update" | "patch" => writes.update += 1,

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Endpoints, Event};
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use tests::barrier::workers_rest;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
@@ -43,6 +44,7 @@ impl Fixture {
         let api: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
         api.create(&PostParams::default(), &serde_json::from_value(endpoints).unwrap()).await.unwrap();
         world.settle().await;
+        workers_rest(Controller::ALL, manager.pages()).await;
         assert!(manager.stop().await.success());
         fixture
     }

@@ -191,7 +191,8 @@ fn refused(site: &Site) -> Vec<String> {
 /// The number of its writes of slices, by verb.
 fn writes_of_slices(site: &Site) -> BTreeMap<String, usize> {
     let mut writes = BTreeMap::new();
-    for request in requests(site).filter(|it| it.is_write() && it.resource == "endpointslices") {
+    let of_slices = |it: &Request| it.is_write() && it.resource == "endpointslices" && !it.is_unserved();
+    for request in requests(site).filter(of_slices) {
         *writes.entry(request.verb).or_default() += 1;
     }
     writes

@@ -57,7 +57,9 @@ impl Fixture {
     /// The manager's writes of slices, successful or not.
     pub(crate) fn writes_of_slices(&self, mark: Mark, namespace: &str) -> Vec<Request> {
         let mut writes = self.cluster.audit().writes_since(mark, self.options.user);
-        writes.retain(|write| write.resource == "endpointslices" && write.namespace == namespace);
+        writes.retain(|write| {
+            write.resource == "endpointslices" && write.namespace == namespace && !write.is_unserved()
+        });
         writes
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use tests::cluster::{self, User};
 use tests::manager::Manager;
 use tests::pages::{Page, Pages};
+use tests::wait::{self, LIMIT};
 
 use super::DELEGATE;
 use super::requests::{Case, Sender};
@@ -46,6 +48,19 @@ pub(crate) async fn grant(client: &Client) {
     bind(&system, DELEGATE, "Role", "extension-apiserver-authentication-reader").await;
     // Both programs end if they are refused what they look up at their start.
     authorized(client).await;
+}
+
+/// Waits until the API server has published the client CAs of its [flags](apiserver_flags).
+pub(crate) async fn client_authorities(client: &Client) {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    wait::until("the published client CAs", LIMIT, async || {
+        let map = maps.get("extension-apiserver-authentication").await.map_err(|error| error.to_string())?;
+        let data = map.data.unwrap_or_default();
+        let is_complete =
+            ["client-ca-file", "requestheader-client-ca-file"].iter().all(|key| data.contains_key(*key));
+        if is_complete { Ok(()) } else { Err(format!("{:?}", data.keys())) }
+    })
+    .await;
 }
 
 async fn bind<K>(api: &Api<K>, user: User, kind: &str, role: &str)

@@ -65,6 +65,7 @@ async fn the_same_answers_as_upstream() {
     let apiserver_flags = clients::apiserver_flags(folder.path(), &people, &proxies);
     let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
     clients::grant(&cluster.client()).await;
+    clients::client_authorities(&cluster.client()).await;
     let options = options();
     let (upstream, ours) = tokio::join!(
         Box::pin(Manager::delegating(Kind::Upstream, &cluster, &options, DELEGATE)),

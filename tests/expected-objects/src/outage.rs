@@ -12,30 +12,48 @@ impl Objects {
     /// The endpoints that should be ready and that no slice of their Service has as ready, whichever controller manages it.
     /// Ports, nodes and zones do not matter. One line for each: the Service, the addresses, and the pod.
     pub fn missing_endpoints(&self) -> BTreeSet<String> {
-        let kept =
-            self.services.iter().filter(|(name, service)| self.is_kept(name) && !self.is_delegated(service));
-        let missing = kept.flat_map(|(name, service)| {
-            let there = ready(&self.actual_slices(name, None, false));
-            let wanted = ready(&self.slice_lines(name, service));
-            let missing: Vec<String> =
-                wanted.difference(&there).map(|endpoint| format!("{name} {endpoint}")).collect();
-            missing
+        let missing = self.of_services(None, |there, wanted| wanted.difference(there).cloned().collect());
+        missing.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
+    }
+
+    /// The endpoints that slices of a Service have as ready and that should not be, each with its Service. Not those of a family
+    /// that the Service has no longer: its pods work.
+    pub fn dead_endpoints(&self) -> BTreeSet<(String, String)> {
+        let mut dead = self.of_services(None, |there, wanted| there.difference(wanted).cloned().collect());
+        dead.retain(|(service, endpoint)| {
+            let family = if endpoint.contains("::") { "IPv6" } else { "IPv4" };
+            list(&self.services[service], "/spec/ipFamilies").iter().any(|known| known == family)
         });
-        missing.collect()
+        dead
+    }
+
+    /// The endpoints that should be ready, of Services whose slices have none, each with its Service.
+    pub fn first_endpoints(&self) -> BTreeSet<(String, String)> {
+        self.of_services(None, |there, wanted| if there.is_empty() { wanted.clone() } else { BTreeSet::new() })
     }
 
     /// The endpoints that slices of a Service with a selector have as ready, and that should not be.
     pub fn surplus_endpoints(&self) -> BTreeSet<String> {
+        let surplus =
+            self.of_services(Some(CONTROLLERS[0]), |there, wanted| there.difference(wanted).cloned().collect());
+        surplus.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
+    }
+
+    /// What a rule makes of the ready endpoints of each Service: those that slices of a controller have, or of any, and those that
+    /// it should have.
+    fn of_services(
+        &self,
+        controller: Option<&str>,
+        rule: impl Fn(&BTreeSet<String>, &BTreeSet<String>) -> BTreeSet<String>,
+    ) -> BTreeSet<(String, String)> {
         let kept =
             self.services.iter().filter(|(name, service)| self.is_kept(name) && !self.is_delegated(service));
-        let surplus = kept.flat_map(|(name, service)| {
-            let there = ready(&self.actual_slices(name, Some(CONTROLLERS[0]), false));
+        kept.flat_map(|(name, service)| {
+            let there = ready(&self.actual_slices(name, controller, false));
             let wanted = ready(&self.slice_lines(name, service));
-            let surplus: Vec<String> =
-                there.difference(&wanted).map(|endpoint| format!("{name} {endpoint}")).collect();
-            surplus
-        });
-        surplus.collect()
+            rule(&there, &wanted).into_iter().map(move |endpoint| (name.clone(), endpoint))
+        })
+        .collect()
     }
 
     /// The number of slices that an owner, a Service or custom Endpoints, needs for its endpoints.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::operation::{PodStatus, Readiness};
 use crate::requests::{Request, node_status, path};
-use crate::{CONTROLLERS, MANAGED_BY, SERVICE_NAME};
+use crate::{CONTROLLERS, MANAGED_BY, NAMESPACE, SERVICE_NAME};
 
 /// The Service whose first pods no operation touches: they must stay reachable all along. Its node has the same name.
 pub const BEDROCK: &str = "bedrock";
@@ -14,6 +14,9 @@ pub const BEDROCK_PODS: usize = 3;
 
 /// A Service with many pods, whose slices other clients delete and edit.
 pub const CROWD: &str = "crowd";
+
+/// The namespace of another tenant, in which many Services come at once.
+pub const TENANT: &str = "tenant";
 
 /// The names of objects of other controllers for that Service, which no controller may change: a slice, and Endpoints.
 pub const FOREIGN: [&str; 2] = ["foreign-slice", "foreign-endpoints"];
@@ -69,6 +72,24 @@ pub fn crowd() -> Request {
 /// Creates a ready pod of [`CROWD`], on the node of [`BEDROCK`].
 pub fn crowd_pod(number: usize, now: &str) -> [Request; 2] {
     pod(CROWD, number, format!("10.4.{}.{}", number / 250, number % 250 + 1), now)
+}
+
+/// Creates the namespace [`TENANT`].
+pub fn tenant() -> Request {
+    Request::create("/api/v1/namespaces", json!({"metadata": {"name": TENANT}}))
+}
+
+/// Creates a Service of [`TENANT`], and its ready pod on the node of [`BEDROCK`].
+pub fn tenant_service(number: usize, now: &str) -> Vec<Request> {
+    let name = format!("{TENANT}-{number}");
+    let spec = json!({"selector": {"app": name}, "ports": [{"name": "http", "port": 80}]});
+    let service = Request::create(&path("services"), json!({"metadata": {"name": name}, "spec": spec}));
+    let pod = pod(&name, 0, format!("10.5.{}.{}", number / 250, number % 250 + 1), now);
+    let requests = std::iter::once(service).chain(pod);
+    let own = format!("/namespaces/{NAMESPACE}/");
+    requests
+        .map(|it| Request { path: it.path.replace(&own, &format!("/namespaces/{TENANT}/")), ..it })
+        .collect()
 }
 
 fn pod(service: &str, number: usize, address: String, now: &str) -> [Request; 2] {

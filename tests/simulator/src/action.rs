@@ -135,6 +135,11 @@ pub enum Action {
         from: usize,
         to: usize,
     },
+    /// So many Services with a ready pod each come at once in the namespace
+    /// [`TENANT`](random_operations::neighbour::TENANT).
+    Tenant {
+        services: usize,
+    },
     /// All replicas are restarted with the gate switched.
     SwitchGate,
     /// The node lifecycle controller finds that a kubelet has stopped posting.
@@ -164,6 +169,7 @@ impl Action {
             | Self::TouchEndpoints
             | Self::Extra { .. }
             | Self::Crowd { .. }
+            | Self::Tenant { .. }
             | Self::Backup => return None,
             Self::Delegate { .. } => Fault::LabelSwitch,
             Self::Lag { .. } => Fault::Lag,

@@ -113,6 +113,7 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::SecondWriter { milliseconds } => clients::second_writer(world, *milliseconds),
         Action::Policy(policy) => world.with(|state| state.policies.push(policy.begin())),
         Action::Crowd { from, to } => crowd(world, *from, *to),
+        Action::Tenant { services } => tenant(world, *services),
         Action::LoseKubelet { node } => kubelets::lose(world, node),
         Action::MarkPods { node } => kubelets::mark(world, node),
         Action::RestoreKubelet { node } => kubelets::restore(world, node),
@@ -304,6 +305,13 @@ fn extra(world: &World, number: usize, present: bool) {
         return;
     }
     neighbour::bedrock_pod(number, &world.now()).iter().for_each(|request| world.apply(request));
+}
+
+/// The namespace of another tenant comes, with all of its Services and their pods.
+fn tenant(world: &World, services: usize) {
+    world.apply(&neighbour::tenant());
+    let requests = (0..services).flat_map(|number| neighbour::tenant_service(number, &world.now()));
+    requests.for_each(|request| world.apply(&request));
 }
 
 /// Ready pods of the Service with many pods come, and with the first of them the Service.

@@ -173,6 +173,7 @@ fn setup(max: usize) -> Setup {
         quiet_seconds: 6,
         remembered_from: Some(1),
         coalescing: false,
+        writes_per_second: None,
         keeps_ready: false,
         deletes_endpoints: false,
     }

@@ -16,7 +16,7 @@ use crate::fault::Counts;
 use crate::oracle::bound::{bound, forgotten};
 use crate::oracle::end::{broken_rules, read};
 use crate::oracle::memory::{is_failing, kept_memory};
-use crate::oracle::outage;
+use crate::oracle::{order, outage};
 use crate::plan::Plan;
 use crate::replica::Replica;
 use crate::steps::Steps;
@@ -73,6 +73,9 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
         (0..world.plan.setup.replicas).map(|number| Replica::start(&world, number)).collect();
     if world.plan.timeline.iter().any(|entry| entry.action == Action::Backup) {
         others_write(&world);
+    }
+    if let Some(rate) = order::rate(&world.plan) {
+        tokio::spawn(order::watch(Arc::downgrade(&world), rate));
     }
     if let Some(longest) = outage::longest_outage(&world.plan) {
         tokio::spawn(outage::watch(Arc::downgrade(&world), longest));

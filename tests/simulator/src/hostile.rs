@@ -11,7 +11,7 @@ use crate::action::Action;
 use crate::fault::Fault;
 use crate::policy::{Change, Policy};
 use crate::setup::Setup;
-use crate::timeline::Entry;
+use crate::timeline::{Entry, insert};
 
 /// The share of seeds with hostile clients or policies.
 const SHARE: usize = 25;
@@ -30,7 +30,7 @@ pub(crate) fn add(seed: u64, setup: &mut Setup, rates: &mut Vec<(Fault, u32)>, t
     }
     if rng.percent(ALONE) {
         rates.clear();
-        timeline.retain(|entry| entry.action.fault().is_none() && entry.action != Action::Backup);
+        timeline.retain(Entry::is_workload);
     }
     let end = timeline.last().map_or(0, |entry| entry.milliseconds);
     let mut entries: Entries = Vec::new();
@@ -47,10 +47,7 @@ pub(crate) fn add(seed: u64, setup: &mut Setup, rates: &mut Vec<(Fault, u32)>, t
             _ => others(&mut rng, start, &mut entries),
         }
     }
-    entries.extend(timeline.drain(..).map(|entry| (entry.milliseconds, entry.action)));
-    entries.sort_by_key(|(time, _)| *time);
-    let numbered = entries.into_iter().enumerate();
-    timeline.extend(numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }));
+    insert(timeline, entries);
 }
 
 fn number(rng: &mut Rng, below: u64) -> u64 {

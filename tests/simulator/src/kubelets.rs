@@ -38,6 +38,7 @@ pub(crate) fn replace_faults(
     rates: &mut Vec<(Fault, u32)>,
     timeline: &mut Vec<Entry>,
 ) {
+    setup.writes_per_second = None;
     let mut rng = Rng::new(seed ^ 0x1057_0000_0000_0000);
     // A twentieth without the gate: the cluster then does as upstream, and the oracle must agree.
     setup.keeps_ready = rng.percent(95);

@@ -60,6 +60,7 @@
 pub mod action;
 pub mod apply;
 pub mod audit;
+mod budget;
 pub mod clients;
 pub mod clocks;
 pub mod connection;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use random_operations::rng::Rng;
 
+use crate::budget;
 use crate::fault::{Fault, Pin};
 use crate::hostile;
 use crate::kubelets;
@@ -43,6 +44,7 @@ impl Plan {
         setup.remembered_from = rng.percent(50).then_some(1);
         setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
+        budget::add(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
 

@@ -184,6 +184,12 @@ pub fn renew_deadline(setup: &Setup) -> u64 {
     5 * setup.retry_seconds
 }
 
+/// With 200 a second, fifty syncs may wait for their writes; with 20, five.
+fn requests_per_second(setup: &Setup) -> u32 {
+    let plenty = if setup.latency_milliseconds.is_multiple_of(20) { 200 } else { 20 };
+    setup.writes_per_second.unwrap_or(plenty)
+}
+
 /// The configuration of the replicas. Parsing takes longer than many histories, so that each is parsed once in a thread.
 /// A second writer only mirrors, and needs no Lease.
 fn configuration(setup: &Setup, gate: bool, is_second: bool) -> Configuration {
@@ -199,8 +205,8 @@ fn configuration(setup: &Setup, gate: bool, is_second: bool) -> Configuration {
         format!("--leader-elect-renew-deadline={}s", renew_deadline(setup)),
         format!("--leader-elect-lease-duration={}s", renew_deadline(setup) * 3 / 2),
         format!("--max-endpoints-per-slice={}", setup.max),
-        // With 200 a second, fifty syncs may wait for their writes; with 20, five.
-        format!("--kube-api-qps={}", if setup.latency_milliseconds.is_multiple_of(20) { 200 } else { 20 }),
+        format!("--kube-api-qps={}", requests_per_second(setup)),
+        format!("--kube-api-burst={}", setup.writes_per_second.unwrap_or(30)),
         format!(
             "--feature-gates=EndpointControllerNameWellKnownLabel={gate},EndpointSliceCoalescing={},\
              EndpointsKeepReadyOnDisruption={}",

@@ -36,6 +36,8 @@ pub struct Setup {
     pub remembered_from: Option<usize>,
     /// The feature gate `EndpointSliceCoalescing`; no seed has it on.
     pub coalescing: bool,
+    /// `--kube-api-qps` and `--kube-api-burst` if they are so low that writes wait.
+    pub writes_per_second: Option<u32>,
     /// The feature gate `EndpointsKeepReadyOnDisruption`.
     pub keeps_ready: bool,
 }
@@ -60,6 +62,7 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
         remembered_from: None,
         coalescing: false,
+        writes_per_second: None,
         keeps_ready: false,
     }
 }

@@ -19,6 +19,22 @@ pub struct Entry {
     pub milliseconds: u64,
     pub action: Action,
 }
+
+impl Entry {
+    /// True for changes of the cluster that are neither a fault nor made for one.
+    pub(crate) fn is_workload(&self) -> bool {
+        self.action.fault().is_none() && self.action != Action::Backup
+    }
+}
+
+/// Adds entries with their times, and numbers all again.
+pub(crate) fn insert(timeline: &mut Vec<Entry>, mut entries: Vec<(u64, Action)>) {
+    entries.extend(timeline.drain(..).map(|entry| (entry.milliseconds, entry.action)));
+    entries.sort_by_key(|(time, _)| *time);
+    let numbered = entries.into_iter().enumerate();
+    timeline.extend(numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }));
+}
+
 /// Draws the changes and faults of a seed, in order of their time.
 pub(crate) fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
     let mut generator = Generator::new(seed, setup.topology, setup.custom_endpoints, true);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::action::Action;
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::replica::renew_deadline;
@@ -25,10 +26,22 @@ pub fn bound(plan: &Plan) -> Duration {
     let refused = plan.faults().into_iter().any(refuses);
     let refusals = if refused { REFUSALS } else { 0 };
     let deferral = if plan.setup.coalescing { DEFERRAL } else { 0 };
-    let waits = REPAIRS + CONFLICTS + BATCH + refusals + deferral;
+    let waits = REPAIRS + CONFLICTS + BATCH + refusals + deferral + turns(plan);
     let bound = Duration::from_secs(WATCHES + election + waits);
     // Timers of a replica whose clock is slow take up to a quarter longer.
     if plan.faults().contains(&Fault::ClockRate) { bound * 5 / 4 } else { bound }
+}
+
+/// The bound of `controller_kit::write_order`, in seconds: ten turns of five writes for each key that was there before. Objects of
+/// the workload have few keys; another tenant's are counted.
+fn turns(plan: &Plan) -> u64 {
+    let Some(rate) = plan.setup.writes_per_second else { return 0 };
+    let keys = plan.timeline.iter().map(|entry| match entry.action {
+        Action::Tenant { services } => services,
+        Action::Crowd { from, to } => to - from,
+        _ => 1,
+    });
+    5 + 10 * 5 * keys.sum::<usize>() as u64 / u64::from(rate)
 }
 
 /// The time within which controllers forget Services that need nothing: what they have seen of their pods is dropped by a

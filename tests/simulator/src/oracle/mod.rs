@@ -8,6 +8,7 @@ pub mod growth;
 pub mod lasting;
 pub mod memory;
 pub mod nobodys;
+pub mod order;
 pub mod outage;
 pub mod published;
 

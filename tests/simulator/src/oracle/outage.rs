@@ -50,6 +50,9 @@ fn outage(fault: Fault) -> Option<u64> {
 
 /// The longest time for which a ready endpoint may be missing in this history, if its faults have a bound.
 pub fn longest_outage(plan: &Plan) -> Option<Duration> {
+    if plan.setup.writes_per_second.is_some() {
+        return None;
+    }
     let faults: Option<Vec<u64>> = plan.faults().into_iter().map(outage).collect();
     let setup = &plan.setup;
     // A change may wait for a batch period, and each of a few requests takes its time both ways.

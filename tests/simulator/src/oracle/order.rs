@@ -1,0 +1,102 @@
+//! The order of writes under a low rate, beside a tenant whose Services all come at once: how long endpoints wait whose writes are
+//! urgent. Looked at only in histories without faults.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::end::read;
+use crate::plan::Plan;
+use crate::world::World;
+
+const LOOK: Duration = Duration::from_millis(500);
+/// The time in which the first process fills its caches, and the sync of a change.
+const START: Duration = Duration::from_secs(4);
+const SYNC: Duration = Duration::from_secs(2);
+/// The writes of a turn, which one that comes later does not interrupt.
+const TURN: u32 = 5;
+/// Of ten turns, nine have a write at least, and the tenth goes to the oldest key, for five: 14 writes for nine.
+const SHARE: f64 = 14.0 / 9.0;
+/// The writes that the endpoints of a Service may need, of slices that are packed anew.
+const WRITES: u32 = 3;
+/// Services that are as urgent for a reason that is not looked at here, such as endpoints that no longer serve.
+const OTHERS: usize = 2;
+
+/// An endpoint and its Service.
+type Endpoint = (String, String);
+
+/// The writes a second, of a history in which the order is looked at.
+pub fn rate(plan: &Plan) -> Option<u32> {
+    plan.setup.writes_per_second.filter(|_| plan.faults().is_empty())
+}
+
+/// Endpoints of one urgency that wait.
+struct Waiting {
+    what: &'static str,
+    /// Namespaces between which writes of this urgency are shared.
+    namespaces: u32,
+    since: BTreeMap<Endpoint, Instant>,
+    /// The most Services that waited since one of these endpoints began to.
+    services: usize,
+}
+
+impl Waiting {
+    fn new(what: &'static str, namespaces: u32) -> Self {
+        Self { what, namespaces, since: BTreeMap::new(), services: 0 }
+    }
+
+    fn look(&mut self, endpoints: BTreeSet<Endpoint>, now: Instant) {
+        if self.since.is_empty() {
+            self.services = 0;
+        }
+        self.since.retain(|endpoint, _| endpoints.contains(endpoint));
+        let services: BTreeSet<&String> = endpoints.iter().map(|(service, _)| service).collect();
+        self.services = self.services.max(services.len());
+        for endpoint in endpoints {
+            self.since.entry(endpoint).or_insert(now);
+        }
+    }
+
+    /// The longest time for which one may wait, beyond that of its sync.
+    fn bound(&self, services: usize, rate: u32) -> Duration {
+        let keys = u32::try_from(services + OTHERS).unwrap_or(u32::MAX);
+        let writes = f64::from(TURN) + SHARE * f64::from(self.namespaces * WRITES * keys);
+        Duration::from_secs_f64(writes / f64::from(rate))
+    }
+}
+
+/// Reports endpoints that wait for longer than the order allows, until the history is over.
+pub async fn watch(world: Weak<World>, rate: u32) {
+    let mut dead = Waiting::new("a dead endpoint stays in a slice", 1);
+    let mut first = Waiting::new("the first ready endpoint of a Service is in no slice", 2);
+    let Some((changed, waits)) = world.upgrade().map(|world| {
+        let setup = &world.plan.setup;
+        let waits = Duration::from_millis(setup.batch_milliseconds + 10 * setup.latency_milliseconds);
+        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + SYNC + waits)
+    }) else {
+        return;
+    };
+    loop {
+        let _ = timeout(LOOK, changed.notified()).await;
+        let Some(world) = world.upgrade() else { return };
+        let now = Instant::now().max(world.start + START);
+        let objects = read(&world);
+        dead.look(objects.dead_endpoints(), now);
+        first.look(objects.first_endpoints(), now);
+        // What is more urgent comes before it.
+        for (waiting, services) in [(&dead, dead.services), (&first, dead.services + first.services)] {
+            let longest = waits + waiting.bound(services, rate);
+            let late = waiting.since.iter().find(|(_, since)| since.elapsed() > longest);
+            if let Some(((service, endpoint), since)) = late {
+                let (elapsed, longest) = (since.elapsed().as_secs_f64(), longest.as_secs_f64());
+                world.violation(format!(
+                    "{} for {elapsed:.1} s, more than {longest:.1} s: {service} {endpoint}",
+                    waiting.what
+                ));
+                return;
+            }
+        }
+    }
+}

@@ -13,8 +13,8 @@ use crate::timeline::{Entry, insert};
 const SHARE: usize = 15;
 /// The share of these with all their faults, and without the tenant: only the bounds at the end hold.
 const WITH_FAULTS: usize = 40;
-/// The tenant's Services for each write a second: first come, first served, others would wait for two minutes.
-const SERVICES: u32 = 120;
+/// The tenant's Services for each write a second: first come, first served, others would wait for a minute.
+const SERVICES: u32 = 60;
 
 /// Gives a low rate to the history of a seed, if it is one that has it.
 pub(crate) fn add(seed: u64, setup: &mut Setup, rates: &mut Vec<(Fault, u32)>, timeline: &mut Vec<Entry>) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use random_operations::neighbour::TENANT;
 use random_operations::{NAMESPACE, SERVICE_NAME};
 
 use crate::replica::Replica;
@@ -29,7 +30,9 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
             let remembered = memory.remembered();
             let fails = |key| remembered.iter().any(|other| other.table == FAILING && &other.key == key);
             for (table, key) in remembered.iter().map(|other| (&other.table, &other.key)) {
-                let exists = &*key.namespace == NAMESPACE && names.contains(&*key.name);
+                // Nothing of the other tenant goes.
+                let exists =
+                    &*key.namespace == TENANT || &*key.namespace == NAMESPACE && names.contains(&*key.name);
                 // Each retry looks at the pods, and remembers them for a while; it keeps the times of writes that fail.
                 let is_retried = ["deferred", "sync_caches"].contains(table) && fails(key);
                 let is_transient = TRANSIENT.contains(table) && !is_retried;

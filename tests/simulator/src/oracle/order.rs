@@ -78,13 +78,18 @@ pub async fn watch(world: Weak<World>, rate: u32) {
     }) else {
         return;
     };
+    let mut looked_at = None;
     loop {
         let _ = timeout(LOOK, changed.notified()).await;
         let Some(world) = world.upgrade() else { return };
-        let now = Instant::now().max(world.start + START);
-        let objects = read(&world);
-        dead.look(objects.dead_endpoints(), now);
-        first.look(objects.first_endpoints(), now);
+        let writes = Some(world.with(|state| state.watcher.all_writes()));
+        if looked_at != writes {
+            looked_at = writes;
+            let now = Instant::now().max(world.start + START);
+            let objects = read(&world);
+            dead.look(objects.dead_endpoints(), now);
+            first.look(objects.first_endpoints(), now);
+        }
         // What is more urgent comes before it.
         for (waiting, services) in [(&dead, dead.services), (&first, dead.services + first.services)] {
             let longest = waits + waiting.bound(services, rate);

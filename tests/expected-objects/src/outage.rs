@@ -29,13 +29,16 @@ impl Objects {
 
     /// The endpoints that should be ready, of Services whose slices have none, each with its Service.
     pub fn first_endpoints(&self) -> BTreeSet<(String, String)> {
-        self.of_services(None, |there, wanted| if there.is_empty() { wanted.clone() } else { BTreeSet::new() })
+        self.of_services(
+            None,
+            |there, wanted| if there.is_empty() { wanted.clone() } else { BTreeSet::new() },
+        )
     }
 
     /// The endpoints that slices of a Service with a selector have as ready, and that should not be.
     pub fn surplus_endpoints(&self) -> BTreeSet<String> {
-        let surplus =
-            self.of_services(Some(CONTROLLERS[0]), |there, wanted| there.difference(wanted).cloned().collect());
+        let surplus = self
+            .of_services(Some(CONTROLLERS[0]), |there, wanted| there.difference(wanted).cloned().collect());
         surplus.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
     }
 

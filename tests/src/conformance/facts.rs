@@ -57,6 +57,38 @@ async fn send(server: &Server, step: &Value) -> Value {
     answered
 }
 
+/// Makes the requests of each line again and returns the lines with the codes and messages of today: the refusals that requests to
+/// `embedded-apiserver` are tested with.
+///
+/// # Panics
+/// The lines are not of the form that `tests/it/requests.rs` of `embedded-apiserver` describes.
+pub async fn record_refusals(server: &Server, lines: &str) -> String {
+    let mut recorded = String::with_capacity(lines.len());
+    for line in lines.lines() {
+        let mut refusal: Value = serde_json::from_str(line).expect("a line with a request");
+        let text = |key: &str| refusal[key].as_str().unwrap_or_default().to_owned();
+        let (method, body) = (text("method"), text("body"));
+        let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let request = http::Request::builder().method(method.as_str()).uri(text("path"));
+        let request = request.header(CONTENT_TYPE, media).body(body.into()).expect("a request");
+        let Answer { status, body, .. } = server.answer(request).await;
+        let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let message = answer["message"].as_str().unwrap_or_default();
+        refusal["code"] = status.into();
+        let fields = refusal.as_object_mut().expect("an object");
+        fields.remove("message");
+        if let Some(message) = message.split_inclusive(OF_A_UID).next() {
+            fields.insert("message".to_owned(), message.into());
+        }
+        recorded.push_str(&refusal.to_string());
+        recorded.push('\n');
+    }
+    recorded
+}
+
+/// What stands in a message before a uid, which is another one each time.
+const OF_A_UID: &str = "UID in object meta: ";
+
 /// The text of `299 - "text"`.
 fn warning(header: &http::HeaderValue) -> Value {
     let text = header.to_str().unwrap_or_default();

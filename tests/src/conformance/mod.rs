@@ -46,7 +46,7 @@ use crate::cluster::{Cluster, ClusterOptions};
 pub use coverage::Coverage;
 pub use embedded::embedded_server;
 pub use exchange::Server;
-pub use facts::record;
+pub use facts::{record, record_refusals};
 pub use run::{Options, Report, run};
 pub use sequence::Pair;
 

@@ -8,12 +8,14 @@
 //! | `CONFORMANCE_PARALLEL` | sequences at a time, at most 64 | 48 |
 //! | `CONFORMANCE_GO_ON` | `1`: go on after a difference while the status codes are equal | |
 //! | `CONFORMANCE_SHRINK` | classes of differences whose first sequence is shrunk | 10 |
-//! | `RECORD` | `1`: writes the recorded facts again instead of comparing them | |
+//! | `RECORD` | `1`: writes the recorded facts and refusals again instead of comparing them | |
 
 use std::path::Path;
 
 use tests::cluster::{Cluster, ClusterOptions};
-use tests::conformance::{Options, Pair, Report, Server, embedded_server, real_cluster, record, run};
+use tests::conformance::{
+    Options, Pair, Report, Server, embedded_server, real_cluster, record, record_refusals, run,
+};
 
 fn check(report: &Report, options: &Options) {
     println!("{report}");
@@ -43,18 +45,27 @@ async fn the_embedded_server_answers_like_the_real_one() {
     check(&run(&pair, &options).await, &options);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn recorded_facts_are_those_of_the_real_server() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/embedded-apiserver/src/kinds/tests/facts.jsonl");
-    let recorded = std::fs::read_to_string(&path).expect("the recorded facts");
+/// Compares a file of `embedded-apiserver` with what the real server answers, or records it again.
+async fn recorded(file: &str, record: impl AsyncFnOnce(&Server, &str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/embedded-apiserver").join(file);
+    let recorded = std::fs::read_to_string(&path).expect("the recorded answers");
     let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
     let answered = record(&Server::of(&cluster), &recorded).await;
     if std::env::var_os("RECORD").is_some() {
-        std::fs::write(&path, answered).expect("writing the facts");
+        std::fs::write(&path, answered).expect("writing the answers");
         return;
     }
     let differing: Vec<_> = recorded.lines().zip(answered.lines()).filter(|(old, new)| old != new).collect();
     let shown: Vec<_> = differing.iter().map(|(old, new)| format!("- {old}\n+ {new}")).collect();
     assert!(shown.is_empty(), "RECORD=1 writes {}:\n{}", path.display(), shown.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_facts_are_those_of_the_real_server() {
+    recorded("src/kinds/tests/facts.jsonl", record).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_refusals_are_those_of_the_real_server() {
+    recorded("tests/it/refusals.jsonl", record_refusals).await;
 }

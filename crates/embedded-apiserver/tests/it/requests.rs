@@ -6,123 +6,29 @@ use serde_json::{Value, json};
 
 use super::support::{PODS, exchange, pod, send};
 
-/// Request and the expected code and message, recorded from kube-apiserver 1.36.3.
-const REFUSED: &[(&str, &str, &str, u16, &str)] = &[
-    ("GET", "/api/v1/nope", "", 404, "the server could not find the requested resource"),
-    ("GET", "/api/v2/pods", "", 404, "the server could not find the requested resource"),
-    ("GET", "/apis/apps/v9/deployments", "", 404, "the server could not find the requested resource"),
-    ("GET", "/api/v1/namespaces/default/nodes", "", 404, "the server could not find the requested resource"),
-    (
-        "GET",
-        "/api/v1/namespaces/default/pods/x/y/z",
-        "",
-        404,
-        "the server could not find the requested resource",
-    ),
-    ("GET", "/api/v1/pods/x", "", 404, "the server could not find the requested resource"),
-    ("POST", "/api/v1/pods", "{}", 405, "the server does not allow this method on the requested resource"),
-    (
-        "DELETE",
-        "/api/v1/namespaces",
-        "",
-        405,
-        "the server does not allow this method on the requested resource",
-    ),
-    ("HEAD", "/api/v1/pods", "", 405, ""),
-    ("GET", "/api/v1/namespaces/default/pods/x", "", 404, "pods \"x\" not found"),
-    (
-        "GET",
-        "/api/v1/namespaces/default/pods/%25",
-        "",
-        400,
-        "Name parameter invalid: \"%\": may not contain '%'",
-    ),
-    ("GET", "/api/v1/namespaces/default/pods/..", "", 400, "Name parameter invalid: \"..\": may not be '..'"),
-    ("GET", "/api/v1/pods?limit=x", "", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),
-    (
-        "POST",
-        "/api/v1/namespaces/default/pods",
-        "{\"kind\":\"Po",
-        400,
-        "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: \
-         unexpected end of JSON input ({\"kind\":\"Po)",
-    ),
-    (
-        "POST",
-        "/api/v1/namespaces/default/pods",
-        "{\"kind\":\"Service\",\"apiVersion\":\"v1\"}",
-        400,
-        "Service in version \"v1\" cannot be handled as a Pod: converting (v1.Service) to (core.Pod): unknown conversion",
-    ),
-    (
-        "POST",
-        "/api/v1/namespaces/default/pods",
-        "{\"kind\":\"Pod\",\"apiVersion\":\"v2\"}",
-        400,
-        "Pod in version \"v2\" cannot be handled as a Pod: no kind \"Pod\" is registered for version \"v2\" in scheme \
-         \"pkg/runtime/scheme.go:111\"",
-    ),
-    (
-        "PUT",
-        "/api/v1/namespaces/default/pods/a",
-        "{\"metadata\":{\"name\":\"b\"}}",
-        400,
-        "the name of the object (b) does not match the name on the URL (a)",
-    ),
-    (
-        "PUT",
-        "/api/v1/namespaces/default/pods/a",
-        "{}",
-        400,
-        "the name of the object (a based on URL) was undeterminable: name must be provided",
-    ),
-    (
-        "DELETE",
-        "/api/v1/namespaces/default/pods/x?propagationPolicy=Orphan&orphanDependents=true",
-        "",
-        422,
-        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Orphan\": orphanDependents and \
-         deletionPropagation cannot be both set",
-    ),
-    (
-        "POST",
-        "/api/v1/namespaces/default/pods?dryRun=x&fieldManager=a%01&fieldValidation=q",
-        "{}",
-        422,
-        "CreateOptions.meta.k8s.io \"\" is invalid: [fieldManager: Invalid value: \"a\\x01\": invalid character U+0001 \
-         (at position 1), dryRun: Unsupported value: [\"x\"]: supported values: \"All\", fieldValidation: Unsupported \
-         value: \"q\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"]",
-    ),
-    (
-        "POST",
-        "/api/v1/namespaces/nope/pods",
-        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"a\"}]}}",
-        404,
-        "namespaces \"nope\" not found",
-    ),
-    (
-        "DELETE",
-        "/api/v1/namespaces/default",
-        "",
-        403,
-        "namespaces \"default\" is forbidden: this namespace may not be deleted",
-    ),
-];
+/// Requests one after the other with the code and the message of kube-apiserver, one a line. Of a message with a uid, what is before
+/// it. The test `conformance::recorded_refusals_are_those_of_the_real_server` of package `tests` records them.
+const REFUSALS: &str = include_str!("refusals.jsonl");
 
 #[tokio::test]
 async fn refusals_have_the_words_of_the_real_server() {
     let server = ApiServer::new();
-    for (method, path, body, code, message) in REFUSED {
-        let (got, headers, text) =
-            exchange(&server, method, path, &[("content-type", "application/json")], *body).await;
-        assert_eq!(got, *code, "{method} {path}");
+    for line in REFUSALS.lines() {
+        let request: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| request[key].as_str().unwrap_or_default();
+        let media =
+            if text("method") == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let headers = [("content-type", media)];
+        let body = text("body").to_owned();
+        let (code, headers, answer) = exchange(&server, text("method"), text("path"), &headers, body).await;
+        assert_eq!(code, request["code"], "{line}");
         assert_eq!(headers["cache-control"], "no-cache, private");
-        let status: Value = serde_json::from_slice(&text).unwrap();
-        if !message.is_empty() {
-            assert_eq!(status["message"], *message, "{method} {path}");
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with(text("message")), "{line}\n{answer}");
+        if code >= 400 {
+            assert_eq!((&answer["code"], &answer["status"]), (&request["code"], &json!("Failure")), "{line}");
         }
-        assert_eq!(status["code"], *code);
-        assert_eq!(status["status"], "Failure");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The subresource `scale`. Texts are those of kube-apiserver 1.36.3.
+//! The subresource `scale`; `refusals.jsonl` has its refusals.
 
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -52,34 +52,6 @@ async fn a_replaced_scale_keeps_what_it_does_not_name() {
     let (_, deployment) = send(&server, "GET", &format!("{DEPLOYMENTS}/d"), Value::Null).await;
     assert_eq!(deployment["spec"]["replicas"], 0);
     assert_eq!(deployment["spec"]["selector"], json!({ "matchLabels": { "a": "b" } }));
-}
-
-#[tokio::test]
-async fn a_wrong_scale_is_refused() {
-    let server = with_deployment().await;
-    let refused = async |body: Value| {
-        let (code, status) = send(&server, "PATCH", SCALE, body).await;
-        (code, status["message"].as_str().unwrap_or_default().to_owned())
-    };
-    let (code, message) = refused(json!({ "spec": { "replicas": -1 } })).await;
-    let negative = "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0";
-    assert_eq!((code, message.as_str()), (422, negative));
-    let (code, message) = refused(json!({ "spec": { "replicas": "x" } })).await;
-    assert_eq!(code, 422);
-    assert!(
-        message.ends_with(
-            "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"
-        ),
-        "{message}"
-    );
-    let (code, message) = refused(json!({ "metadata": { "uid": "1" } })).await;
-    let text = "Operation cannot be fulfilled on deployments/scale.apps \"d\": Precondition failed: UID in precondition: 1, UID in object meta: ";
-    assert!(code == 409 && message.starts_with(text), "{message}");
-    let (code, message) = refused(json!({ "metadata": { "resourceVersion": "1" } })).await;
-    let text = "Operation cannot be fulfilled on deployments.apps \"d\": the object has been modified";
-    assert!(code == 409 && message.starts_with(text), "{message}");
-    let (code, status) = send(&server, "GET", &SCALE.replace("/d/", "/none/"), Value::Null).await;
-    assert_eq!((code, &status["message"]), (404, &json!("deployments.apps \"none\" not found")));
 }
 
 #[tokio::test]

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+)
+
+// ours are the controllers that the program has itself.
+var ours = []string{"endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"}
+
+func controllers(release string) []byte {
+	aliases := map[string][]string{}
+	for alias, name := range app.ControllerAliases() {
+		aliases[name] = append(aliases[name], alias)
+	}
+	names := app.KnownControllers()
+	slices.Sort(names)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `//! The other controllers of kube-controller-manager %s. Written by hack/testenv/tables.
+
+/// Their names and aliases, which `+"`--controllers`"+` accepts so that its list can be copied.
+pub(super) const OTHERS: &[&str] = &[
+`, release)
+	for _, name := range names {
+		if slices.Contains(ours, name) {
+			continue
+		}
+		slices.Sort(aliases[name])
+		for _, word := range append([]string{name}, aliases[name]...) {
+			fmt.Fprintf(&out, "    %q,\n", word)
+		}
+	}
+	out.WriteString("];\n")
+	return out.Bytes()
+}
+
+func flags(release string) []byte {
+	settings, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		panic(err)
+	}
+	sections := settings.Flags(app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())
+	verflag.AddFlags(sections.FlagSet("global"))
+	globalflag.AddGlobalFlags(sections.FlagSet("global"), "kube-controller-manager", logs.SkipLoggingConfigurationFlags())
+
+	var out, hidden bytes.Buffer
+	count := 0
+	for _, section := range sections.Order {
+		sections.FlagSet(section).VisitAll(func(flag *pflag.Flag) {
+			file := &out
+			if flag.Hidden || flag.Deprecated != "" {
+				file = &hidden
+				count++
+			}
+			kind := flag.Value.Type()
+			if flag.NoOptDefVal != "" && kind != "bool" {
+				kind += "[=" + flag.NoOptDefVal + "]"
+			}
+			fmt.Fprintf(file, "%s %s\n", flag.Name, kind)
+		})
+	}
+	header := fmt.Sprintf("# The flags of kube-controller-manager v%s and their types, as its --help shows them; the last %d it hides.\n", release, count)
+	return append(append([]byte(header), out.Bytes()...), hidden.Bytes()...)
+}

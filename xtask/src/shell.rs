@@ -1,0 +1,81 @@
+//! Commands at the root of the repository, and its files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What went wrong, in the words of a command's user.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{command}: {reason}")]
+    Command { command: String, reason: String },
+    #[error("{}: {error}", path.display())]
+    File { path: PathBuf, error: std::io::Error },
+    #[error("{0}")]
+    Other(String),
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+fn command(words: &[&str], variables: &[(&str, &str)]) -> Command {
+    let (program, arguments) = words.split_first().unwrap_or((&"", &[]));
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root()).envs(variables.iter().copied());
+    command
+}
+
+fn failed(words: &[&str], reason: &dyn std::fmt::Display) -> Error {
+    Error::Command { command: words.join(" "), reason: reason.to_string() }
+}
+
+/// Runs a command whose output is shown.
+///
+/// # Errors
+/// If it can't be started, or doesn't end with 0.
+pub(crate) fn run(words: &[&str], variables: &[(&str, &str)]) -> Result<(), Error> {
+    eprintln!("xtask: {}", words.join(" "));
+    let status = command(words, variables).status().map_err(|error| failed(words, &error))?;
+    if status.success() { Ok(()) } else { Err(failed(words, &status)) }
+}
+
+/// Runs a command, and returns what it prints.
+///
+/// # Errors
+/// If it can't be started, or doesn't end with 0.
+pub(crate) fn output(words: &[&str]) -> Result<String, Error> {
+    let output = command(words, &[]).output().map_err(|error| failed(words, &error))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        // Go prints some errors as a field of its result.
+        let printed = [output.stderr, output.stdout].concat();
+        Err(failed(words, &String::from_utf8_lossy(&printed).trim()))
+    }
+}
+
+/// The text of a file, named from the root.
+///
+/// # Errors
+/// If it can't be read.
+pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, Error> {
+    let path = root().join(path);
+    fs::read_to_string(&path).map_err(|error| Error::File { path, error })
+}
+
+/// Changes the text of a file, named from the root. A file that doesn't change is not written.
+///
+/// # Errors
+/// If it can't be read or written.
+pub(crate) fn change(path: impl AsRef<Path>, change: impl FnOnce(&str) -> String) -> Result<(), Error> {
+    let path = root().join(path);
+    let text = read(&path)?;
+    let changed = change(&text);
+    if changed == text {
+        return Ok(());
+    }
+    fs::write(&path, changed).map_err(|error| Error::File { path, error })
+}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
+	_ "k8s.io/component-base/logs/json/register" // flags of its own, as in the program
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
@@ -60,11 +62,13 @@ func flags(release string) []byte {
 				file = &hidden
 				count++
 			}
-			kind := flag.Value.Type()
-			if flag.NoOptDefVal != "" && kind != "bool" {
+			kind, _ := pflag.UnquoteUsage(flag)
+			if kind == "" {
+				kind = "bool"
+			} else if flag.NoOptDefVal != "" && flag.Value.Type() != "bool" {
 				kind += "[=" + flag.NoOptDefVal + "]"
 			}
-			fmt.Fprintf(file, "%s %s\n", flag.Name, kind)
+			fmt.Fprintf(file, "%s %s\n", strings.ReplaceAll(flag.Name, "_", "-"), kind)
 		})
 	}
 	header := fmt.Sprintf("# The flags of kube-controller-manager v%s and their types, as its --help shows them; the last %d it hides.\n", release, count)

@@ -1,4 +1,4 @@
-//! The other controllers of kube-controller-manager 1.37.2.
+//! The other controllers of kube-controller-manager 1.37.2. Written by hack/testenv/tables.
 
 /// Their names and aliases, which `--controllers` accepts so that its list can be copied.
 pub(super) const OTHERS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! The feature gates of kube-controller-manager 1.37.2, at the versions that it can emulate.
+//! The feature gates of kube-controller-manager 1.37.2, at the versions that it can emulate. Written by hack/testenv/tables.
 //!
 //! Read from its registry (`ComponentGlobalsRegistry`, which holds the gates of client-go and component-base too). Few
 //! of them change what this program does; the others are here so that a copied command line is accepted or refused alike.

@@ -57,7 +57,8 @@ pub(super) fn change(old: &Release, new: &Release) -> Result<(), Error> {
     let staging = staging(&kubernetes.folder)?;
     for folder in OURS {
         shell::change(format!("{folder}/go.mod"), |text| rewritten(text, old, new, &staging))?;
-        shell::run(&["go", "-C", folder, "mod", "tidy"], &[("GOWORK", "off")])?;
+        // Tests of Kubernetes use packages that no module has: that stops nothing.
+        shell::run(&["go", "-C", folder, "mod", "tidy", "-e"], &[("GOWORK", "off")])?;
     }
     shell::change("hack/testenv/build", |text| {
         let line = |line: &str| match line.strip_prefix("readonly kube_date=") {

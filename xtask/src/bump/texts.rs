@@ -3,13 +3,14 @@
 use super::release::Release;
 use crate::shell::{self, Error};
 
-/// What keeps the old name: history, measurements, and files that other steps write.
-const KEPT: [&str; 6] = [
+/// What keeps the old name: history, measurements, files that other steps write, and our own examples.
+const KEPT: [&str; 7] = [
     ":!CHANGELOG.md",
     ":!docs/decisions",
     ":!docs/reference/performance.md",
     ":!docs/reference/versions.md",
     ":!hack/testenv/releases",
+    ":!xtask",
     ":!*go.[ms][ou][dm]",
 ];
 

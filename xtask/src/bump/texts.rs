@@ -1,5 +1,7 @@
 //! The name of the release in sources and documents.
 
+use serde_json::Value;
+
 use super::release::Release;
 use crate::shell::{self, Error};
 
@@ -22,7 +24,12 @@ pub(super) const BEFORE: u32 = 3;
 
 /// Writes the new name where the old one is.
 pub(super) fn change(old: &Release, new: &Release) -> Result<(), Error> {
-    let names = [(old.to_string(), new.to_string()), (old.feature(), new.feature())];
+    let mut names = vec![(old.to_string(), new.to_string())];
+    if has_types(new)? {
+        names.push((old.feature(), new.feature()));
+    } else {
+        eprintln!("xtask: k8s-openapi has no types of 1.{} yet: those of 1.{} stay", new.minor, old.minor);
+    }
     for (old, new) in &names {
         for file in files_with(old)? {
             shell::change(file, |text| renamed(text, old, new))?;
@@ -31,6 +38,16 @@ pub(super) fn change(old: &Release, new: &Release) -> Result<(), Error> {
     shell::change(CONSTANTS, |text| constants(text, new))?;
     let oldest = |release: &Release| format!("kubeVersion: \">=1.{}.0-0\"", release.minor - BEFORE);
     shell::change("deploy/chart/Chart.yaml", |text| text.replace(&oldest(old), &oldest(new)))
+}
+
+/// True if our version of `k8s-openapi` knows the release.
+fn has_types(release: &Release) -> Result<bool, Error> {
+    let printed = shell::output(&["cargo", "metadata", "--locked", "--format-version=1"])?;
+    let metadata: Value =
+        serde_json::from_str(&printed).map_err(|error| Error::Other(format!("cargo metadata: {error}")))?;
+    let packages = metadata.get("packages").and_then(Value::as_array).into_iter().flatten();
+    let mut types = packages.filter(|package| package.get("name").is_some_and(|name| name == "k8s-openapi"));
+    Ok(types.any(|package| package.pointer(&format!("/features/{}", release.feature())).is_some()))
 }
 
 fn files_with(name: &str) -> Result<Vec<String>, Error> {

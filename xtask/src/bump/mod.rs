@@ -115,8 +115,9 @@ impl Step {
                     cited::report(old, new)?,
                     texts::minor_releases(new)?
                 );
-                std::fs::write(shell::root().join(REPORT), report)
-                    .map_err(|error| Error::File { path: REPORT.into(), error })?;
+                let failed = |error| Error::File { path: REPORT.into(), error };
+                std::fs::create_dir_all(shell::root().join("target")).map_err(failed)?;
+                std::fs::write(shell::root().join(REPORT), report).map_err(failed)?;
                 eprintln!("xtask: read {REPORT}");
                 Ok(())
             }

@@ -7,8 +7,8 @@
 //! Each step can be repeated. What it can't do is decide: `docs/develop/bumping.md` says what a person reads afterwards.
 
 mod cited;
-mod modules;
-mod release;
+pub(crate) mod modules;
+pub(crate) mod release;
 mod texts;
 
 use clap::ValueEnum;

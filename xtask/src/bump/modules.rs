@@ -11,7 +11,7 @@ use crate::shell::{self, Error};
 const OURS: [&str; 3] = ["hack/testenv", "hack/golden", "hack/fixtures"];
 
 /// The release that hack/testenv/go.mod names: the one place in this repository that decides it.
-pub(super) fn present() -> Result<Release, Error> {
+pub(crate) fn present() -> Result<Release, Error> {
     let text = shell::read("hack/testenv/go.mod")?;
     let line = text.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
     let release = line.map(|version| Release::parse(version.trim()));

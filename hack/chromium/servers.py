@@ -14,7 +14,12 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from devtools import LIMIT, Failure
+# Seconds in which a server must do what is asked.
+LIMIT = 30
+
+
+class Failure(Exception):
+    """What is not as it should be."""
 
 
 class Program:

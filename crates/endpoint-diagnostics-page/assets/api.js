@@ -1,19 +1,33 @@
 // Requests to the program, with the token that its address has.
 
+import { withoutToken } from "./route.js";
+
 /** The token in the address is kept for the tab alone, and taken out of the address, which may be shared. */
 function token() {
-  const found = /&?token=([0-9a-f]+)$/.exec(location.hash);
+  const { token: found, fragment } = withoutToken(location.hash);
   if (found !== null) {
-    sessionStorage.setItem("token", found[1]);
-    history.replaceState(null, "", location.pathname + location.hash.slice(0, found.index));
+    setToken(found);
+    history.replaceState(null, "", location.pathname + fragment);
   }
   return sessionStorage.getItem("token") ?? "";
 }
 
-const headers = { Authorization: `Bearer ${token()}` };
+export const setToken = (value) => sessionStorage.setItem("token", value);
+token();
 
 /** Requests a path of the API. */
-export const request = (path, signal) => fetch(`api/${path}`, { cache: "no-store", headers, signal });
+export const request = (path, signal) =>
+  fetch(`api/${path}`, { cache: "no-store", headers: { Authorization: `Bearer ${token()}` }, signal });
+
+/** The answer to a request as data; null if there is none. */
+export async function data(path, signal) {
+  try {
+    const answer = await request(path, signal);
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
 
 /** Reads server-sent events, each as `{ type, id, data }`. EventSource has no headers. */
 export async function* events(body) {
@@ -35,6 +49,6 @@ function parsed(event) {
     const colon = line.indexOf(": ");
     return [line.slice(0, colon), line.slice(colon + 2)];
   });
-  const { event: type, id, data } = Object.fromEntries(fields);
-  return { type, id, data };
+  const { event: type, id, data: text } = Object.fromEntries(fields);
+  return { type, id, data: text };
 }

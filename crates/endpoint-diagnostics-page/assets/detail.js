@@ -1,22 +1,31 @@
-// The report about one Service: reasons, slices, Endpoints and pods.
+// A Service: what its clients get and why, its picture, what differs, what happened, its pods and slices.
 
 import { request as requested } from "./api.js";
-import { PRESENCES, element, keyOf, setVerdict } from "./dom.js";
+import { commands } from "./command.js";
+import { button, copyButton, count, element } from "./dom.js";
+import { PRESENCES, STATES, VERDICTS, headline, isMissed, keyOf, stateOfView } from "./model.js";
+import { Picture } from "./picture.js";
+import { clock } from "./time.js";
+import { timeline } from "./timeline.js";
 
 /** Pods that are shown before the user asks for all. */
-const FIRST = 200;
+const FIRST = 100;
 /** The order of pods: those that need attention come first. */
 const ORDER = ["wrong", "unknown", "lagging", "ok"];
+const CHANGES = { create: "is missing", update: "differs", delete: "should not exist" };
+/** The least time between two readings of a report. */
+const PAUSE = 150;
 
 export class Detail {
   #title;
   #body;
   #key = null;
   #text = null;
-  #report = null;
+  #view = null;
   #all = false;
   #request = null;
   #again = false;
+  #picture = new Picture((pod) => this.#reveal(pod));
 
   constructor(title, body) {
     this.#title = title;
@@ -31,18 +40,18 @@ export class Detail {
   open(namespace, name) {
     this.close();
     this.#key = keyOf(namespace, name);
-    this.#title.textContent = `${namespace}/${name}`;
-    this.#body.replaceChildren(element("p", {}, "Loading"));
+    this.#title.replaceChildren(element("span", { class: "soft" }, `${namespace}/`), name);
+    this.#body.replaceChildren(element("p", { class: "soft" }, "Loading"));
     return this.refresh();
   }
 
   close() {
     this.#request?.abort();
-    this.#request = this.#key = this.#text = this.#report = null;
+    this.#request = this.#key = this.#text = this.#view = null;
     this.#all = this.#again = false;
   }
 
-  /** Reads the report again; one request at a time. */
+  /** Reads the Service again; one request at a time. */
   async refresh() {
     if (this.#key === null) return;
     if (this.#request !== null) {
@@ -51,17 +60,19 @@ export class Detail {
     }
     const request = new AbortController();
     this.#request = request;
-    const text = await read(`services/${this.#key}`, request.signal);
+    const text = await read(`services/${this.#key}/view`, request.signal);
     if (this.#request !== request) return;
-    this.#request = null;
     // What is shown stays while the program can't be reached; the page says so elsewhere.
-    if (text === null && this.#report === null) {
+    if (text === null && this.#view === null) {
       this.#body.replaceChildren(element("p", {}, "The program can't be reached."));
     } else if (text !== null && text !== this.#text) {
       this.#text = text;
-      this.#report = JSON.parse(text);
+      this.#view = JSON.parse(text);
       this.#render();
     }
+    if (this.#again) await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    if (this.#request !== request) return;
+    this.#request = null;
     if (this.#again) {
       this.#again = false;
       await this.refresh();
@@ -69,22 +80,33 @@ export class Detail {
   }
 
   #render() {
-    const report = this.#report;
-    if (report.error !== undefined) {
-      this.#body.replaceChildren(element("p", {}, report.error));
+    const view = this.#view;
+    if (view.error !== undefined) {
+      this.#body.replaceChildren(element("p", {}, view.error));
       return;
     }
+    const { report, service } = view;
     const hadFocus = this.#body.contains(document.activeElement);
-    const { pods, ready, inSlices, inEndpoints } = report.counts;
-    this.#body.replaceChildren(element("div", {},
-      element("p", {}, verdict(report.verdict), `. Of ${count(pods, "pod")}, ${ready} ready, ${inSlices} in slices, `,
-        `${inEndpoints} in Endpoints.`),
+    const scroll = this.#body.parentElement.scrollTop;
+    const state = stateOfView(view);
+    this.#picture.show(view);
+    const parts = [
+      element("p", { class: "headline", "data-state": state },
+        element("span", { class: "sign", "data-state": state, "aria-hidden": "true" }, STATES[state].sign), headline(view)),
+      facts(report, service),
+      this.#picture.node,
       reasons(report.reasons),
-      this.#pods(report.pods),
-      slices(report.slices),
+      differences(view),
+      element("div", { class: "beside" },
+        element("section", { "aria-labelledby": "pods-title" }, this.#pods(report.pods)),
+        element("section", { "aria-labelledby": "happened-title" },
+          element("h3", { id: "happened-title" }, "What happened"), timeline(view.timeline, { now: view.now }))),
+      slices(view.slices, view.capacity),
       endpoints(report.endpoints),
-    ));
-    if (hadFocus) this.#title.focus();
+    ];
+    this.#body.replaceChildren(...parts.filter((part) => part !== null));
+    this.#body.parentElement.scrollTop = scroll;
+    if (hadFocus) this.#title.focus({ preventScroll: true });
   }
 
   #pods(all) {
@@ -93,39 +115,55 @@ export class Detail {
     const rank = (pod) => ORDER.indexOf(pod.verdict) * 2 + (pod.slices === "ready" ? 1 : 0);
     pods.sort((a, b) => rank(a) - rank(b));
     const shown = this.#all ? pods : pods.slice(0, FIRST);
-    const made = element("div", {},
-      pods.length === 0 ? element("p", {}, "No pods.") : podTable(`Pods (${pods.length})`, shown));
+    const made = [element("h3", { id: "pods-title" }, `Pods (${pods.length})`)];
+    if (pods.length === 0) made.push(element("p", { class: "soft" }, "The Service selects no pods."));
+    else made.push(this.#podTable("Pods", shown));
     if (shown.length < pods.length) {
-      const more = element("button", { type: "button" }, `Show all ${pods.length} pods`);
-      more.addEventListener("click", () => {
+      made.push(button(`Show all ${pods.length} pods`, () => {
         this.#all = true;
         this.#render();
-      });
-      made.append(more);
+      }));
     }
-    if (missed.length > 0) made.append(podTable(`Pods that the selector misses by one label (${missed.length})`, missed));
+    if (missed.length > 0) {
+      made.push(element("h3", {}, `Missed by the selector (${missed.length})`),
+        this.#podTable("Pods that the selector misses by one label", missed));
+    }
     return made;
   }
-}
 
-/** True for a pod of which the report only says that the Service doesn't select it. */
-const isMissed = (pod) => pod.slices === "absent" && pod.endpoints === "absent" && pod.reasons[0]?.code === "label-differs";
+  #podTable(caption, pods) {
+    const body = element("tbody");
+    for (const pod of pods) {
+      const name = button(pod.name, () => this.#picture.mark(pod.name), { class: "link", title: "Show in the picture" });
+      name.addEventListener("focus", () => this.#picture.mark(pod.name));
+      name.addEventListener("blur", () => this.#picture.mark(null));
+      const row = element("tr", { "data-pod": pod.name },
+        element("th", { scope: "row" }, name, element("div", { class: "soft" }, [pod.node, ...pod.addresses].filter(Boolean).join(" · "))),
+        element("td", {}, presence(pod.slices), pod.endpoints === pod.slices ? null
+          : element("div", { class: "soft" }, `Endpoints: ${PRESENCES[pod.endpoints] ?? pod.endpoints}`),
+        pod.verdict === "ok" ? null : element("div", {}, verdict(pod.verdict))),
+        element("td", {}, reasons(pod.reasons)));
+      row.addEventListener("pointerenter", () => this.#picture.mark(pod.name));
+      row.addEventListener("pointerleave", () => this.#picture.mark(null));
+      body.append(row);
+    }
+    return table(caption, ["Pod", "In slices", "Why"], body);
+  }
 
-function podTable(caption, pods) {
-  const made = table(caption, ["Pod", "Node", "Addresses", "In slices", "In Endpoints", "Verdict"]);
-  const body = made.tBodies[0];
-  for (const pod of pods) {
-    body.append(element("tr", {}, element("th", { scope: "row" }, pod.name), cell(pod.node ?? ""),
-      cell(pod.addresses.join(", ")), cell(PRESENCES[pod.slices] ?? pod.slices),
-      cell(PRESENCES[pod.endpoints] ?? pod.endpoints), cell(verdict(pod.verdict))));
-    if (pod.reasons.length > 0) {
-      body.append(element("tr", {}, element("td", { colspan: 6 }, reasons(pod.reasons))));
+  /** Scrolls to a pod of the table that was chosen in the picture. */
+  #reveal(name) {
+    if (!this.#all && this.#view.report.pods.length > FIRST) {
+      this.#all = true;
+      this.#render();
+    }
+    for (const row of this.#body.querySelectorAll("[data-pod]")) {
+      row.classList.toggle("chosen", row.dataset.pod === name);
+      if (row.dataset.pod === name) row.scrollIntoView({ block: "nearest" });
     }
   }
-  return made;
 }
 
-/** The answer's text; null if there is none. A refusal is a report with nothing but an error. */
+/** The answer's text; null if there is none. A refusal is a view with nothing but an error. */
 async function read(path, signal) {
   try {
     const answer = await requested(path, signal);
@@ -136,45 +174,75 @@ async function read(path, signal) {
   }
 }
 
-const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 const cell = (content) => element("td", {}, content);
+const presence = (value) => element("span", { class: "presence", "data-state": value }, PRESENCES[value] ?? value);
+const verdict = (value) => element("span", { class: "controller", "data-verdict": value }, VERDICTS[value] ?? value);
 
-function verdict(value) {
-  const made = element("span");
-  setVerdict(made, value);
-  return made;
+function facts({ namespace, name, verdict: found }, service) {
+  const list = element("ul", { class: "chips" });
+  const chip = (what, text) => list.append(element("li", {}, element("span", { class: "soft" }, what), " ", text));
+  list.append(element("li", {}, element("span", { class: "soft" }, "controller"), " ", verdict(found)));
+  chip("type", service.kind);
+  if (service.addresses.length > 0) chip("address", service.addresses.join(", "));
+  if (service.ports.length > 0) chip("ports", service.ports.join(", "));
+  if (service.selector.length > 0) chip("selector", service.selector.join(","));
+  if (service.trafficDistribution) chip("traffic", service.trafficDistribution);
+  if (service.internalLocal) chip("internal traffic", "Local");
+  if (service.externalLocal) chip("external traffic", "Local");
+  if (service.publishNotReady) chip("publishes", "not-ready addresses");
+  const menu = element("details", { class: "menu" }, element("summary", {}, "Copy a command"),
+    element("ul", {}, commands(namespace, name).map(({ what, text }) => element("li", {},
+      copyButton(`Copy: ${what}`, () => text), element("code", {}, text)))));
+  return element("div", { class: "facts-row" }, list, menu);
 }
 
 function reasons(list) {
   if (list.length === 0) return null;
-  const made = element("ul");
-  for (const { code, message, remedy } of list) {
-    const help = remedy ? element("div", { class: "remedy" }, remedy) : null;
-    made.append(element("li", {}, `${message} `, element("code", {}, code), help));
-  }
-  return made;
+  return element("ul", { class: "reasons" }, list.map(({ code, message, remedy }) => element("li", {},
+    `${message} `, element("code", {}, code), remedy ? element("div", { class: "remedy" }, remedy) : null)));
 }
 
-function table(caption, columns) {
+function table(caption, columns, body) {
   const heads = columns.map((column) => element("th", { scope: "col" }, column));
-  return element("table", {}, element("caption", {}, caption),
-    element("thead", {}, element("tr", {}, ...heads)), element("tbody"));
+  return element("table", {}, element("caption", { class: "unseen" }, caption),
+    element("thead", {}, element("tr", {}, heads)), body);
 }
 
-function slices(list) {
-  if (list.length === 0) return element("p", {}, "No EndpointSlices.");
-  const made = table(`EndpointSlices (${list.length})`,
-    ["EndpointSlice", "Addresses", "Managed by", "Ports", "Ready / endpoints"]);
-  for (const slice of list) {
-    made.tBodies[0].append(element("tr", {}, element("th", { scope: "row" }, slice.name), cell(slice.addressType),
-      cell(slice.managedBy ?? ""), cell(slice.ports.join(", ")), cell(`${slice.ready} / ${slice.endpoints}`)));
+/** The fields by which the stored objects differ from those that the controllers would write. */
+function differences({ differences: list, omitted }) {
+  if (list.length === 0) return null;
+  const made = element("section", { class: "differences", "aria-labelledby": "differences-title" },
+    element("h3", { id: "differences-title" }, "Present and desired"));
+  for (const { kind, name, change, fields } of list) {
+    const body = element("tbody", {}, fields.map(({ of, field, present, desired }) => element("tr", {},
+      element("th", { scope: "row" }, [of, field].filter(Boolean).join(" ") || "object"),
+      side(present, "present"), side(desired, "desired"))));
+    made.append(element("p", {}, `${kind} `, element("b", {}, name), ` ${CHANGES[change]}`),
+      fields.length > 0 ? table(`Differences of ${name}`, ["Field", "Present", "Desired"], body) : "");
   }
+  if (omitted > 0) made.append(element("p", { class: "soft" }, `${count(omitted, "more field")} differ.`));
   return made;
+}
+
+const side = (value, which) => element("td", { class: value === null ? "soft" : which }, value === null ? "absent" : value || "empty");
+
+function slices(list, capacity) {
+  if (list.length === 0) return element("p", { class: "soft" }, "No EndpointSlices.");
+  const body = element("tbody", {}, list.map((slice) => {
+    const ready = slice.endpoints.filter((endpoint) => endpoint.state === "ready").length;
+    const written = slice.written ? ` at ${clock(slice.written)}` : "";
+    return element("tr", {}, element("th", { scope: "row" }, slice.name), cell(slice.addressType),
+      cell(slice.ports.join(", ")), cell(`${ready} ready, ${slice.endpoints.length} of ${capacity}`),
+      cell(slice.managedBy), cell(slice.writer ? `${slice.writer}${written}` : written));
+  }));
+  return element("section", {}, element("h3", {}, `EndpointSlices (${list.length})`),
+    table("EndpointSlices", ["EndpointSlice", "Family", "Ports", "Endpoints", "Managed by", "Last written"], body));
 }
 
 function endpoints(report) {
-  if (!report) return element("p", {}, "No Endpoints object.");
+  if (!report) return element("p", { class: "soft" }, "No Endpoints object.");
   const cut = report.truncated ? "; cut at 1,000 addresses" : "";
-  return element("p", {}, `Endpoints: ${count(report.addresses, "address").replace("addresss", "addresses")} ready, `,
+  return element("p", { class: "soft" }, `Endpoints: ${count(report.addresses, "address", "addresses")} ready, `,
     `${report.notReady} not ready${cut}.`);
 }
+

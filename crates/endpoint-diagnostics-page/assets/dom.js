@@ -1,23 +1,21 @@
 // Elements and texts. Data of the cluster reaches the page as text nodes and attribute values only.
 
-/** The words of the page for the values of the reports. */
-export const VERDICTS = { ok: "as desired", lagging: "lagging", wrong: "wrong", unknown: "unknown" };
-export const PRESENCES = {
-  ready: "ready",
-  serving: "serving, terminating",
-  notReady: "not ready",
-  absent: "absent",
-  notApplicable: "not applicable",
-};
-
 /** The element with an id of index.html. */
 export const byId = (id) => document.getElementById(id);
 
 /** Makes an element with attributes, and children that are elements or texts. */
 export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children.filter((child) => child !== null));
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** The same for SVG. */
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function filled(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return made;
 }
 
@@ -26,15 +24,29 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Shows a verdict by its word, and by the colour and the sign that style.css has for it. */
-export function setVerdict(node, verdict) {
-  node.classList.add("verdict");
-  node.dataset.verdict = verdict;
-  setText(node, VERDICTS[verdict] ?? verdict);
+export const count = (number, word, words = `${word}s`) => `${number.toLocaleString("en")} ${number === 1 ? word : words}`;
+
+/** A button that does something. */
+export function button(label, action, attributes = {}) {
+  const made = element("button", { type: "button", ...attributes }, label);
+  made.addEventListener("click", action);
+  return made;
 }
 
-/** Joins the parts of a key. Names have no slash in a cluster; those of files may. */
-export const keyOf = (namespace, name) => `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+/** A button that copies a text and says so. */
+export function copyButton(label, text, attributes = {}) {
+  const made = button(label, async () => {
+    let done = "Copied";
+    try {
+      await navigator.clipboard.writeText(text());
+    } catch {
+      done = "Not allowed";
+    }
+    setText(made, done);
+    setTimeout(() => setText(made, label), 1500);
+  }, attributes);
+  return made;
+}
 
 /** Tells screen readers, at most every three seconds; of each topic, only the latest. */
 export class Announcer {

@@ -8,8 +8,8 @@ import { events, request } from "./api.js";
 
 /** Longer than the program is ever silent. */
 const SILENCE = 45_000;
-/** The status of an answer to a request without the token of the program that runs now. */
-const UNAUTHORIZED = 401;
+/** The statuses of answers to requests without a token that counts: of the program that runs now, or of a user. */
+const REFUSED = [401, 403];
 
 export class Feed {
   #handlers;
@@ -19,7 +19,10 @@ export class Feed {
   #retry = null;
   #delay = 500;
 
-  /** Handlers: `replace(list)`, `change(changes)`, `source(state)`, `connection(state)`. */
+  /**
+   * Handlers: `replace(list)`, `change(changes)`, `overview(overview)`, `source(state)`,
+   * `connection(state)`.
+   */
   constructor(handlers) {
     this.#handlers = handlers;
     // A browser opens six connections to a server. A page that is not seen doesn't keep one.
@@ -33,6 +36,7 @@ export class Feed {
       const list = await (await this.#answer("services")).json();
       this.#cursor = list.cursor;
       this.#handlers.replace(list);
+      this.#handlers.overview(list.overview);
       this.#handlers.source(list.source);
       this.#open();
     } catch (error) {
@@ -73,6 +77,8 @@ export class Feed {
     if (type === "changes") {
       this.#cursor = id;
       this.#handlers.change(JSON.parse(data));
+    } else if (type === "overview") {
+      this.#handlers.overview(JSON.parse(data));
     } else if (type === "source") {
       this.#handlers.source(JSON.parse(data));
     } else if (type === "resync") {
@@ -88,7 +94,7 @@ export class Feed {
 
   #lost(error) {
     this.#close();
-    this.#handlers.connection(error?.cause === UNAUTHORIZED ? "refused" : "lost");
+    this.#handlers.connection(REFUSED.includes(error?.cause) ? "refused" : "lost");
     this.#retry = setTimeout(() => this.#load(), this.#delay);
     this.#delay = Math.min(this.#delay * 2, 10_000);
   }

@@ -1,10 +1,15 @@
 // The list of Services. Of thousands of rows, those that are seen are elements, and the active one, so that
 // `aria-activedescendant` always names an element.
 
-import { element, setText, setVerdict } from "./dom.js";
+import { element, setText, svg } from "./dom.js";
+import { STATES, VERDICTS, expected, total } from "./model.js";
+import { age } from "./time.js";
+import { sparkline } from "./spark.js";
 
 /** Height of a row in pixels; --row in style.css. */
-const ROW = 32;
+const ROW = 40;
+/** The time after which ages are written anew. */
+const AGES = 5000;
 /** Rows beyond the edges, for scrolling. */
 const OVERSCAN = 8;
 /** Time for which a changed row is marked. */
@@ -35,7 +40,11 @@ export class ServiceList {
       this.#open(row.dataset.key);
     });
     new ResizeObserver(() => this.#schedule()).observe(grid);
+    setInterval(() => this.#schedule(), AGES);
   }
+
+  /** The time that ages are relative to: that of a dump, or none for now. */
+  now = null;
 
   /** The rows to show, in order. The active Service stays active if it is among them. */
   show(rows) {
@@ -56,6 +65,11 @@ export class ServiceList {
 
   get active() {
     return this.#active;
+  }
+
+  /** The first Service; null if there is none. */
+  get first() {
+    return this.#rows[0]?.key ?? null;
   }
 
   focus() {
@@ -127,11 +141,16 @@ export class ServiceList {
   }
 
   #make() {
-    const row = element("div", { role: "row", class: "row" });
-    for (let column = 1; column <= 7; column++) {
-      row.append(element("span", { role: "gridcell", "aria-colindex": column }));
-    }
-    for (const cell of [...row.children].slice(3, 6)) cell.classList.add("number");
+    const cell = (column, name, ...children) =>
+      element("span", { role: "gridcell", "aria-colindex": column, class: name }, ...children);
+    const row = element("div", { role: "row", class: "row" },
+      cell(1, "name", element("i", { class: "sign", "aria-hidden": "true" }), element("span", { class: "unseen" }),
+        element("span", { class: "soft" }), element("b")),
+      cell(2, "bar", element("span", { class: "meter", "aria-hidden": "true" }, ["ready", "serving", "notReady"].map((state) =>
+        element("i", { class: state }))), element("span", { class: "number" })),
+      cell(3, "spark", svg("svg", { width: 96, height: 24, "aria-hidden": "true" },
+        svg("path", { class: "area" }), svg("path", { class: "line" }))),
+      cell(4, "why"), cell(5, "controller"), cell(6, "soft age"));
     this.#body.append(row);
     return row;
   }
@@ -141,25 +160,48 @@ export class ServiceList {
     const isOther = row.dataset.key !== service.key;
     row.id = `row-${index}`;
     row.dataset.key = service.key;
+    row.dataset.state = service.state;
     row.setAttribute("aria-rowindex", index + 2);
     row.setAttribute("aria-selected", index === this.#activeIndex);
     row.style.transform = `translateY(${index * ROW}px)`;
-    const [verdict, ...cells] = row.children;
-    setVerdict(verdict, service.verdict);
-    const { pods, ready, inSlices, inEndpoints } = service.counts;
-    const texts = [service.namespace, service.name, `${ready} / ${pods}`, `${inSlices}`, `${inEndpoints}`, service.summary];
-    texts.forEach((text, column) => setText(cells[column], text));
-    cells[2].classList.toggle("few", ready < pods || service.readyEndpoints === 0);
+    const [name, bar, spark, why, controller, changed] = row.children;
+    const { sign, word } = STATES[service.state];
+    [sign, `${word}: `, `${service.namespace}/`, service.name].forEach((text, part) => setText(name.children[part], text));
+    const all = expected(service);
+    const { ready, serving, notReady } = service.traffic;
+    [ready, serving, notReady].forEach((part, at) => (bar.firstChild.children[at].style.width = `${all ? (100 * part) / all : 0}%`));
+    bar.firstChild.hidden = service.state === "alias";
+    setText(bar.lastChild, service.state === "alias" ? "" : `${ready} of ${all}`);
+    this.#spark(spark, service);
+    setText(why, service.via || service.summary);
+    why.classList.toggle("via", Boolean(service.via));
+    setText(controller, VERDICTS[service.verdict] ?? service.verdict);
+    controller.dataset.verdict = service.verdict;
+    const time = this.now ?? Date.now();
+    setText(changed, service.changed ? age(service.changed, time) : "");
     row.title = service.summary;
     this.#mark(row, service, isOther, now);
   }
 
+  #spark(cell, service) {
+    const { trend, traffic } = service;
+    const key = `${service.key} ${trend.length} ${trend.at(-1)?.[0]} ${total(traffic)}`;
+    // Only one that has changed is worth to see; a flat line is the bar once more.
+    cell.firstChild.classList.toggle("flat", trend.length < 2);
+    const now = (this.now ?? Date.now()) / 1000;
+    if (cell.dataset.key === key && trend.length < 2) return;
+    cell.dataset.key = key;
+    const { line, area } = sparkline(trend, now, 96, 24);
+    cell.firstChild.firstChild.setAttribute("d", area);
+    cell.firstChild.lastChild.setAttribute("d", line);
+  }
+
   /** Marks a row that has just changed; a later change begins anew. */
   #mark(row, service, isOther, now) {
-    const isMarked = now - service.changed < MARKED;
+    const isMarked = now - service.arrived < MARKED;
     if (isOther || !isMarked) row.classList.remove("changed");
-    if (!isMarked || row.dataset.changed === `${service.changed}`) return;
-    row.dataset.changed = service.changed;
+    if (!isMarked || row.dataset.arrived === `${service.arrived}`) return;
+    row.dataset.arrived = service.arrived;
     row.classList.remove("changed");
     // Without a layout between the two the animation would go on.
     void row.offsetWidth;

@@ -3,6 +3,8 @@
 //! Data is for clients that know the token of the server: other users of the machine can connect to it too. A browser has the
 //! token from the address that its user opens, in the fragment, which it sends to no server. The page is open to all.
 //!
+//! A page for several users is behind a server that knows them, and has the last of these checks alone.
+//!
 //! A browser connects for any site that it shows, and two more checks keep such a site away:
 //!
 //! * the Host header must name a loopback address. A name of the site's own that suddenly resolves to 127.0.0.1 (DNS
@@ -25,7 +27,8 @@ pub(crate) type Refusal = (StatusCode, &'static str);
 /// # Errors
 /// The refusal.
 pub(crate) fn check(request: &Parts, token: &str) -> Result<(), Refusal> {
-    check_origin(request).map_err(|reason| (StatusCode::FORBIDDEN, reason))?;
+    check_host(request).map_err(|reason| (StatusCode::FORBIDDEN, reason))?;
+    check_site(request)?;
     if request.uri.path().starts_with("/api/") && !has_token(request, token) {
         return Err((StatusCode::UNAUTHORIZED, "The data is for the user who has the token of this server."));
     }
@@ -40,7 +43,20 @@ fn has_token(request: &Parts, token: &str) -> bool {
     given.len() == token.len() && differing == 0
 }
 
-fn check_origin(request: &Parts) -> Result<(), &'static str> {
+/// Checks that the browser does not ask for data on behalf of another site.
+///
+/// # Errors
+/// The refusal.
+pub(crate) fn check_site(request: &Parts) -> Result<(), Refusal> {
+    let site = request.headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
+    let is_own = matches!(site, None | Some(b"same-origin" | b"none"));
+    if request.uri.path().contains("/api/") && !is_own {
+        return Err((StatusCode::FORBIDDEN, "The data is for the page of this server only."));
+    }
+    Ok(())
+}
+
+fn check_host(request: &Parts) -> Result<(), &'static str> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err("The request needs one Host header.");
@@ -50,11 +66,6 @@ fn check_origin(request: &Parts) -> Result<(), &'static str> {
         host.is_some_and(|host| names_loopback(&host)) && request.uri.authority().is_none_or(names_loopback);
     if !is_loopback {
         return Err("The Host header must be localhost or a loopback address.");
-    }
-    let site = request.headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
-    let is_own = matches!(site, None | Some(b"same-origin" | b"none"));
-    if request.uri.path().starts_with("/api/") && !is_own {
-        return Err("The data is for the page of this server only.");
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ mod state;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::ServiceReport;
+use endpoint_diagnostics::{EndpointCounts, ServiceReport};
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
@@ -19,6 +20,7 @@ pub use cursor::Cursor;
 
 use self::state::State;
 use crate::origin::Origin;
+use crate::overview::Overview;
 use crate::row::Row;
 
 /// The list of Services that a page shows.
@@ -28,6 +30,18 @@ pub struct Board {
     state: Mutex<State>,
     revision: watch::Sender<u64>,
     origin: watch::Sender<Origin>,
+    overview: watch::Sender<Arc<Overview>>,
+}
+
+/// What is published about a Service.
+#[derive(Debug)]
+pub struct Publication {
+    /// The report.
+    pub report: ServiceReport,
+    /// The endpoints in numbers.
+    pub traffic: EndpointCounts,
+    /// The sequence and the time of the newest change that was seen.
+    pub newest: Option<(u64, Timestamp)>,
 }
 
 /// All rows.
@@ -37,6 +51,11 @@ pub struct List {
     pub cursor: Cursor,
     /// The origin of the rows.
     pub source: Origin,
+    /// The cluster as a whole.
+    #[serde(serialize_with = "overview")]
+    pub overview: Arc<Overview>,
+    /// The time of the newest rows, in milliseconds since the epoch.
+    pub now: i64,
     /// The rows, by namespace and name.
     #[serde(serialize_with = "rows")]
     pub services: Vec<Arc<Row>>,
@@ -55,6 +74,10 @@ pub struct Changes {
     pub removed: Vec<(String, String)>,
 }
 
+fn overview<S: Serializer>(overview: &Arc<Overview>, serializer: S) -> Result<S::Ok, S::Error> {
+    overview.as_ref().serialize(serializer)
+}
+
 fn rows<S: Serializer>(rows: &[Arc<Row>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(rows.iter().map(|row| &**row))
 }
@@ -63,27 +86,32 @@ impl Board {
     /// An empty board. `run` is a number that no other run of the program has, such as the time.
     pub fn new(run: u64, origin: Origin) -> Self {
         let (revision, origin) = (watch::Sender::new(0), watch::Sender::new(origin));
-        Self { run, state: Mutex::default(), revision, origin }
+        let overview = watch::Sender::new(Arc::default());
+        Self { run, state: Mutex::default(), revision, origin, overview }
     }
 
     /// Replaces the reports on these Services, and removes those that are gone. A report that is equal to the one before is
     /// no change.
-    pub fn publish<'a>(
+    pub fn publish(
         &self,
-        reports: impl IntoIterator<Item = &'a ServiceReport>,
+        publications: impl IntoIterator<Item = Publication>,
         removed: impl IntoIterator<Item = ObjectKey>,
+        now: Timestamp,
     ) {
         // Fingerprints are taken without the lock, which readers wait for.
-        let reports: Vec<(ObjectKey, u64, Row)> = reports
+        let reports: Vec<(ObjectKey, u64, Row)> = publications
             .into_iter()
-            .map(|report| {
+            .map(|Publication { report, traffic, newest }| {
                 let key = ObjectKey::new(report.namespace.as_str(), report.name.as_str());
-                (key, state::fingerprint(report), Row::of(report))
+                let row = Row::of(&report, traffic, newest.map(|(_, time)| time));
+                let fingerprint = state::fingerprint(&report, &row, newest.map_or(0, |(newest, _)| newest));
+                (key, fingerprint, row)
             })
             .collect();
         let mut state = self.state.lock();
+        state.now = now.as_millisecond();
         for (key, fingerprint, row) in reports {
-            state.put(key, fingerprint, row);
+            state.put(key, fingerprint, row, now);
         }
         for key in removed {
             state.remove(&key);
@@ -102,6 +130,27 @@ impl Board {
         });
     }
 
+    /// Changes the cluster as a whole.
+    pub fn set_overview(&self, overview: Overview) {
+        self.overview.send_if_modified(|now| {
+            let is_other = **now != overview;
+            if is_other {
+                *now = Arc::new(overview);
+            }
+            is_other
+        });
+    }
+
+    /// The cluster as a whole, now and whenever it changes.
+    pub fn overview(&self) -> watch::Receiver<Arc<Overview>> {
+        self.overview.subscribe()
+    }
+
+    /// The row of a Service.
+    pub fn row(&self, key: &ObjectKey) -> Option<Arc<Row>> {
+        self.state.lock().row(key).cloned()
+    }
+
     /// The origin of the rows, now and whenever it changes.
     pub fn origin(&self) -> watch::Receiver<Origin> {
         self.origin.subscribe()
@@ -116,7 +165,8 @@ impl Board {
     pub fn list(&self) -> List {
         let state = self.state.lock();
         let cursor = Cursor { run: self.run, revision: state.revision() };
-        List { cursor, source: self.origin.borrow().clone(), services: state.rows() }
+        let (source, overview) = (self.origin.borrow().clone(), Arc::clone(&self.overview.borrow()));
+        List { cursor, source, overview, now: state.now, services: state.rows() }
     }
 
     /// The oldest `limit` changes after a cursor. None if they are not known: the cursor is that of another run, or too old.

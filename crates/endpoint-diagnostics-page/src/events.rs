@@ -3,6 +3,7 @@
 //! | Event | Id | Data |
 //! |---|---|---|
 //! | `source` | – | the origin of the rows, first of all and when it changes |
+//! | `overview` | – | the cluster as a whole, when it changes |
 //! | `changes` | the cursor after them | rows and removals |
 //! | `resync` | – | none: the cursor is not known, and the client reads the list again |
 //! | `alive` | – | none: 15 s have passed |
@@ -18,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::board::Cursor;
 use crate::origin::Origin;
+use crate::overview::Overview;
 use crate::source::Source;
 
 /// Services in one event.
@@ -37,10 +39,11 @@ pub(crate) fn after<S: Source>(
     slot: OwnedSemaphorePermit,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send + use<S>> {
     let (mut origin, revision) = (source.board().origin(), source.board().revision());
+    let overview = source.board().overview();
     origin.mark_changed();
     let next = if cursor.is_some() { Next::Changes } else { Next::Resync };
     let cursor = cursor.unwrap_or(Cursor { run: 0, revision: 0 });
-    let client = Client { source, cursor, next, origin, revision, stopping, _slot: slot };
+    let client = Client { source, cursor, next, origin, overview, revision, stopping, _slot: slot };
     let events = futures::stream::unfold(client, async |mut client| {
         let event = client.event().await?;
         Some((Ok(event), client))
@@ -54,6 +57,7 @@ struct Client<S> {
     cursor: Cursor,
     next: Next,
     origin: watch::Receiver<Origin>,
+    overview: watch::Receiver<Arc<Overview>>,
     revision: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
     _slot: OwnedSemaphorePermit,
@@ -90,6 +94,10 @@ impl<S: Source> Client<S> {
                 let origin = self.origin.borrow_and_update().clone();
                 return Some(Event::default().event("source").retry(RETRY).data(json(&origin)));
             }
+            if self.overview.has_changed().unwrap_or_default() {
+                let overview = Arc::clone(&self.overview.borrow_and_update());
+                return Some(Event::default().event("overview").data(json(&*overview)));
+            }
             self.revision.mark_unchanged();
             let Some(changes) = self.source.board().after(self.cursor, BATCH) else {
                 self.next = Next::Resync;
@@ -104,6 +112,7 @@ impl<S: Source> Client<S> {
             tokio::select! {
                 _ = self.revision.changed() => {}
                 _ = self.origin.changed() => self.origin.mark_changed(),
+                _ = self.overview.changed() => self.overview.mark_changed(),
                 _ = self.stopping.wait_for(|stopping| *stopping) => {}
             }
         }

@@ -2,23 +2,31 @@
 //!
 //! ```text
 //! changes ──> Snapshot
+//!    ├──> seen: what happened, and how long the controllers took ──> History
 //!    └──> touched: Services whose report may differ now ──> explain ──> Board
 //! ```
 
+mod seen;
 mod touched;
 
 use std::collections::BTreeSet;
 
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::snapshot::Kind;
-use endpoint_diagnostics::{Object, ServiceReport, Snapshot, Verdict, explain};
+use endpoint_diagnostics::{
+    EndpointCounts, Object, Picture, ServiceReport, Snapshot, Verdict, explain, explain_with_differences,
+};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use self::seen::Seen;
 use self::touched::{Reported, Touched};
-use crate::board::Board;
+use crate::board::{Board, Publication};
+use crate::history::{ANSWER, PER_SERVICE, Timeline, recorded};
 use crate::origin::Origin;
-use crate::source::Source;
+use crate::overview::{self, Facts, Overview};
+use crate::search::{self, Found};
+use crate::source::{Source, Span, View};
 
 /// Reports on the Services of a snapshot that follows a cluster.
 ///
@@ -53,26 +61,43 @@ struct Followed {
     lagging: BTreeSet<ObjectKey>,
     /// The fact about the whole cluster that every report depends on.
     keeps_endpoints: bool,
+    seen: Seen,
+    /// The time from which changes are seen.
+    watched: Timestamp,
+    facts: Facts,
 }
 
 impl Follower {
     /// Reports on the Services of a snapshot. `run` is a number that no other run of the program has, such as the time.
     pub fn new(snapshot: Snapshot, run: u64, origin: Origin) -> Self {
         let keeps_endpoints = snapshot.keeps_endpoints();
-        let followed =
-            Followed { snapshot, reported: Reported::new(), lagging: BTreeSet::new(), keeps_endpoints };
+        let watched = snapshot.now();
+        let (reported, lagging) = (Reported::new(), BTreeSet::new());
+        let (seen, facts) = (Seen::default(), Facts::default());
+        let followed = Followed { snapshot, reported, lagging, keeps_endpoints, seen, watched, facts };
         let follower = Self { board: Board::new(run, origin), followed: Mutex::new(followed) };
-        follower.followed.lock().publish(Touched::all(), &follower.board);
+        let mut followed = follower.followed.lock();
+        followed.publish(Touched::all(), &follower.board);
+        followed.look_around(&follower.board);
+        drop(followed);
         follower
     }
 
-    /// Applies changes that arrived together, in their order, and reports again on the Services that they may concern.
-    pub fn apply(&self, changes: Vec<Change>, now: Timestamp) {
+    /// Notes facts that only the program knows.
+    pub fn set_facts(&self, facts: Facts) {
+        let mut followed = self.followed.lock();
+        followed.facts = facts;
+        followed.look_around(&self.board);
+    }
+
+    /// Applies changes that arrived together, each with the time of its arrival, in their order, and reports again on the
+    /// Services that they may concern.
+    pub fn apply(&self, changes: Vec<(Timestamp, Change)>, now: Timestamp) {
         let mut followed = self.followed.lock();
         let mut touched = Touched::default();
         followed.snapshot.set_now(now);
-        for change in changes {
-            followed.apply(change, &mut touched);
+        for (at, change) in changes {
+            followed.apply(at, change, &mut touched);
         }
         let keeps_endpoints = followed.snapshot.keeps_endpoints();
         if std::mem::replace(&mut followed.keeps_endpoints, keeps_endpoints) != keeps_endpoints {
@@ -87,6 +112,7 @@ impl Follower {
         followed.snapshot.set_now(now);
         let touched = Touched::services(followed.lagging.clone());
         followed.publish(touched, &self.board);
+        followed.look_around(&self.board);
     }
 }
 
@@ -98,19 +124,34 @@ impl Source for Follower {
     fn report(&self, key: &ObjectKey) -> Option<ServiceReport> {
         explain(&self.followed.lock().snapshot, key)
     }
+
+    fn view(&self, key: &ObjectKey) -> Option<View> {
+        self.followed.lock().view(key)
+    }
+
+    fn timeline(&self, span: Span) -> Timeline {
+        self.followed.lock().timeline(&span)
+    }
+
+    fn search(&self, query: &str) -> Found {
+        search::search(&self.followed.lock().snapshot, query)
+    }
 }
 
 impl Followed {
-    fn apply(&mut self, change: Change, touched: &mut Touched) {
+    fn apply(&mut self, at: Timestamp, change: Change, touched: &mut Touched) {
         match change {
             Change::Listed(kind, objects) => {
                 let listed: BTreeSet<(&str, &str)> = objects.iter().map(Object::key).collect();
                 let gone = touched::names(&self.snapshot, kind);
                 let gone = gone.into_iter().filter(|(namespace, name)| !listed.contains(&(namespace, name)));
+                self.seen.gap(at, kind);
                 for (namespace, name) in gone.collect::<Vec<_>>() {
+                    self.seen.change(at, &self.snapshot, kind, (&namespace, &name), None);
                     self.snapshot.remove(kind, &namespace, &name);
                 }
                 for object in objects {
+                    self.seen.change(at, &self.snapshot, kind, object.key(), Some(&object));
                     self.snapshot.upsert(object);
                 }
                 touched.add_all();
@@ -119,11 +160,13 @@ impl Followed {
                 let (namespace, name) = object.key();
                 let (kind, namespace, name) = (object.kind(), namespace.to_owned(), name.to_owned());
                 let before = touched.before(&self.snapshot, kind, &namespace, &name);
+                self.seen.change(at, &self.snapshot, kind, (&namespace, &name), Some(&object));
                 self.snapshot.upsert(object);
                 touched.after(&self.snapshot, kind, &namespace, &name, before);
             }
             Change::Deleted { kind, namespace, name } => {
                 let before = touched.before(&self.snapshot, kind, &namespace, &name);
+                self.seen.change(at, &self.snapshot, kind, (&namespace, &name), None);
                 self.snapshot.remove(kind, &namespace, &name);
                 touched.after(&self.snapshot, kind, &namespace, &name, before);
             }
@@ -131,11 +174,14 @@ impl Followed {
     }
 
     fn publish(&mut self, touched: Touched, board: &Board) {
-        let (mut reports, mut gone) = (Vec::new(), Vec::new());
+        let now = self.snapshot.now();
+        let (mut publications, mut gone) = (Vec::new(), Vec::new());
         for key in touched.into_keys(&self.snapshot, &self.reported) {
-            let Some(report) = explain(&self.snapshot, &key) else {
+            let traffic = EndpointCounts::of(&self.snapshot, &key.namespace, &key.name);
+            let Some((report, traffic)) = explain(&self.snapshot, &key).zip(traffic) else {
                 self.reported.remove(&key);
                 self.lagging.remove(&key);
+                self.seen.gone(&key);
                 gone.push(key);
                 continue;
             };
@@ -144,13 +190,55 @@ impl Followed {
             } else {
                 self.lagging.remove(&key);
             }
+            self.seen.report(now, &key, board.row(&key).as_deref(), &report, &traffic);
+            let newest = self.seen.history.of(&key).next().map(|entry| (entry.sequence, entry.time));
             // In order already, but a lookup relies on it.
             let mut pods: Vec<String> = report.pods.iter().map(|pod| pod.name.clone()).collect();
             pods.sort_unstable();
             self.reported.insert(key, pods);
-            reports.push(report);
+            publications.push(Publication { report, traffic, newest });
         }
-        board.publish(&reports, gone);
+        board.publish(publications, gone, now);
+    }
+
+    /// Publishes the cluster as a whole.
+    fn look_around(&mut self, board: &Board) {
+        self.seen.writes.advance(self.snapshot.now());
+        board.set_overview(Overview {
+            facts: self.facts.clone(),
+            zones: overview::zones(&self.snapshot),
+            writes: self.seen.writes.clone(),
+            watched: self.watched.as_millisecond(),
+        });
+    }
+
+    fn view(&self, key: &ObjectKey) -> Option<View> {
+        let (report, differences, omitted) = explain_with_differences(&self.snapshot, key)?;
+        let picture = Picture::of(&self.snapshot, &key.namespace, &key.name)?;
+        let mut older = recorded::of_service(&self.snapshot, key, Timestamp::MIN..=self.watched);
+        older.sort_by_key(|entry| std::cmp::Reverse(entry.time));
+        let timeline = self.seen.history.of(key).chain(older).take(PER_SERVICE).collect();
+        let (watched, now) = (self.watched.as_millisecond(), self.snapshot.now().as_millisecond());
+        Some(View { report, differences, omitted, picture, timeline, watched, now })
+    }
+
+    fn timeline(&self, span: &Span) -> Timeline {
+        let range = span.since..=span.until;
+        let is_asked = |namespace: &str| span.namespace.as_deref().is_none_or(|asked| asked == namespace);
+        let seen = self.seen.history.all().filter(|entry| {
+            range.contains(&entry.time) && entry.service.as_ref().is_none_or(|key| is_asked(&key.namespace))
+        });
+        let mut entries: Vec<_> = seen.take(ANSWER + 1).cloned().collect();
+        if span.since <= self.watched {
+            let range = span.since..=span.until.min(self.watched);
+            let services = self.snapshot.services().filter(|key| is_asked(&key.namespace));
+            entries
+                .extend(services.flat_map(|key| recorded::of_service(&self.snapshot, &key, range.clone())));
+        }
+        entries.sort_by_key(|entry| std::cmp::Reverse((entry.time, entry.sequence)));
+        let more = entries.len() > ANSWER;
+        entries.truncate(ANSWER);
+        Timeline { entries, more, watched: self.watched.as_millisecond() }
     }
 }
 

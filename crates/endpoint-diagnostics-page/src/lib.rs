@@ -3,12 +3,16 @@
 //! ```text
 //! Source ──> reports ──> Board: rows, numbered changes ──┬─> /api/services   all rows, and a cursor
 //!    ^                                                   └─> /api/events     changes after a cursor, as they happen
-//!    └────────────── /api/services/NAMESPACE/NAME: one report, on demand
+//!    ├────────────── /api/services/NAMESPACE/NAME: one report, on demand; with /view all that a page shows
+//!    ├────────────── /api/timeline: what happened in a span of time
+//!    └────────────── /api/search: Services by a pod, an address, a node or a label
 //! ```
 //!
 //! * [`board`]: the list of Services and its changes, as data;
+//! * [`history`]: the latest changes around each Service, in bounded memory;
 //! * [`server`]: the assets and the data over HTTP, the data for clients with a token. It accepts only a loopback address to
 //!   listen at, and only requests that name one;
+//! * [`shared`]: the same for several users, behind a server that knows them;
 //! * `assets/`: one page of HTML, CSS and JavaScript modules, served as they are.
 //!
 //! * [`follow`]: a [`Source`] that gets the changes of a cluster. It does no IO; the program watches the cluster.
@@ -19,13 +23,22 @@ pub mod board;
 mod events;
 pub mod follow;
 mod headers;
+pub mod history;
 mod origin;
+mod overview;
+mod query;
 mod routes;
 mod row;
+mod search;
 pub mod server;
+pub mod shared;
 mod source;
+mod trend;
 
 pub use board::Board;
 pub use origin::{Origin, State};
+pub use overview::{Facts, Leader, Overview};
 pub use row::Row;
-pub use source::Source;
+pub use search::Found;
+pub use source::{Source, Span, View};
+pub use trend::Trend;

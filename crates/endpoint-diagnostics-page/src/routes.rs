@@ -10,14 +10,16 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use controller_kit::key::ObjectKey;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::request::Parts;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
+use crate::access::Refusal;
 use crate::assets::ASSETS;
 use crate::source::Source;
-use crate::{access, events, headers};
+use crate::{access, events, headers, query};
 
 /// Clients that may follow the changes at the same time.
 const FOLLOWERS: usize = 32;
@@ -39,23 +41,52 @@ impl<S> Clone for Shared<S> {
     }
 }
 
-/// The handlers of a page, whose data needs the token. Streams of events end when `stopping` becomes true.
+/// The handlers of a page for one user, whose data needs the token. Streams of events end when `stopping` becomes true.
 pub(crate) fn router<S: Source>(source: Arc<S>, token: &str, stopping: watch::Receiver<bool>) -> Router {
+    handlers("", source, stopping).layer(middleware::from_fn_with_state(Arc::from(token), guard))
+}
+
+/// The handlers of a page below a path, behind a server that knows its users.
+pub(crate) fn shared_router<S: Source>(
+    prefix: &str,
+    source: Arc<S>,
+    stopping: watch::Receiver<bool>,
+) -> Router {
+    handlers(prefix, source, stopping).layer(middleware::from_fn(guard_site))
+}
+
+fn handlers<S: Source>(prefix: &str, source: Arc<S>, stopping: watch::Receiver<bool>) -> Router {
+    let path = |path: &str| format!("{prefix}{path}");
     let mut router = Router::new()
-        .route("/api/services", get(services))
-        .route("/api/services/{namespace}/{name}", get(service))
-        .route("/api/events", get(follow))
+        .route(&path("/api/services"), get(services))
+        .route(&path("/api/services/{namespace}/{name}"), get(service))
+        .route(&path("/api/services/{namespace}/{name}/view"), get(view))
+        .route(&path("/api/timeline"), get(timeline))
+        .route(&path("/api/search"), get(search))
+        .route(&path("/api/events"), get(follow))
         .with_state(Shared { source, followers: Arc::new(Semaphore::new(FOLLOWERS)), stopping });
     for asset in ASSETS {
         let handler = move || async move { (asset.headers(), asset.text) };
-        router = router.route(asset.path, get(handler));
+        router = router.route(&path(asset.path), get(handler));
     }
-    router.layer(middleware::from_fn_with_state(Arc::from(token), guard))
+    router
 }
 
 async fn guard(State(token): State<Arc<str>>, request: Request<Body>, next: Next) -> Response {
+    checked(|parts| access::check(parts, &token), request, next).await
+}
+
+async fn guard_site(request: Request<Body>, next: Next) -> Response {
+    checked(access::check_site, request, next).await
+}
+
+async fn checked(
+    check: impl FnOnce(&Parts) -> Result<(), Refusal>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
     let (parts, body) = request.into_parts();
-    let mut response = match access::check(&parts, &token) {
+    let mut response = match check(&parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => refusal.into_response(),
     };
@@ -71,14 +102,71 @@ async fn service<S: Source>(
     State(shared): State<Shared<S>>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Response {
-    let report = shared.source.report(&ObjectKey::new(namespace.as_str(), name.as_str()));
-    report.map_or_else(
-        || {
-            let error = format!("There is no Service {namespace}/{name}.");
-            json(StatusCode::NOT_FOUND, &json!({ "error": error }))
-        },
-        |report| json(StatusCode::OK, &report),
+    let key = ObjectKey::new(namespace.as_str(), name.as_str());
+    one(
+        &key,
+        off_the_runtime(&shared.source, {
+            let key = key.clone();
+            move |source| source.report(&key)
+        })
+        .await,
     )
+}
+
+async fn view<S: Source>(
+    State(shared): State<Shared<S>>,
+    Path((namespace, name)): Path<(String, String)>,
+) -> Response {
+    let key = ObjectKey::new(namespace.as_str(), name.as_str());
+    one(
+        &key,
+        off_the_runtime(&shared.source, {
+            let key = key.clone();
+            move |source| source.view(&key)
+        })
+        .await,
+    )
+}
+
+#[expect(clippy::option_option, reason = "no answer, and the answer that there is none")]
+fn one(key: &ObjectKey, found: Option<Option<impl Serialize>>) -> Response {
+    match found {
+        Some(Some(found)) => json(StatusCode::OK, &found),
+        Some(None) => {
+            let error = format!("There is no Service {}/{}.", key.namespace, key.name);
+            json(StatusCode::NOT_FOUND, &json!({ "error": error }))
+        }
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn timeline<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Response {
+    let Some(span) = query::span(uri.query().unwrap_or_default()) else {
+        let error = "since and until must be milliseconds since the epoch";
+        return json(StatusCode::BAD_REQUEST, &json!({ "error": error }));
+    };
+    all(off_the_runtime(&shared.source, move |source| source.timeline(span)).await)
+}
+
+async fn search<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Response {
+    let text = query::value(uri.query().unwrap_or_default(), "q").unwrap_or_default();
+    all(off_the_runtime(&shared.source, move |source| source.search(&text)).await)
+}
+
+fn all(found: Option<impl Serialize>) -> Response {
+    found.map_or_else(
+        || StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        |found| json(StatusCode::OK, &found),
+    )
+}
+
+/// Answers about thousands of objects take longer than other requests may wait. None if the work panicked.
+async fn off_the_runtime<S: Source, T: Send + 'static>(
+    source: &Arc<S>,
+    work: impl FnOnce(&S) -> T + Send + 'static,
+) -> Option<T> {
+    let source = Arc::clone(source);
+    tokio::task::spawn_blocking(move || work(&source)).await.ok()
 }
 
 /// The events after the cursor in Last-Event-ID, which clients of server-sent events send when they connect again, else after

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use endpoint_diagnostics::report::Counts;
-use endpoint_diagnostics::{PodReport, Presence, ServiceReport, Verdict};
+use endpoint_diagnostics::{EndpointCounts, PodReport, Presence, ServiceReport, Verdict};
+use jiff::Timestamp;
 use serde::Serialize;
+
+use crate::trend::Trend;
 
 /// A Service in the list: its report without lists of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,32 +21,47 @@ pub struct Row {
     pub verdict: Verdict,
     /// Numbers of pods.
     pub counts: Counts,
-    /// Endpoints that some slice has as ready, also those that are no pods.
-    pub ready_endpoints: usize,
+    /// The endpoints of the slices, also those that are no pods.
+    pub traffic: EndpointCounts,
+    /// The code of the first reason; empty if there is none.
+    pub code: &'static str,
     /// The reasons in one line: those of the Service, else those of its pods by number; empty if there are none.
     pub summary: String,
+    /// The time of the newest change that was seen, in milliseconds since the epoch; 0 if none was.
+    pub changed: i64,
+    /// The endpoints over the last quarter of an hour.
+    pub trend: Trend,
 }
 
 impl Row {
-    /// The row of a report.
-    pub fn of(report: &ServiceReport) -> Self {
+    /// The row of a report, without a trend. `changed` is the time of the newest change that was seen.
+    pub fn of(report: &ServiceReport, traffic: EndpointCounts, changed: Option<Timestamp>) -> Self {
         let summary = report.reasons.first().map_or_else(|| of_pods(report), |reason| reason.message.clone());
         Self {
             namespace: report.namespace.clone(),
             name: report.name.clone(),
             verdict: report.verdict,
             counts: report.counts,
-            ready_endpoints: report.slices.iter().map(|slice| slice.ready).sum(),
+            traffic,
+            code: code(report),
             summary,
+            changed: changed.map_or(0, Timestamp::as_millisecond),
+            trend: Trend::default(),
         }
     }
+}
+
+/// The code of the first reason, of the Service or of a pod that decides.
+fn code(report: &ServiceReport) -> &'static str {
+    let of_pods = || deciding(report).iter().find_map(|pod| pod.reasons.first());
+    report.reasons.first().or_else(of_pods).map_or("", |reason| reason.code)
 }
 
 /// The code of pods that the Service doesn't select, by one label: no news unless it selects none at all.
 const LABEL_DIFFERS: &str = "label-differs";
 
-/// The reasons of the pods that decide about the verdict, or of those that are not ready.
-fn of_pods(report: &ServiceReport) -> String {
+/// The pods that decide about the verdict, or those that are not ready.
+fn deciding(report: &ServiceReport) -> Vec<&PodReport> {
     let is_present = |presence| matches!(presence, Presence::Ready | Presence::NotApplicable);
     let is_missed = |pod: &PodReport| pod.reasons.first().is_some_and(|reason| reason.code == LABEL_DIFFERS);
     let decides = |pod: &&PodReport| match report.verdict {
@@ -51,7 +69,12 @@ fn of_pods(report: &ServiceReport) -> String {
         Verdict::Ok => !is_present(pod.slices) || !is_present(pod.endpoints),
         verdict => pod.verdict == verdict,
     };
-    let pods: Vec<&PodReport> = report.pods.iter().filter(decides).collect();
+    report.pods.iter().filter(decides).collect()
+}
+
+/// The reasons of these pods.
+fn of_pods(report: &ServiceReport) -> String {
+    let pods = deciding(report);
     if let [pod] = pods.as_slice() {
         return pod.reasons.first().map(|reason| reason.message.clone()).unwrap_or_default();
     }
@@ -100,7 +123,7 @@ mod tests {
             endpoints: None,
             pods,
         };
-        Row::of(&report).summary
+        Row::of(&report, EndpointCounts::default(), None).summary
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //!
 //! * [`snapshot`]: the objects of one moment, indexed, as far as the caller may read them;
 //! * [`explain()`] and [`explain_all`]: the report of one Service, and of all;
+//! * [`picture`]: the stored endpoints with their zones, nodes and hints, to draw them;
 //! * [`mod@audit`]: what is wrong with the objects of a whole cluster;
 //! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page;
 //! * [`traffic`]: whether a Service gets any.
@@ -16,11 +17,13 @@
 
 pub mod audit;
 pub mod explain;
+pub mod picture;
 pub mod report;
 pub mod snapshot;
 pub mod traffic;
 
-pub use explain::{explain, explain_all};
-pub use report::{PodReport, Presence, Reason, ServiceReport, Verdict};
+pub use explain::{explain, explain_all, explain_with_differences};
+pub use picture::{EndpointCounts, Picture};
+pub use report::{Difference, PodReport, Presence, Reason, ServiceReport, Verdict};
 pub use snapshot::{Object, Objects, Snapshot};
 pub use traffic::Traffic;

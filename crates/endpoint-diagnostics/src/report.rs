@@ -145,3 +145,42 @@ pub struct Reason {
     /// The objects concerned.
     pub scope: Scope,
 }
+
+/// A stored object that differs from the one that the controllers would write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// `EndpointSlice` or `Endpoints`.
+    pub kind: &'static str,
+    /// The name; of a new slice, its beginning.
+    pub name: String,
+    /// The write that would end the difference.
+    pub change: Change,
+    /// The fields that differ.
+    pub fields: Vec<FieldDifference>,
+}
+
+/// The write that ends a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// The object is missing.
+    Create,
+    /// The object has other fields.
+    Update,
+    /// The object should not exist.
+    Delete,
+}
+
+/// A field with different values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldDifference {
+    /// The endpoint, by its pod and addresses; empty for a field of the object.
+    pub of: String,
+    /// The path of the field; empty for an endpoint that is there on one side only.
+    pub field: String,
+    /// The stored value.
+    pub present: Option<String>,
+    /// The value that the controllers would write.
+    pub desired: Option<String>,
+}

@@ -23,7 +23,7 @@ use crate::{files, page};
 use output::View;
 use select::select;
 
-pub(crate) use command::{Explanation, NAME, command};
+pub(crate) use command::{Explanation, NAME, Page, command};
 pub(crate) use summary::Summary;
 
 /// Services that are shown with their pods, at most.
@@ -54,7 +54,7 @@ impl Command for Explanation {
 
     async fn run(self) -> Result<Code, Failure> {
         if let Some(listen) = self.page {
-            return page::serve(&self.target, listen, NAME).await.map(|()| Code::Done);
+            return Box::pin(page::serve(&self.target, listen, NAME)).await.map(|()| Code::Done);
         }
         if self.watch {
             let cluster = Cluster::of(&self.target, NAME).await?;

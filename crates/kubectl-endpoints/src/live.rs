@@ -6,6 +6,7 @@
 //!   └─── expired ──┘  └── ended, broken: from the last resourceVersion
 //! ```
 
+mod control_plane;
 mod gather;
 mod kinds;
 mod lines;
@@ -13,6 +14,7 @@ mod list;
 mod message;
 mod watch;
 
+pub(crate) use control_plane::control_plane;
 pub(crate) use gather::gather;
 pub(crate) use kinds::Resource;
 pub(crate) use list::{List, Selection, each, list};

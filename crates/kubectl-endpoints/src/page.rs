@@ -1,20 +1,25 @@
-//! `explain --serve`: a page on loopback with the reports on all Services.
+//! `explain --serve`: a page with the reports on all Services, on loopback, or for the users of the cluster.
 
-use std::net::SocketAddr;
+mod shared;
+
 use std::sync::Arc;
 
+use component_server::ServingOptions;
 use endpoint_controller_manager::signals::StopSignals;
+use endpoint_controller_manager::version;
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::Follower;
-use endpoint_diagnostics_page::{Origin, State, server};
+use endpoint_diagnostics_page::{Facts, Origin, State, server};
 use jiff::Timestamp;
+use kube_api::ApiClient;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
+use crate::explain::Page;
 use crate::flags::Target;
 use crate::{files, live, token};
 
@@ -25,18 +30,40 @@ const MESSAGES: usize = 1_000;
 ///
 /// # Errors
 /// A line about the address, the cluster or the files.
-pub(crate) async fn serve(target: &Target, listen: SocketAddr, name: &str) -> Result<(), Failure> {
-    let listener =
-        server::listen(listen).await.map_err(|error| Failure::Input(format!("--listen: {error}")))?;
-    if target.files.is_empty() {
-        cluster(target, listener, name).await
-    } else {
-        input(target, listener).await
+pub(crate) async fn serve(target: &Target, page: Page, name: &str) -> Result<(), Failure> {
+    match page {
+        Page::Own(address) => {
+            let listener = server::listen(address).await;
+            let listener = listener.map_err(|error| Failure::Input(format!("--listen: {error}")))?;
+            if !target.files.is_empty() {
+                return input(target, listener).await;
+            }
+            cluster(target, name, async |_, follower| until_signal(listener, follower).await).await
+        }
+        Page::Shared { listen, certificate } => {
+            let (tls_cert_file, tls_private_key_file) = certificate.unzip();
+            let options = ServingOptions {
+                bind_address: listen.ip(),
+                secure_port: listen.port().into(),
+                tls_cert_file,
+                tls_private_key_file,
+                // A browser loads the files of the page as nobody, and HTTP/2 connections of nobody are closed.
+                disable_http2_serving: true,
+                ..ServingOptions::default()
+            };
+            let server = shared::listen(&options).await?;
+            let serve = async |client: ApiClient, follower| shared::serve(server, &client, follower).await;
+            Box::pin(cluster(target, name, serve)).await
+        }
     }
 }
 
-/// Follows a cluster.
-async fn cluster(target: &Target, listener: TcpListener, name: &str) -> Result<(), Failure> {
+/// Follows a cluster while the page is served.
+async fn cluster(
+    target: &Target,
+    name: &str,
+    serve: impl AsyncFnOnce(ApiClient, Arc<Follower>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let cluster = Cluster::of(target, name).await?;
     let (snapshot, versions) = cluster.read_to_watch().await?;
     let (sender, messages) = mpsc::channel(MESSAGES);
@@ -52,7 +79,8 @@ async fn cluster(target: &Target, listener: TcpListener, name: &str) -> Result<(
     let origin = Origin { name, state: State::Live, message: String::new() };
     let follower = follower(snapshot, origin).await?;
     tokio::select! {
-        served = until_signal(listener, Arc::clone(&follower)) => served,
+        served = serve(cluster.client.clone(), Arc::clone(&follower)) => served,
+        () = live::control_plane(cluster.client.clone(), Arc::clone(&follower)) => Ok(()),
         () = live::gather(messages, follower) => Err(Failure::Access("the watches have ended".to_owned())),
     }
 }
@@ -75,7 +103,9 @@ async fn follower(snapshot: Snapshot, origin: Origin) -> Result<Arc<Follower>, F
     let run = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default();
     let first = tokio::task::spawn_blocking(move || Follower::new(snapshot, run, origin));
     let failed = |error| Failure::Input(format!("cannot report on the Services: {error}"));
-    first.await.map(Arc::new).map_err(failed)
+    let follower = first.await.map(Arc::new).map_err(failed)?;
+    follower.set_facts(Facts { program: version::VERSION.to_owned(), ..Facts::default() });
+    Ok(follower)
 }
 
 async fn until_signal(listener: TcpListener, follower: Arc<Follower>) -> Result<(), Failure> {

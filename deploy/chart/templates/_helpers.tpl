@@ -18,6 +18,20 @@ app.kubernetes.io/name: {{ include "workload" . }}
 
 {{- define "labels" -}}
 {{ include "selectorLabels" . }}
+{{ include "releaseLabels" . }}
+{{- end }}
+
+{{- /* The page's pods are not those of the controllers, which other objects select. */}}
+{{- define "page.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "workload" . }}-page
+{{- end }}
+
+{{- define "page.labels" -}}
+{{ include "page.selectorLabels" . }}
+{{ include "releaseLabels" . }}
+{{- end }}
+
+{{- define "releaseLabels" -}}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -192,6 +206,17 @@ requests:
 {{- else -}}
 requests:
   cpu: 100m
+  memory: {{ max 64 (div (int .Values.pods) 52) }}Mi
+{{- end }}
+{{- end }}
+
+{{- /* The page keeps whole objects, as the checks do. */}}
+{{- define "page.resources" -}}
+{{- with .Values.page.resources }}
+{{- toYaml . }}
+{{- else -}}
+requests:
+  cpu: 50m
   memory: {{ max 64 (div (int .Values.pods) 52) }}Mi
 {{- end }}
 {{- end }}

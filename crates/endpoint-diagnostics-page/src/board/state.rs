@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::ServiceReport;
+use endpoint_diagnostics::{EndpointCounts, ServiceReport};
+use jiff::Timestamp;
 
 use crate::row::Row;
 
@@ -18,6 +19,8 @@ pub(super) struct State {
     services: BTreeMap<ObjectKey, Entry>,
     changes: BTreeMap<u64, ObjectKey>,
     revision: u64,
+    /// The time of the newest rows, in milliseconds since the epoch.
+    pub(super) now: i64,
     /// The number of entries without a row.
     removed: usize,
     /// The revision up to which removals are forgotten.
@@ -31,11 +34,12 @@ struct Entry {
     row: Option<Arc<Row>>,
 }
 
-/// A number that differs if reports differ, but for one case in 2^64.
-pub(super) fn fingerprint(report: &ServiceReport) -> u64 {
+/// A number that differs if reports or rows differ, but for one case in 2^64.
+pub(super) fn fingerprint(report: &ServiceReport, row: &Row, newest: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
+    hasher.write_u64(newest);
     // Reports have string keys only, so that this can't fail.
-    hasher.write(&serde_json::to_vec(report).unwrap_or_default());
+    hasher.write(&serde_json::to_vec(&(report, row)).unwrap_or_default());
     hasher.finish()
 }
 
@@ -48,11 +52,19 @@ impl State {
         self.services.values().filter_map(|entry| entry.row.clone()).collect()
     }
 
-    pub(super) fn put(&mut self, key: ObjectKey, fingerprint: u64, row: Row) {
+    pub(super) fn row(&self, key: &ObjectKey) -> Option<&Arc<Row>> {
+        self.services.get(key)?.row.as_ref()
+    }
+
+    /// Puts a row, whose trend goes on from that of the row before.
+    pub(super) fn put(&mut self, key: ObjectKey, fingerprint: u64, mut row: Row, now: Timestamp) {
         let before = self.services.get(&key);
         if before.is_some_and(|entry| entry.row.is_some() && entry.fingerprint == fingerprint) {
             return;
         }
+        let trend = before.and_then(|entry| Some(&entry.row.as_ref()?.trend));
+        let EndpointCounts { ready, serving, not_ready, .. } = row.traffic;
+        row.trend = trend.unwrap_or(&row.trend).after(now, ready, ready + serving + not_ready);
         self.change(key, fingerprint, Some(Arc::new(row)));
     }
 

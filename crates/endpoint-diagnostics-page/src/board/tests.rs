@@ -8,8 +8,12 @@ fn board() -> Board {
     Board::new(7, Origin { name: "test".to_owned(), state: SourceState::Live, message: String::new() })
 }
 
-fn report(name: &str, ready: usize) -> ServiceReport {
-    ServiceReport {
+fn now() -> Timestamp {
+    "2026-06-01T00:00:00Z".parse().unwrap()
+}
+
+fn report(name: &str, ready: usize) -> Publication {
+    let report = ServiceReport {
         namespace: "shop".to_owned(),
         name: name.to_owned(),
         verdict: Verdict::Ok,
@@ -18,7 +22,8 @@ fn report(name: &str, ready: usize) -> ServiceReport {
         slices: vec![],
         endpoints: None,
         pods: vec![],
-    }
+    };
+    Publication { report, traffic: EndpointCounts { ready, ..EndpointCounts::default() }, newest: None }
 }
 
 fn key(name: &str) -> ObjectKey {
@@ -33,13 +38,13 @@ fn names(changes: &Changes) -> (Vec<&str>, Vec<&str>) {
 #[test]
 fn a_client_gets_what_changed_after_its_cursor() {
     let board = board();
-    board.publish(&[report("a", 0), report("b", 0)], []);
+    board.publish([report("a", 0), report("b", 0)], [], now());
     let cursor = board.list().cursor;
-    board.publish(&[report("a", 1), report("b", 0), report("c", 0)], []);
+    board.publish([report("a", 1), report("b", 0), report("c", 0)], [], now());
     let changes = board.after(cursor, 10).unwrap();
     assert_eq!(names(&changes), (vec!["a", "c"], vec![]), "b is as before");
     assert_eq!(changes.cursor, board.list().cursor);
-    board.publish(&[], [key("a"), key("unknown")]);
+    board.publish([], [key("a"), key("unknown")], now());
     assert_eq!(names(&board.after(changes.cursor, 10).unwrap()), (vec![], vec!["a"]));
     assert_eq!(names(&board.after(cursor, 10).unwrap()), (vec!["c"], vec!["a"]), "changes are merged");
 }
@@ -47,10 +52,10 @@ fn a_client_gets_what_changed_after_its_cursor() {
 #[test]
 fn a_service_that_comes_back_is_not_removed() {
     let board = board();
-    board.publish(&[report("a", 0)], []);
+    board.publish([report("a", 0)], [], now());
     let cursor = board.list().cursor;
-    board.publish(&[], [key("a")]);
-    board.publish(&[report("a", 0)], []);
+    board.publish([], [key("a")], now());
+    board.publish([report("a", 0)], [], now());
     assert_eq!(names(&board.after(cursor, 10).unwrap()), (vec!["a"], vec![]));
     assert_eq!(board.list().services.len(), 1);
 }
@@ -59,8 +64,7 @@ fn a_service_that_comes_back_is_not_removed() {
 fn many_changes_come_in_parts_in_their_order() {
     let board = board();
     let start = board.list().cursor;
-    let reports: Vec<ServiceReport> = (0..7).map(|number| report(&number.to_string(), 0)).collect();
-    board.publish(&reports, []);
+    board.publish((0..7).map(|number| report(&number.to_string(), 0)), [], now());
     let (mut cursor, mut seen) = (start, vec![]);
     loop {
         let changes = board.after(cursor, 3).unwrap();
@@ -76,18 +80,20 @@ fn many_changes_come_in_parts_in_their_order() {
 #[test]
 fn a_change_that_the_row_does_not_show_is_one() {
     let board = board();
-    board.publish(&[report("a", 0)], []);
+    board.publish([report("a", 0)], [], now());
     let cursor = board.list().cursor;
     let endpoints =
         endpoint_diagnostics::report::EndpointsReport { addresses: 1, not_ready: 0, truncated: false };
-    board.publish(&[ServiceReport { endpoints: Some(endpoints), ..report("a", 0) }], []);
+    let mut changed = report("a", 0);
+    changed.report.endpoints = Some(endpoints);
+    board.publish([changed], [], now());
     assert_eq!(names(&board.after(cursor, 10).unwrap()), (vec!["a"], vec![]));
 }
 
 #[test]
 fn cursors_of_others_are_not_known() {
     let board = board();
-    board.publish(&[report("a", 0)], []);
+    board.publish([report("a", 0)], [], now());
     let own = board.list().cursor;
     assert!(board.after(own, 1).is_some());
     assert!(board.after(Cursor { run: 8, ..own }, 1).is_none());
@@ -101,12 +107,12 @@ fn cursors_of_others_are_not_known() {
 #[test]
 fn old_removals_are_forgotten_together_with_their_cursors() {
     let board = board();
-    let many: Vec<ServiceReport> = (0..10_001).map(|number| report(&format!("old-{number}"), 0)).collect();
-    board.publish(&many, []);
+    let many: Vec<String> = (0..10_001).map(|number| format!("old-{number}")).collect();
+    board.publish(many.iter().map(|name| report(name, 0)), [], now());
     let before = board.list().cursor;
-    board.publish(&[], many.iter().take(1).map(|report| key(&report.name)));
+    board.publish([], many.iter().take(1).map(|name| key(name)), now());
     let after_one = board.list().cursor;
-    board.publish(&[], many.iter().skip(1).map(|report| key(&report.name)));
+    board.publish([], many.iter().skip(1).map(|name| key(name)), now());
     assert!(board.after(before, 1).is_none(), "the first removal is forgotten");
     let changes = board.after(after_one, 20_000).unwrap();
     assert_eq!((changes.services.len(), changes.removed.len()), (0, 10_000));
@@ -116,9 +122,22 @@ fn old_removals_are_forgotten_together_with_their_cursors() {
 async fn waiting_clients_are_woken_by_changes_only() {
     let board = board();
     let mut revision = board.revision();
-    board.publish(&[report("a", 0)], []);
+    board.publish([report("a", 0)], [], now());
     assert!(revision.has_changed().unwrap());
     revision.mark_unchanged();
-    board.publish(&[report("a", 0)], [key("b")]);
+    board.publish([report("a", 0)], [key("b")], now());
     assert!(!revision.has_changed().unwrap());
+}
+
+#[test]
+fn a_row_remembers_its_trend_and_its_last_change() {
+    let board = board();
+    let later = now() + jiff::SignedDuration::from_secs(60);
+    board.publish([report("a", 2)], [], now());
+    board.publish([Publication { newest: Some((7, later)), ..report("a", 1) }], [], later);
+    let list = board.list();
+    let row = serde_json::to_value(&*list.services[0]).unwrap();
+    let (first, second) = (now().as_second(), later.as_second());
+    assert_eq!(row["trend"], serde_json::json!([[first, 2, 2], [second, 1, 1]]));
+    assert_eq!((row["changed"].as_i64(), list.now), (Some(later.as_millisecond()), later.as_millisecond()));
 }

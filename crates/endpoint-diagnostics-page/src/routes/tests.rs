@@ -1,14 +1,19 @@
 use std::time::Duration;
 
 use endpoint_diagnostics::report::Counts;
-use endpoint_diagnostics::{ServiceReport, Verdict};
+use endpoint_diagnostics::{EndpointCounts, ServiceReport, Verdict};
 use http_body_util::BodyExt as _;
+use jiff::Timestamp;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::board::Board;
+use crate::Found;
+use crate::board::{Board, Publication};
+use crate::history::Timeline;
 use crate::origin::{Origin, State as SourceState};
+use crate::overview::Overview;
+use crate::source::{Span, View};
 
 struct Fixed(Board);
 
@@ -20,6 +25,23 @@ impl Source for Fixed {
     fn report(&self, key: &ObjectKey) -> Option<ServiceReport> {
         (&*key.name == "web" || &*key.name == "a/b").then(|| report(&key.name, 3))
     }
+
+    fn view(&self, _: &ObjectKey) -> Option<View> {
+        None
+    }
+
+    fn timeline(&self, span: Span) -> Timeline {
+        Timeline { entries: vec![], more: false, watched: span.since.as_millisecond() }
+    }
+
+    fn search(&self, query: &str) -> Found {
+        Found { more: query == "app=web", ..Found::default() }
+    }
+}
+
+fn publication(name: &str, ready: usize) -> Publication {
+    let traffic = EndpointCounts { ready, ..EndpointCounts::default() };
+    Publication { report: report(name, ready), traffic, newest: None }
 }
 
 fn report(name: &str, ready: usize) -> ServiceReport {
@@ -45,7 +67,7 @@ impl Page {
     fn new() -> Self {
         let origin = Origin { name: "test".to_owned(), state: SourceState::Live, message: String::new() };
         let source = Arc::new(Fixed(Board::new(7, origin)));
-        source.0.publish(&[report("web", 1)], []);
+        source.0.publish([publication("web", 1)], [], Timestamp::UNIX_EPOCH);
         let (stop, stopping) = watch::channel(false);
         Self { router: router(Arc::clone(&source), "secret", stopping), source, stop }
     }
@@ -92,6 +114,27 @@ async fn one_service_is_reported_on_demand() {
 }
 
 #[tokio::test]
+async fn questions_have_parameters() {
+    let page = Page::new();
+    assert_eq!(page.get("/api/search?q=app%3Dweb").await.1["more"], true);
+    assert_eq!(page.get("/api/search").await.1["more"], false);
+    assert_eq!(page.get("/api/timeline?since=5000").await.1["watched"], 5000);
+    assert_eq!(page.get("/api/timeline?since=yesterday").await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(page.get("/api/services/shop/web/view").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_cluster_as_a_whole_comes_with_the_list_and_when_it_changes() {
+    let page = Page::new();
+    assert_eq!(page.get("/api/services").await.1["overview"]["watched"], 0);
+    let mut events = page.send(Request::get("/api/events?after=7-1")).await;
+    event(&mut events).await;
+    page.source.0.set_overview(Overview { watched: 7, ..Overview::default() });
+    let overview = event(&mut events).await.unwrap();
+    assert!(overview.starts_with("event: overview\n") && overview.contains("\"watched\":7"), "{overview}");
+}
+
+#[tokio::test]
 async fn every_answer_has_the_policy() {
     let page = Page::new();
     for asset in ASSETS {
@@ -111,7 +154,9 @@ async fn every_answer_has_the_policy() {
 async fn only_reads_are_answered() {
     let page = Page::new();
     for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
-        for path in ["/", "/api/services", "/api/services/shop/web", "/api/events"] {
+        for path in
+            ["/", "/api/services", "/api/services/shop/web", "/api/events", "/api/search", "/api/timeline"]
+        {
             let response = page.send(Request::builder().method(method).uri(path)).await;
             assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
         }
@@ -127,7 +172,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
     assert!(source.starts_with("event: source\n"), "{source}");
     let changes = event(&mut events).await.unwrap();
     assert!(changes.starts_with("event: changes\nid: 7-1\ndata: {\"services\":[{"), "{changes}");
-    page.source.0.publish(&[report("web", 2)], []);
+    page.source.0.publish([publication("web", 2)], [], Timestamp::UNIX_EPOCH);
     let changes = event(&mut events).await.unwrap();
     assert!(changes.contains("id: 7-2") && changes.contains("\"ready\":2"), "{changes}");
     page.source.0.set_origin(Origin {
@@ -144,7 +189,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
 #[tokio::test]
 async fn a_client_that_connects_again_goes_on_from_its_last_event() {
     let page = Page::new();
-    page.source.0.publish(&[report("web", 2), report("other", 0)], []);
+    page.source.0.publish([publication("web", 2), publication("other", 0)], [], Timestamp::UNIX_EPOCH);
     let again = Request::get("/api/events?after=7-0").header("last-event-id", "7-2");
     let mut events = page.send(again).await;
     event(&mut events).await;
@@ -187,4 +232,21 @@ async fn followers_are_bounded() {
     followers.pop();
     let accepted = page.send(Request::get("/api/events?after=7-1")).await;
     assert_eq!(accepted.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_shared_page_is_below_its_path_and_leaves_users_to_its_server() {
+    let page = Page::new();
+    let router = crate::shared::pages(Arc::clone(&page.source), page.stop.subscribe());
+    let status = async |path: &str, site: &str| {
+        let request = Request::get(path).header("host", "page.example").header("sec-fetch-site", site);
+        let response = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        (response.status().as_u16(), response.headers().contains_key("content-security-policy"))
+    };
+    for path in crate::shared::public_paths() {
+        assert_eq!(status(&path, "cross-site").await, (200, true), "{path}");
+    }
+    assert_eq!(status("/endpoints/api/services", "same-origin").await, (200, true));
+    assert_eq!(status("/endpoints/api/services", "cross-site").await, (403, true));
+    assert_eq!(status("/api/services", "same-origin").await.0, 404);
 }

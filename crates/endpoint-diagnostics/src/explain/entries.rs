@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort as SubsetPort, Endpoints, ObjectReference};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 
 use crate::report::Presence;
 
@@ -150,7 +150,7 @@ fn name(presence: Presence) -> &'static str {
     }
 }
 
-fn pod_name(target: &ObjectReference) -> Option<&str> {
+pub(crate) fn pod_name(target: &ObjectReference) -> Option<&str> {
     target.name.as_deref().filter(|name| target.kind.as_deref() == Some("Pod") && !name.is_empty())
 }
 
@@ -184,14 +184,7 @@ impl<'a> SliceEntry<'a> {
 impl Entry for SliceEntry<'_> {
     /// As consumers read the conditions: an absent `ready` counts as true.
     fn presence(&self) -> Presence {
-        let [ready, serving, terminating] = self.conditions;
-        if ready.unwrap_or(true) {
-            Presence::Ready
-        } else if serving == Some(true) && terminating == Some(true) {
-            Presence::Serving
-        } else {
-            Presence::NotReady
-        }
+        state_of(self.conditions)
     }
 
     fn differences(&self, other: &Self) -> Vec<&'static str> {
@@ -240,13 +233,29 @@ impl Entry for AddressEntry<'_> {
     }
 }
 
+/// The state of an endpoint of a slice by its conditions.
+pub(crate) fn state(conditions: Option<&EndpointConditions>) -> Presence {
+    state_of(conditions.map_or([None; 3], |it| [it.ready, it.serving, it.terminating]))
+}
+
+/// The state by `ready`, `serving` and `terminating`, as consumers read them.
+fn state_of([ready, serving, terminating]: [Option<bool>; 3]) -> Presence {
+    if ready.unwrap_or(true) {
+        Presence::Ready
+    } else if serving == Some(true) && terminating == Some(true) {
+        Presence::Serving
+    } else {
+        Presence::NotReady
+    }
+}
+
 /// A port of a slice as text: `name:number/protocol`, and the application protocol.
-pub(super) fn slice_port(port: &EndpointPort) -> String {
+pub(crate) fn slice_port(port: &EndpointPort) -> String {
     let number = port.port.map_or_else(|| "*".to_owned(), |number| number.to_string());
     port_text(port.name.as_deref(), &number, port.protocol.as_deref(), port.app_protocol.as_deref())
 }
 
-fn subset_port(port: &SubsetPort) -> String {
+pub(super) fn subset_port(port: &SubsetPort) -> String {
     let number = port.port.to_string();
     port_text(port.name.as_deref(), &number, port.protocol.as_deref(), port.app_protocol.as_deref())
 }

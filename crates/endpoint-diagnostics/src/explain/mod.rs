@@ -9,14 +9,15 @@
 
 pub(crate) mod codes;
 mod comparison;
-mod entries;
+mod difference;
+pub(crate) mod entries;
 mod membership;
 mod planned;
 mod pods;
 mod predicted;
 mod readiness;
 mod service;
-mod subject;
+pub(crate) mod subject;
 pub(crate) mod time;
 
 use controller_kit::key::ObjectKey;
@@ -24,7 +25,7 @@ use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
+use crate::report::{Counts, Difference, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
 use crate::snapshot::Snapshot;
 use entries::{Entries, presence, slice_port};
 use planned::Planned;
@@ -39,10 +40,29 @@ pub use time::LAG_BOUND;
 /// Cost: linear in the Service's pods and endpoints, as a sync.
 pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
     let subject = Subject::new(snapshot, key)?;
+    Some(report(&subject, &Planned::new(&subject), key))
+}
+
+/// The report of one Service, with the fields by which its slices and Endpoints differ from what they should be, and the
+/// number of fields that are left out. There are some only if the verdict is lagging or wrong.
+pub fn explain_with_differences(
+    snapshot: &Snapshot,
+    key: &ObjectKey,
+) -> Option<(ServiceReport, Vec<Difference>, usize)> {
+    let subject = Subject::new(snapshot, key)?;
     let planned = Planned::new(&subject);
-    let comparison = Comparison::new(&subject, &planned);
+    let report = report(&subject, &planned, key);
+    let (differences, omitted) = match report.verdict {
+        Verdict::Lagging | Verdict::Wrong => difference::differences(&subject, &planned),
+        Verdict::Ok | Verdict::Unknown => (vec![], 0),
+    };
+    Some((report, differences, omitted))
+}
+
+fn report(subject: &Subject<'_>, planned: &Planned<'_>, key: &ObjectKey) -> ServiceReport {
+    let comparison = Comparison::new(subject, planned);
     let pods = comparison.pods();
-    let mut reasons = service::reasons(&subject, &planned);
+    let mut reasons = service::reasons(subject, planned);
     let mut verdict = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Ok);
     for (found, reason) in comparison.of_service(&pods) {
         verdict = verdict.max(found);
@@ -60,7 +80,7 @@ pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
         in_slices: present(|pod| pod.slices),
         in_endpoints: present(|pod| pod.endpoints),
     };
-    Some(ServiceReport {
+    ServiceReport {
         namespace: key.namespace.to_string(),
         name: key.name.to_string(),
         verdict,
@@ -69,7 +89,7 @@ pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
         slices: subject.slices.iter().map(|slice| slice_report(slice)).collect(),
         endpoints: subject.endpoints.map(endpoints_report),
         pods,
-    })
+    }
 }
 
 /// The reports of all Services, by namespace and name.

@@ -184,7 +184,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The controller of a slice, by its label; empty if it has none.
-pub(super) fn slice_manager(slice: &EndpointSlice) -> &str {
+pub(crate) fn slice_manager(slice: &EndpointSlice) -> &str {
     let labels = slice.metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(MANAGED_BY)).map_or("", String::as_str)
 }

@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Command, CommandFactory as _, Parser};
@@ -18,6 +19,9 @@ use crate::name::USAGE;
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "explain";
+
+/// The address of a shared page.
+const SHARED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
 
 const ABOUT: &str = "Shows for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why. \
                      Reads only. Without SERVICE, all Services of the namespace are summed up";
@@ -41,8 +45,22 @@ pub(crate) struct Explanation {
     pub(crate) wait: Option<Wait>,
     /// Changes are printed after the result, until the command is ended.
     pub(crate) watch: bool,
-    /// The address of the page, if one is to be served instead of a result.
-    pub(crate) page: Option<SocketAddr>,
+    /// The page, if one is to be served instead of a result.
+    pub(crate) page: Option<Page>,
+}
+
+/// A page to serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// For the user who starts the program, at a loopback address.
+    Own(SocketAddr),
+    /// For the users of the cluster.
+    Shared {
+        /// The address to listen at.
+        listen: SocketAddr,
+        /// The files of the certificate and its key; none for a self-signed one.
+        certificate: Option<(PathBuf, PathBuf)>,
+    },
 }
 
 /// A state to wait for.
@@ -102,9 +120,20 @@ struct Flags {
     /// cluster it follows changes
     #[arg(long)]
     serve: bool,
-    /// Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]
-    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse)]
-    listen: Option<SocketAddr>,
+    /// Address and port for --serve: of loopback, where port 0 chooses a free one [default: 127.0.0.1:0], unless the page is
+    /// shared [default: 0.0.0.0:8443]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Serve the page to the users of the cluster: over HTTPS, to those whose token the API server knows and who may get the
+    /// path /endpoints/*
+    #[arg(long)]
+    shared: bool,
+    /// Certificate for --shared, in PEM [default: a self-signed one]
+    #[arg(long, value_name = "FILE")]
+    tls_cert_file: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_private_key_file: Option<PathBuf>,
     #[command(flatten)]
     target: Target,
 }
@@ -156,10 +185,12 @@ fn explanation(flags: Flags) -> Result<Explanation, String> {
     })
 }
 
-/// The address of `--serve`.
-fn page(flags: &Flags) -> Result<Option<SocketAddr>, String> {
+/// The page of `--serve`.
+fn page(flags: &Flags) -> Result<Option<Page>, String> {
     if !flags.serve {
-        return if flags.listen.is_some() { Err("--listen needs --serve".to_owned()) } else { Ok(None) };
+        let given = [("--listen", flags.listen.is_some()), ("--shared", flags.shared)];
+        let given = given.iter().find(|(_, is_given)| *is_given);
+        return given.map_or(Ok(None), |(flag, _)| Err(format!("{flag} needs --serve")));
     }
     let others = [
         ("names of Services", !flags.services.is_empty()),
@@ -168,10 +199,29 @@ fn page(flags: &Flags) -> Result<Option<SocketAddr>, String> {
         ("-l", flags.selector.is_some()),
         ("--watch", flags.watch),
     ];
-    match others.iter().find(|(_, is_given)| *is_given) {
-        Some((flag, _)) => Err(format!("--serve and {flag} exclude each other")),
-        None => Ok(Some(flags.listen.unwrap_or(loopback::FREE_PORT))),
+    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        return Err(format!("--serve and {flag} exclude each other"));
     }
+    if flags.tls_cert_file.is_some() != flags.tls_private_key_file.is_some() {
+        return Err("--tls-cert-file and --tls-private-key-file need each other".to_owned());
+    }
+    let certificate = flags.tls_cert_file.clone().zip(flags.tls_private_key_file.clone());
+    if flags.shared {
+        if !flags.target.files.is_empty() {
+            return Err("--shared and -f exclude each other: the cluster knows the users".to_owned());
+        }
+        return Ok(Some(Page::Shared { listen: shared_address(flags.listen.as_deref())?, certificate }));
+    }
+    if certificate.is_some() {
+        return Err("--tls-cert-file needs --shared".to_owned());
+    }
+    let listen = flags.listen.as_deref().map_or(Ok(loopback::FREE_PORT), loopback::parse);
+    listen.map(|listen| Some(Page::Own(listen))).map_err(|requirement| format!("--listen {requirement}"))
+}
+
+fn shared_address(given: Option<&str>) -> Result<SocketAddr, String> {
+    let address = given.map_or(Ok(SHARED), str::parse);
+    address.map_err(|_| "--listen must be an address and a port, such as 0.0.0.0:8443".to_owned())
 }
 
 /// The name in `service/NAME`.
@@ -248,7 +298,11 @@ mod tests {
 
     #[test]
     fn a_page_shows_all_services_on_loopback() {
-        let page = |line: &str| parsed(line).unwrap().page.map(|address| address.to_string());
+        let page = |line: &str| match parsed(line).unwrap().page {
+            Some(Page::Own(address)) => Some(address.to_string()),
+            Some(shared @ Page::Shared { .. }) => panic!("{shared:?}"),
+            None => None,
+        };
         assert_eq!(page("-A"), None);
         assert_eq!(page("-A --serve").as_deref(), Some("127.0.0.1:0"));
         assert_eq!(page("-f a --serve --listen=[::1]:80").as_deref(), Some("[::1]:80"));
@@ -256,6 +310,25 @@ mod tests {
         assert_eq!(refused("--listen=127.0.0.1:80"), "--listen needs --serve");
         assert_eq!(refused("web --serve"), "--serve and names of Services exclude each other");
         assert_eq!(refused("--serve -o json"), "--serve and -o exclude each other");
+    }
+
+    #[test]
+    fn a_shared_page_listens_everywhere_and_knows_its_users_by_a_cluster() {
+        let page = |line: &str| parsed(line).unwrap().page;
+        let shared =
+            |listen: &str, certificate| Some(Page::Shared { listen: listen.parse().unwrap(), certificate });
+        assert_eq!(page("-A --serve --shared"), shared("0.0.0.0:8443", None));
+        let certificate = Some(("a".into(), "b".into()));
+        let line = "-A --serve --shared --listen=[::]:443 --tls-cert-file=a --tls-private-key-file=b";
+        assert_eq!(page(line), shared("[::]:443", certificate));
+        assert!(refused("--serve --shared --tls-cert-file=a").contains("need each other"));
+        assert!(refused("--serve --shared --listen=x").contains("such as 0.0.0.0:8443"));
+        assert!(refused("-f a --serve --shared").contains("exclude each other"));
+        assert_eq!(refused("--shared"), "--shared needs --serve");
+        assert_eq!(
+            refused("--serve --tls-cert-file=a --tls-private-key-file=b"),
+            "--tls-cert-file needs --shared"
+        );
     }
 
     #[test]

@@ -57,9 +57,9 @@ async fn off_the_runtime(follower: &Arc<Follower>, work: impl FnOnce(&Follower) 
     _ = tokio::task::spawn_blocking(move || work(&follower)).await;
 }
 
-fn sort(message: Message, changes: &mut Vec<Change>, failures: &mut BTreeMap<Kind, String>) {
+fn sort(message: Message, changes: &mut Vec<(Timestamp, Change)>, failures: &mut BTreeMap<Kind, String>) {
     match message {
-        Message::Changed(change) => changes.push(change),
+        Message::Changed(change) => changes.push((Timestamp::now(), change)),
         Message::Live(kind) => drop(failures.remove(&kind)),
         Message::Failed(kind, reason) => drop(failures.insert(kind, reason)),
     }

@@ -32,8 +32,14 @@ pub(crate) const PATIENT: LeaderElection = LeaderElection {
 
 const OVERLAYS: [&str; 3] = ["base", "overlays/static-pod", "overlays/monitoring"];
 /// In an order in which kustomize can apply them: a certificate changes the monitors.
-const COMPONENTS: [&str; 5] =
-    ["network-policy", "openshift", "pod-monitor", "service-account-credentials", "serving-certificate"];
+const COMPONENTS: [&str; 6] = [
+    "network-policy",
+    "openshift",
+    "page",
+    "pod-monitor",
+    "service-account-credentials",
+    "serving-certificate",
+];
 const STATIC_POD: &str = "overlays/static-pod/endpoint-controller-manager.yaml";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,7 +114,9 @@ fn manifests_name_an_image_of_this_version_that_no_registry_has() {
     assert_eq!(text(kustomization, "/images/0/name"), IMAGE);
     assert_eq!(text(&manifests::deployment(), "/containers/0/image"), image());
     assert_eq!(text(&file(STATIC_POD)[0], "/spec/containers/0/image"), image());
-    let shadow = file("shadow/shadow.yaml");
-    let shadow = shadow.iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
-    assert_eq!(text(shadow, "/spec/template/spec/containers/0/image"), image());
+    for path in ["shadow/shadow.yaml", "components/page/page.yaml"] {
+        let objects = file(path);
+        let deployment = objects.iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
+        assert_eq!(text(deployment, "/spec/template/spec/containers/0/image"), image(), "{path}");
+    }
 }

@@ -53,6 +53,7 @@ fn each_option_is_the_component_of_that_name() {
     for (values, component) in [
         (json!({"networkPolicy": {"enabled": true}}), "network-policy"),
         (json!({"openshift": {"enabled": true}}), "openshift"),
+        (json!({"page": {"enabled": true}}), "page"),
         (json!({"podMonitor": {"enabled": true}}), "pod-monitor"),
         (
             json!({"serviceAccountCredentials": {"enabled": true, "createAccounts": true}}),

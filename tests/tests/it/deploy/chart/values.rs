@@ -57,6 +57,8 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"preflight": true}), "/preflight"),
         (json!({"preflight": {"activeDeadlineSeconds": 0}}), "/preflight/activeDeadlineSeconds"),
         (json!({"preflight": {"resources": {"request": {}}}}), "/preflight/resources"),
+        (json!({"page": true}), "/page"),
+        (json!({"page": {"enabled": "yes"}}), "/page/enabled"),
         (json!({"builtInControllersDisabled": "yes"}), "/builtInControllersDisabled"),
         (json!({"flowSchemas": {"enabled": "false"}}), "/flowSchemas/enabled"),
         (

@@ -1,0 +1,85 @@
+// Services by what the program knows and the list does not: pods, addresses, nodes, labels.
+
+import { data } from "./api.js";
+import { byId, count, element } from "./dom.js";
+import { keyOf } from "./model.js";
+import { span } from "./time.js";
+
+const PAUSE = 120;
+const SHOWN = 6;
+
+export class Finder {
+  #timer = null;
+  #request = null;
+  #text = "";
+  #done;
+  /** What was found of each Service. */
+  found = new Map();
+  /** The time of a dump; null for now. */
+  now = null;
+
+  /** `done()` is called when something else was found. */
+  constructor(done) {
+    this.#done = done;
+  }
+
+  /** Looks for a text soon. */
+  look(text) {
+    if (text === this.#text) return;
+    this.#text = text;
+    clearTimeout(this.#timer);
+    this.#request?.abort();
+    if (text.trim().length < 2) this.#show({ pods: [], services: [], more: false });
+    else this.#timer = setTimeout(() => this.#read(text.trim()), PAUSE);
+  }
+
+  /** Looks again, since something has changed. */
+  refresh() {
+    if (this.#text.trim().length >= 2 && this.found.size > 0) this.#read(this.#text.trim());
+  }
+
+  async #read(text) {
+    this.#request?.abort();
+    const request = new AbortController();
+    this.#request = request;
+    const found = await data(`search?q=${encodeURIComponent(text)}`, request.signal);
+    if (this.#request === request && found !== null) this.#show(found);
+  }
+
+  #show({ pods, services, more }) {
+    this.found = new Map();
+    const add = (namespace, name, text) => {
+      const key = keyOf(namespace, name);
+      if (!this.found.has(key)) this.found.set(key, text);
+    };
+    // What is exactly the text comes first.
+    const exact = (pod) => (pod.name === this.#text || pod.addresses.includes(this.#text) ? 0 : 1);
+    pods.sort((a, b) => exact(a) - exact(b));
+    for (const pod of pods) for (const name of pod.services) add(pod.namespace, name, words(pod));
+    for (const { namespace, name, by, value } of services) add(namespace, name, `${by} ${value}`);
+    this.#showMatches(pods, more);
+    this.#done();
+  }
+
+  /** What is not in the list: pods without a Service, and a time. */
+  #showMatches(pods, more) {
+    const node = byId("matches");
+    const items = [];
+    const moment = span(this.#text, this.now ?? Date.now());
+    if (moment !== null) {
+      const query = new URLSearchParams({ from: new Date(moment.from).toISOString(), to: new Date(moment.to).toISOString() });
+      items.push(element("li", {}, element("a", { href: `#/changes?${query}` }, `What happened at ${this.#text.trim()}`)));
+    }
+    const alone = pods.filter((pod) => pod.services.length === 0);
+    for (const pod of alone.slice(0, SHOWN)) {
+      items.push(element("li", {}, element("b", {}, `${pod.namespace}/${pod.name}`), ` ${place(pod)}: no Service selects this pod`));
+    }
+    if (alone.length > SHOWN) items.push(element("li", { class: "soft" }, `${count(alone.length - SHOWN, "more pod")} without a Service`));
+    if (more) items.push(element("li", { class: "soft" }, "There is more: write more of it"));
+    node.replaceChildren(...items);
+    node.hidden = items.length === 0;
+  }
+}
+
+const place = (pod) => [pod.addresses.join(", "), pod.node && `on ${pod.node}`].filter(Boolean).join(" ");
+const words = (pod) => `pod ${pod.name} ${place(pod)}, ${pod.ready ? "ready" : "not ready"}`;

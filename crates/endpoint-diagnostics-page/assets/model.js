@@ -1,0 +1,167 @@
+// What rows mean: the state of a Service for its clients, filters, order, and sums over all. No document, no clock.
+
+/** Joins the parts of a key. Names have no slash in a cluster; those of files may. */
+export const keyOf = (namespace, name) => `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+
+/** The states of a Service for its clients, the worst first: sign, words, and those that need attention. */
+export const STATES = {
+  wrong: { sign: "✗", word: "wrong slices", attention: true },
+  none: { sign: "●", word: "no ready endpoint", attention: true },
+  some: { sign: "◐", word: "some endpoints not ready", attention: true },
+  lagging: { sign: "…", word: "catching up", attention: true },
+  unknown: { sign: "?", word: "unknown", attention: false },
+  ok: { sign: "✓", word: "all endpoints ready", attention: false },
+  alias: { sign: "–", word: "no endpoints by design", attention: false },
+};
+const ORDER = Object.keys(STATES);
+
+/** The words for what the controllers have made of a Service. */
+export const VERDICTS = { ok: "in sync", lagging: "lagging", wrong: "wrong", unknown: "unknown" };
+export const PRESENCES = {
+  ready: "ready",
+  serving: "serving, terminating",
+  notReady: "not ready",
+  absent: "absent",
+  notApplicable: "not applicable",
+};
+
+export const total = ({ ready, serving, notReady }) => ready + serving + notReady;
+
+/** The pods or other endpoints that clients would expect. */
+export const expected = (row) => Math.max(row.counts.pods, total(row.traffic));
+
+/** The state of a Service for its clients: a key of STATES. */
+export function stateOf(row) {
+  if (row.traffic.kind === "ExternalName") return "alias";
+  if (row.verdict === "wrong") return "wrong";
+  if (row.verdict === "unknown") return "unknown";
+  if (row.traffic.ready === 0) return "none";
+  if (row.verdict === "lagging") return "lagging";
+  return row.traffic.ready < expected(row) ? "some" : "ok";
+}
+
+/** The state of a Service by its view. */
+export function stateOfView({ report, service, slices }) {
+  const ready = slices.flatMap((slice) => slice.endpoints).filter((endpoint) => endpoint.state === "ready");
+  const names = new Set(ready.map((endpoint) => endpoint.pod ?? endpoint.addresses[0]));
+  const traffic = { kind: service.kind, ready: names.size, serving: 0, notReady: 0 };
+  return stateOf({ verdict: report.verdict, counts: report.counts, traffic });
+}
+
+/** Makes a row ready for filters: its key, state, and words in lower case. */
+export function prepared(row) {
+  row.key = keyOf(row.namespace, row.name);
+  row.state = stateOf(row);
+  row.rank = ORDER.indexOf(row.state);
+  row.words = `${row.namespace}/${row.name} ${row.code} ${row.summary}`.toLowerCase();
+  return row;
+}
+
+/** The filters by state, each with its words. */
+export const SHOWS = {
+  all: { word: "All", has: () => true },
+  attention: { word: "Need attention", has: (row) => STATES[row.state].attention },
+  none: { word: "No ready endpoint", has: (row) => row.traffic.ready === 0 && row.state !== "alias" },
+  wrong: { word: "Wrong", has: (row) => row.verdict === "wrong" },
+  lagging: { word: "Lagging", has: (row) => row.verdict === "lagging" },
+  unknown: { word: "Unknown", has: (row) => row.verdict === "unknown" },
+};
+
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+const byName = (a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name);
+
+/** The orders of the list. */
+export const SORTS = {
+  attention: { word: "Needs attention", by: (a, b) => a.rank - b.rank || byName(a, b) },
+  name: { word: "Namespace, name", by: byName },
+  changed: { word: "Latest change", by: (a, b) => b.changed - a.changed || byName(a, b) },
+  size: { word: "Most endpoints", by: (a, b) => total(b.traffic) - total(a.traffic) || byName(a, b) },
+};
+
+/** Words of a filter. */
+export const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+
+/**
+ * The rows that a view shows, in order, and the number of rows for each filter by state. `found` has the keys of Services that
+ * the program has found for the text, with what was found, which becomes `via` of rows that do not have the text themselves.
+ */
+export function select(rows, { namespace, text, code, show, sort }, found = new Map()) {
+  const words = wordsOf(text);
+  const counts = Object.fromEntries(Object.keys(SHOWS).map((name) => [name, 0]));
+  const shown = [];
+  for (const row of rows) {
+    if (namespace !== "" && row.namespace !== namespace) continue;
+    if (code !== "" && row.code !== code) continue;
+    const has = words.every((word) => row.words.includes(word));
+    if (!has && !found.has(row.key)) continue;
+    row.via = has ? "" : found.get(row.key);
+    for (const name in SHOWS) {
+      if (!SHOWS[name].has(row)) continue;
+      counts[name] += 1;
+      if (name === show) shown.push(row);
+    }
+  }
+  shown.sort((SORTS[sort] ?? SORTS.attention).by);
+  return { shown, counts };
+}
+
+/** Sums over all rows: states, reasons of Services without a ready endpoint, zones, slices, writers. */
+export function sums(rows) {
+  const states = Object.fromEntries(ORDER.map((state) => [state, 0]));
+  const [reasons, zones, writers] = [new Map(), new Map(), new Map()];
+  const sum = { services: 0, ready: 0, endpoints: 0, slices: 0, entries: 0, capacity: 0 };
+  const add = (map, key, by = 1) => map.set(key, (map.get(key) ?? 0) + by);
+  for (const row of rows) {
+    const { traffic } = row;
+    sum.services += 1;
+    states[row.state] += 1;
+    if (SHOWS.none.has(row)) add(reasons, row.code || "no-reason");
+    sum.ready += traffic.ready;
+    sum.endpoints += total(traffic);
+    sum.slices += traffic.slices;
+    sum.entries += traffic.entries;
+    sum.capacity += traffic.capacity;
+    for (const writer of traffic.writers) add(writers, writer);
+    for (const { zone, ready, total: all } of traffic.zones) {
+      const found = zones.get(zone) ?? { zone, ready: 0, total: 0 };
+      zones.set(zone, { zone, ready: found.ready + ready, total: found.total + all });
+    }
+  }
+  const descending = (map) => [...map].sort((a, b) => b[1] - a[1] || compare(a[0], b[0]));
+  return {
+    ...sum, states, reasons: descending(reasons), writers: descending(writers),
+    zones: [...zones.values()].sort((a, b) => compare(a.zone, b.zone)),
+  };
+}
+
+/** The disruptions that a banner names: zones of which at least half of the nodes are not ready. */
+export function disruptions(zones) {
+  return zones.filter(({ nodes, notReady }) => notReady > 0 && notReady * 2 >= nodes).map(({ zone, nodes, notReady }) =>
+    `${zone === "" ? "Nodes without a zone" : `Zone ${zone}`}: ${notReady} of ${nodes} ${nodes === 1 ? "node" : "nodes"} not ready`);
+}
+
+/** True for a pod of which the report only says that the Service doesn't select it. */
+export const isMissed = (pod) =>
+  pod.slices === "absent" && pod.endpoints === "absent" && pod.reasons[0]?.code === "label-differs";
+
+/** The answer to "does it get traffic, and if not why", in a sentence or two. */
+export function headline({ report, service }) {
+  if (service.kind === "ExternalName") return `An alias of ${service.externalName}: clients resolve it by DNS, and no endpoints exist.`;
+  const pods = report.pods.filter((pod) => !isMissed(pod));
+  const ready = pods.filter((pod) => pod.slices === "ready").length;
+  const missed = report.pods.filter(isMissed);
+  const first = (found) => {
+    const reason = found?.reasons[0]?.message;
+    return reason ? ` ${found.name}: ${reason}.` : "";
+  };
+  if (pods.length === 0) {
+    const others = report.slices.reduce((sum, slice) => sum + slice.ready, 0);
+    if (others > 0) return `${others} ${others === 1 ? "endpoint that is no pod gets" : "endpoints that are no pods get"} traffic.`;
+    const reason = report.reasons[0]?.message;
+    return `No traffic: ${reason ?? "the Service has no endpoints"}.${first(missed[0])}`;
+  }
+  const waiting = pods.find((pod) => pod.slices !== "ready" && pod.reasons.length > 0);
+  if (ready === 0) return `No traffic: none of ${pods.length} ${pods.length === 1 ? "pod" : "pods"} is ready.${first(waiting)}`;
+  if (ready === pods.length) return pods.length === 1 ? "The only pod gets traffic." : `All ${pods.length} pods get traffic.`;
+  return `${ready} of ${pods.length} pods get traffic.${first(waiting)}`;
+}

@@ -1,0 +1,141 @@
+//! The latest changes around each Service, from the watch alone.
+//!
+//! ```text
+//! object before and after ──> change ──> Event ──> History ──┬─> one Service: a timeline
+//!   (pods, writes, nodes)                                └─> a time: "what happened at 14:03"
+//! ```
+//!
+//! The memory is bounded: [`PER_SERVICE`] entries of each Service and [`TOTAL`] of all are kept, the newest. What happened
+//! before the watch began is in the objects to some extent: `recorded` reads it there.
+
+mod change;
+mod endpoints;
+mod event;
+mod pods;
+pub(crate) mod recorded;
+mod slices;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+pub(crate) use self::change::of_change;
+pub use self::event::{Event, Kind, Tone};
+
+/// Entries of one Service.
+pub const PER_SERVICE: usize = 200;
+/// Entries of all Services together: about ten megabytes at most.
+pub const TOTAL: usize = 20_000;
+/// Entries in one answer.
+pub const ANSWER: usize = 1_000;
+
+/// Something that happened.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// The place in the sequence of all entries; 0 if it was read from an object.
+    pub sequence: u64,
+    /// The time at which it was seen, or which an object records, in milliseconds since the epoch.
+    #[serde(serialize_with = "milliseconds")]
+    pub time: Timestamp,
+    /// The Service that it concerns; none for all.
+    #[serde(serialize_with = "key")]
+    pub service: Option<ObjectKey>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+    /// Of a write by a controller, the milliseconds since the change that it answers was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
+}
+
+fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(time.as_millisecond())
+}
+
+#[expect(clippy::ref_option, reason = "the form of serde")]
+fn key<S: Serializer>(key: &Option<ObjectKey>, serializer: S) -> Result<S::Ok, S::Error> {
+    let parts = key.as_ref().map(|key| [&*key.namespace, &*key.name]);
+    parts.serialize(serializer)
+}
+
+pub(crate) fn entries<S: Serializer>(entries: &[Arc<Entry>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(entries.iter().map(|entry| &**entry))
+}
+
+/// Entries of a span of time.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Timeline {
+    /// The entries, the newest first.
+    #[serde(serialize_with = "entries")]
+    pub entries: Vec<Arc<Entry>>,
+    /// True if there are more than an answer holds.
+    pub more: bool,
+    /// The time from which changes were seen, in milliseconds since the epoch; what is older is recorded by objects.
+    pub watched: i64,
+}
+
+/// The latest entries.
+#[derive(Default)]
+pub(crate) struct History {
+    sequence: u64,
+    entries: BTreeMap<u64, Arc<Entry>>,
+    /// The sequences of the entries of each Service.
+    of_service: BTreeMap<ObjectKey, VecDeque<u64>>,
+}
+
+impl History {
+    /// Adds an entry, and forgets the oldest if there are too many.
+    pub(crate) fn push(
+        &mut self,
+        time: Timestamp,
+        service: Option<ObjectKey>,
+        event: Event,
+        took: Option<u64>,
+    ) {
+        self.sequence += 1;
+        if let Some(key) = &service {
+            let own = self.of_service.entry(key.clone()).or_default();
+            own.push_back(self.sequence);
+            if own.len() > PER_SERVICE
+                && let Some(oldest) = own.pop_front()
+            {
+                self.entries.remove(&oldest);
+            }
+        }
+        let entry = Entry { sequence: self.sequence, time, service, event, took };
+        self.entries.insert(self.sequence, Arc::new(entry));
+        if self.entries.len() > TOTAL {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((_, oldest)) = self.entries.pop_first() else { return };
+        let Some(key) = &oldest.service else { return };
+        let Some(own) = self.of_service.get_mut(key) else { return };
+        // The oldest of all is the oldest of its Service.
+        own.pop_front();
+        if own.is_empty() {
+            self.of_service.remove(key);
+        }
+    }
+
+    /// The entries of a Service, the newest first.
+    pub(crate) fn of(&self, key: &ObjectKey) -> impl Iterator<Item = Arc<Entry>> {
+        let own = self.of_service.get(key).into_iter().flatten().rev();
+        own.filter_map(|sequence| self.entries.get(sequence).cloned())
+    }
+
+    /// All entries, the newest first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.values().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Services by what a user has in hand: a pod, an address, a node, a label.
+
+use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::snapshot::{NamespaceObjects, PodEntry};
+use endpointslice::model::LabelSet;
+use serde::Serialize;
+
+/// Results of each kind.
+const LIMIT: usize = 50;
+/// The shortest text that is looked for in names: a letter is in all of them.
+const SHORTEST: usize = 2;
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Pods, with the Services that select them.
+    pub pods: Vec<PodFound>,
+    /// Services that have it themselves.
+    pub services: Vec<ServiceFound>,
+    /// True if there is more than an answer holds.
+    pub more: bool,
+}
+
+/// A pod.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct PodFound {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The node.
+    pub node: Option<String>,
+    /// The addresses.
+    pub addresses: Vec<String>,
+    /// True if the pod is ready.
+    pub ready: bool,
+    /// What the query has found: `pod`, `address`, `node` or `label`.
+    pub by: &'static str,
+    /// The names of the Services that select the pod.
+    pub services: Vec<String>,
+}
+
+/// A Service that has an address, a label in its selector, or an endpoint that is no pod.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct ServiceFound {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// What has been found: `cluster address`, `selector` or `endpoint`.
+    pub by: &'static str,
+    /// The value.
+    pub value: String,
+}
+
+/// Looks for a text in names of pods and nodes, for the beginning of an address, or for `key=value` in labels.
+///
+/// Cost: linear in pods and endpoints.
+pub(crate) fn search(snapshot: &Snapshot, query: &str) -> Found {
+    let query = query.trim().to_lowercase();
+    let mut found = Found::default();
+    if query.chars().count() < SHORTEST {
+        return found;
+    }
+    let query = Query::new(&query);
+    for (namespace, objects) in snapshot.by_namespace() {
+        for entry in objects.pods() {
+            let Some(by) = query.finds(entry) else { continue };
+            if found.pods.len() == LIMIT {
+                found.more = true;
+                break;
+            }
+            found.pods.push(pod_found(namespace, objects, entry, by));
+        }
+        services(namespace, objects, &query, &mut found);
+    }
+    found
+}
+
+/// A query, as far as its form says what it may be.
+struct Query<'a> {
+    text: &'a str,
+    label: Option<(&'a str, &'a str)>,
+    is_address: bool,
+}
+
+impl<'a> Query<'a> {
+    fn new(text: &'a str) -> Self {
+        let is_part = |letter: char| letter.is_ascii_hexdigit() || ".:".contains(letter);
+        let is_address = text.contains(['.', ':']) && text.chars().all(is_part);
+        Self { text, label: text.split_once('=').filter(|(key, _)| !key.is_empty()), is_address }
+    }
+
+    fn finds(&self, entry: &PodEntry) -> Option<&'static str> {
+        let pod = &entry.pod;
+        if let Some(label) = self.label {
+            return has_label(&pod.labels, label).then_some("label");
+        }
+        if self.is_address && pod.addresses.iter().any(|address| self.begins(&address.to_string())) {
+            return Some("address");
+        }
+        if pod.name.contains(self.text) {
+            return Some("pod");
+        }
+        pod.node_name.as_deref().is_some_and(|node| node.contains(self.text)).then_some("node")
+    }
+
+    /// True for an address that is the text, or begins with it if the text ends within a part.
+    fn begins(&self, address: &str) -> bool {
+        address.starts_with(self.text)
+    }
+}
+
+/// Labels may have capital letters, and the query has none.
+fn has_label(labels: &LabelSet, (key, value): (&str, &str)) -> bool {
+    labels.iter().any(|(found, its)| found.eq_ignore_ascii_case(key) && its.to_lowercase().starts_with(value))
+}
+
+fn pod_found(namespace: &str, objects: &NamespaceObjects, entry: &PodEntry, by: &'static str) -> PodFound {
+    let pod = &entry.pod;
+    let selects = |selector: &LabelSet| selector.selects(&pod.labels);
+    let services = objects.services().filter(|it| it.service.selector.as_ref().is_some_and(selects));
+    PodFound {
+        namespace: namespace.to_owned(),
+        name: pod.name.to_string(),
+        node: pod.node_name.as_deref().map(Into::into),
+        addresses: pod.addresses.iter().map(ToString::to_string).collect(),
+        ready: pod.ready,
+        by,
+        services: services.map(|it| it.name().to_string()).collect(),
+    }
+}
+
+fn services(namespace: &str, objects: &NamespaceObjects, query: &Query<'_>, found: &mut Found) {
+    let mut add = |name: &str, by, value: String| {
+        if found.services.len() < LIMIT {
+            found.services.push(ServiceFound {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                by,
+                value,
+            });
+        } else {
+            found.more = true;
+        }
+    };
+    for entry in objects.services() {
+        let spec = entry.object.spec.as_ref();
+        if query.is_address {
+            let addresses = spec.and_then(|spec| spec.cluster_ips.as_ref()).into_iter().flatten();
+            if let Some(address) = addresses.into_iter().find(|address| query.begins(address)) {
+                add(&entry.name(), "cluster address", address.clone());
+            } else if let Some(address) = of_others(objects, &entry.name(), query) {
+                add(&entry.name(), "endpoint", address);
+            }
+        } else if let Some(label) = query.label
+            && entry.service.selector.as_ref().is_some_and(|selector| has_label(selector, label))
+        {
+            add(&entry.name(), "selector", query.text.to_owned());
+        }
+    }
+}
+
+/// An address of an endpoint that is no pod: those of pods are found at the pods.
+fn of_others(objects: &NamespaceObjects, service: &str, query: &Query<'_>) -> Option<String> {
+    let endpoints = objects.slices_of(service).flat_map(|slice| slice.endpoints.iter().flatten());
+    let others = endpoints.filter(|endpoint| {
+        let target = endpoint.target_ref.as_ref();
+        target.and_then(|target| target.name.as_deref()).is_none_or(|name| objects.pod(name).is_none())
+    });
+    let mut addresses = others.flat_map(|endpoint| &endpoint.addresses);
+    addresses.find(|address| query.begins(address)).cloned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+use std::sync::Arc;
+
+use endpoint_diagnostics::Object;
+use endpoint_diagnostics::snapshot::Coverage;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn snapshot() -> Snapshot {
+    let mut snapshot = Snapshot::new(Timestamp::UNIX_EPOCH, Coverage::All, []);
+    let service = |name: &str, selector: Value, address: &str| {
+        let spec = json!({"selector": selector, "clusterIPs": [address]});
+        let object = json!({"metadata": {"namespace": "shop", "name": name}, "spec": spec});
+        Object::Service(Arc::new(serde_json::from_value(object).unwrap()))
+    };
+    snapshot.upsert(service("web", json!({"app": "web"}), "10.96.0.1"));
+    snapshot.upsert(service("database", Value::Null, "10.96.0.2"));
+    for (name, app, address, node) in [
+        ("web-0", "web", "10.244.3.8", "node-1"),
+        ("web-1", "web", "10.244.3.80", "node-2"),
+        ("job-0", "job", "10.244.4.1", "node-1"),
+    ] {
+        let metadata = json!({"namespace": "shop", "name": name, "labels": {"app": app}});
+        let pod = json!({"metadata": metadata, "spec": {"nodeName": node, "containers": []}, "status": {"podIPs": [{"ip": address}]}});
+        snapshot.upsert(Object::Pod(Arc::new(serde_json::from_value(pod).unwrap())));
+    }
+    let metadata = json!({"namespace": "shop", "name": "database-x", "labels": {"kubernetes.io/service-name": "database"}});
+    let slice = json!({"metadata": metadata, "addressType": "IPv4", "ports": [], "endpoints": [{"addresses": ["192.0.2.7"]}]});
+    snapshot.upsert(Object::EndpointSlice(Arc::new(serde_json::from_value(slice).unwrap())));
+    snapshot
+}
+
+/// What is found, in short.
+fn found(query: &str) -> Vec<String> {
+    let Found { pods, services, .. } = search(&snapshot(), query);
+    let pods = pods.into_iter().map(|pod| format!("{} by {}: {}", pod.name, pod.by, pod.services.join(",")));
+    pods.chain(services.into_iter().map(|it| format!("{} by {}", it.name, it.by))).collect()
+}
+
+#[test]
+fn a_service_is_found_by_what_a_user_has() {
+    assert_eq!(
+        found("10.244.3.8"),
+        ["web-0 by address: web", "web-1 by address: web"],
+        "an address may go on"
+    );
+    assert_eq!(found("10.244.4.1"), ["job-0 by address: "], "no Service selects it");
+    assert_eq!(found("WEB-1"), ["web-1 by pod: web"]);
+    assert_eq!(found("node-2"), ["web-1 by node: web"]);
+    assert_eq!(found("app=web"), ["web-0 by label: web", "web-1 by label: web", "web by selector"]);
+    assert_eq!(found("10.96.0.2"), ["database by cluster address"]);
+    assert_eq!(found("192.0.2."), ["database by endpoint"]);
+    assert_eq!(found("1"), Vec::<String>::new(), "too short");
+    assert_eq!(found("nothing-like-it"), Vec::<String>::new());
+}
+
+#[test]
+fn an_answer_has_a_bound() {
+    let mut snapshot = snapshot();
+    for number in 0..200 {
+        let pod = json!({"metadata": {"namespace": "shop", "name": format!("many-{number}")}});
+        snapshot.upsert(Object::Pod(Arc::new(serde_json::from_value(pod).unwrap())));
+    }
+    let answer = search(&snapshot, "many");
+    assert_eq!((answer.pods.len(), answer.more), (50, true));
+}

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { disruptions, headline, keyOf, prepared, select, stateOf, sums } from "../../assets/model.js";
+
+/** A row with so many pods, of which so many are ready. */
+function row(name, ready, pods, more = {}) {
+  const { kind = "ClusterIP", zones = [], ...rest } = more;
+  return prepared({
+    namespace: "shop", name, verdict: "ok", code: "", summary: "", changed: 0, trend: [],
+    counts: { pods, ready, inSlices: pods, inEndpoints: pods },
+    traffic: { kind, ready, serving: 0, notReady: pods - ready, zones, slices: 1, entries: pods, capacity: 100, writers: ["a"] }, ...rest,
+  });
+}
+
+const all = { namespace: "", text: "", code: "", show: "all", sort: "attention" };
+const names = (rows) => rows.map((row) => row.name).join(" ");
+
+test("the state says whether clients reach a Service, not whether controllers did their work", () => {
+  assert.equal(stateOf(row("web", 2, 2)), "ok");
+  assert.equal(stateOf(row("web", 1, 2)), "some");
+  assert.equal(stateOf(row("web", 0, 2)), "none");
+  assert.equal(stateOf(row("web", 0, 0)), "none");
+  assert.equal(stateOf(row("web", 0, 0, { kind: "ExternalName" })), "alias");
+  assert.equal(stateOf(row("web", 2, 2, { verdict: "wrong" })), "wrong");
+  assert.equal(stateOf(row("web", 0, 2, { verdict: "lagging" })), "none");
+  assert.equal(stateOf(row("web", 1, 2, { verdict: "lagging" })), "lagging");
+  assert.equal(stateOf(row("web", 0, 0, { verdict: "unknown" })), "unknown");
+});
+
+test("what needs attention comes first", () => {
+  const rows = [row("fine", 1, 1), row("part", 1, 2), row("empty", 0, 0), row("broken", 1, 1, { verdict: "wrong" })];
+  assert.equal(names(select(rows, all).shown), "broken empty part fine");
+  assert.equal(names(select(rows, { ...all, sort: "name" }).shown), "broken empty fine part");
+  assert.equal(names(select(rows, { ...all, sort: "size" }).shown), "part broken fine empty");
+});
+
+test("filters count what they would show", () => {
+  const rows = [row("web", 1, 1), row("web-admin", 0, 0, { code: "selects-no-pods" }), row("db", 0, 1, { code: "readiness-probe" })];
+  const { shown, counts } = select(rows, { ...all, show: "none" });
+  assert.equal(names(shown), "db web-admin");
+  assert.deepEqual(counts, { all: 3, attention: 2, none: 2, wrong: 0, lagging: 0, unknown: 0 });
+  assert.equal(names(select(rows, { ...all, text: "web" }).shown), "web-admin web");
+  assert.equal(names(select(rows, { ...all, text: "SHOP/ admin" }).shown), "web-admin");
+  assert.equal(names(select(rows, { ...all, text: "probe" }).shown), "db", "by its reason");
+  assert.equal(names(select(rows, { ...all, code: "selects-no-pods" }).shown), "web-admin");
+  assert.equal(names(select(rows, { ...all, namespace: "other" }).shown), "");
+});
+
+test("what the program has found is shown with what was found", () => {
+  const rows = [row("web", 1, 1), row("db", 1, 1)];
+  const found = new Map([[keyOf("shop", "db"), "pod db-0 10.244.3.8"]]);
+  const { shown } = select(rows, { ...all, text: "10.244.3.8" }, found);
+  assert.deepEqual(shown.map((it) => [it.name, it.via]), [["db", "pod db-0 10.244.3.8"]]);
+});
+
+test("sums are over all Services", () => {
+  const zones = [{ zone: "a", ready: 1, total: 2 }, { zone: "b", ready: 2, total: 2 }];
+  const sum = sums([row("web", 3, 4, { zones }), row("api", 3, 4, { zones }), row("db", 0, 0, { code: "selects-no-pods" })]);
+  assert.deepEqual(sum.zones, [{ zone: "a", ready: 2, total: 4 }, { zone: "b", ready: 4, total: 4 }]);
+  assert.deepEqual(sum.reasons, [["selects-no-pods", 1]]);
+  assert.deepEqual([sum.services, sum.ready, sum.endpoints, sum.slices, sum.states.some, sum.states.none], [3, 6, 8, 3, 2, 1]);
+});
+
+test("a zone is disrupted if half of its nodes are", () => {
+  const zone = (name, nodes, notReady) => ({ zone: name, nodes, notReady });
+  assert.deepEqual(disruptions([zone("a", 4, 1), zone("b", 4, 2), zone("", 1, 1), zone("c", 0, 0)]),
+    ["Zone b: 2 of 4 nodes not ready", "Nodes without a zone: 1 of 1 node not ready"]);
+});
+
+function view(pods, more = {}) {
+  return { report: { pods, reasons: [], slices: [], ...more }, service: { kind: "ClusterIP", externalName: "db.example", ...more.service } };
+}
+const pod = (name, slices, code, message) =>
+  ({ name, slices, endpoints: slices, verdict: "ok", reasons: code ? [{ code, message }] : [] });
+
+test("the headline answers the first question", () => {
+  assert.equal(headline(view([pod("a", "ready"), pod("b", "ready")])), "All 2 pods get traffic.");
+  assert.equal(headline(view([pod("a", "ready")])), "The only pod gets traffic.");
+  assert.equal(headline(view([pod("a", "ready"), pod("b", "notReady", "x", "its probe fails")])), "1 of 2 pods get traffic. b: its probe fails.");
+  assert.equal(headline(view([pod("b", "notReady", "x", "its probe fails")])), "No traffic: none of 1 pod is ready. b: its probe fails.");
+  const missed = pod("c", "absent", "label-differs", "the pod has app=card");
+  assert.equal(headline(view([missed], { reasons: [{ message: "no pod has app=cart" }] })), "No traffic: no pod has app=cart. c: the pod has app=card.");
+  assert.equal(headline(view([], { slices: [{ ready: 2 }] })), "2 endpoints that are no pods get traffic.");
+  assert.match(headline(view([], { service: { kind: "ExternalName" } })), /^An alias of db\.example/);
+});
+
+test("keys of hostile names are one", () => {
+  assert.equal(keyOf("a/b", "c"), "a%2Fb/c");
+  assert.notEqual(keyOf("a/b", "c"), keyOf("a", "b/c"));
+});

@@ -1,0 +1,122 @@
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::report::{Change, Difference};
+use crate::snapshot::{Coverage, Object};
+use crate::{Verdict, explain_with_differences};
+
+fn snapshot(slices: &[Value]) -> Snapshot {
+    let mut snapshot = Snapshot::new("2026-01-01T01:00:00Z".parse::<Timestamp>().unwrap(), Coverage::All, []);
+    let spec = json!({
+        "selector": {"app": "web"}, "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ipFamilies": ["IPv4"],
+        "ports": [{"name": "http", "port": 80, "targetPort": 8080}], "trafficDistribution": "PreferSameZone",
+    });
+    let metadata =
+        json!({"namespace": "shop", "name": "web", "uid": "s", "creationTimestamp": "2026-01-01T00:00:00Z"});
+    let service = json!({"metadata": metadata, "spec": spec});
+    snapshot.upsert(Object::Service(Arc::new(serde_json::from_value(service).unwrap())));
+    for (name, ready) in [("web-0", "True"), ("web-1", "False")] {
+        let status = json!({"podIPs": [{"ip": format!("10.0.0.{}", &name[4..])}], "conditions": [{"type": "Ready", "status": ready}]});
+        let pod = json!({
+            "metadata": {"namespace": "shop", "name": name, "uid": name, "labels": {"app": "web"}},
+            "spec": {"nodeName": "node-1", "containers": []}, "status": status,
+        });
+        snapshot.upsert(Object::Pod(Arc::new(serde_json::from_value(pod).unwrap())));
+    }
+    let node = json!({"metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "a"}}});
+    snapshot.upsert(Object::Node(Arc::new(serde_json::from_value(node).unwrap())));
+    for slice in slices {
+        snapshot.upsert(Object::EndpointSlice(Arc::new(serde_json::from_value(slice.clone()).unwrap())));
+    }
+    snapshot
+}
+
+fn endpoint(pod: &str, ready: bool) -> Value {
+    json!({
+        "addresses": [format!("10.0.0.{}", &pod[4..])], "nodeName": "node-1", "zone": "a",
+        "conditions": {"ready": ready, "serving": ready, "terminating": false},
+        "targetRef": {"kind": "Pod", "namespace": "shop", "name": pod, "uid": pod},
+        "hints": {"forZones": [{"name": "a"}]},
+    })
+}
+
+fn slice(name: &str, endpoints: &[Value]) -> Value {
+    let managers = json!([
+        {"manager": "kube-controller-manager", "time": "2026-01-01T00:00:09Z"},
+        {"manager": "kubectl-edit", "time": "2026-01-01T00:00:02Z"},
+    ]);
+    let labels = json!({
+        "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+    });
+    let owner = json!({
+        "apiVersion": "v1", "kind": "Service", "name": "web", "uid": "s", "controller": true, "blockOwnerDeletion": true,
+    });
+    json!({
+        "metadata": {
+            "namespace": "shop", "name": name, "labels": labels, "managedFields": managers, "ownerReferences": [owner],
+        },
+        "addressType": "IPv4", "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}], "endpoints": endpoints,
+    })
+}
+
+#[test]
+fn a_picture_has_what_decides_about_clients() {
+    let snapshot = snapshot(&[slice("web-x", &[endpoint("web-0", true), endpoint("web-1", false)])]);
+    let picture = Picture::of(&snapshot, "shop", "web").unwrap();
+    assert_eq!((picture.service.kind.as_str(), picture.capacity), ("ClusterIP", 100));
+    assert_eq!(picture.service.ports, ["http:80/TCP to 8080"]);
+    assert_eq!(picture.service.traffic_distribution.as_deref(), Some("PreferSameZone"));
+    let [slice] = picture.slices.as_slice() else { panic!("not one slice") };
+    assert_eq!(slice.writer.as_deref(), Some("kube-controller-manager"), "the newest");
+    let endpoint = &slice.endpoints[0];
+    assert_eq!((endpoint.zone.as_deref(), endpoint.pod.as_deref()), (Some("a"), Some("web-0")));
+    assert_eq!((endpoint.state, endpoint.for_zones.as_slice()), (Presence::Ready, &["a".to_owned()][..]));
+    assert!(Picture::of(&snapshot, "shop", "db").is_none());
+}
+
+#[test]
+fn an_endpoint_in_two_slices_counts_once() {
+    let both = [endpoint("web-0", true), endpoint("web-1", false)];
+    let traffic =
+        EndpointCounts::of(&snapshot(&[slice("web-x", &both), slice("web-y", &both)]), "shop", "web")
+            .unwrap();
+    assert_eq!((traffic.ready, traffic.serving, traffic.not_ready), (1, 0, 1));
+    assert_eq!((traffic.slices, traffic.entries, traffic.capacity), (2, 4, 200));
+    assert_eq!(traffic.zones, [ZoneCounts { zone: "a".to_owned(), ready: 1, total: 2 }]);
+    assert_eq!(traffic.writers, ["kube-controller-manager"]);
+}
+
+fn differences(slices: &[Value]) -> (Verdict, Vec<Difference>) {
+    let found = explain_with_differences(&snapshot(slices), &ObjectKey::new("shop", "web")).unwrap();
+    let slices = found.1.into_iter().filter(|difference| difference.kind == "EndpointSlice");
+    (found.0.verdict, slices.collect())
+}
+
+#[test]
+fn differences_name_fields_and_endpoints() {
+    let (verdict, found) = differences(&[slice("web-x", &[endpoint("web-0", false)])]);
+    assert_eq!(verdict, Verdict::Wrong);
+    let [difference] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((difference.name.as_str(), difference.change), ("web-x", Change::Update));
+    let fields: Vec<String> = difference
+        .fields
+        .iter()
+        .map(|it| {
+            let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+            format!("{} {}: {} > {}", it.of, it.field, value(&it.present), value(&it.desired))
+        })
+        .collect();
+    assert!(fields.contains(&"web-0 (10.0.0.0) conditions.ready: false > true".to_owned()), "{fields:?}");
+    assert!(fields.contains(&"web-1 (10.0.0.1) : - > not ready".to_owned()), "{fields:?}");
+    assert!(!fields.iter().any(|field| field.starts_with("web-1") && field.contains("zone")), "{fields:?}");
+}
+
+#[test]
+fn a_missing_slice_is_one_to_create() {
+    let (_, found) = differences(&[]);
+    assert_eq!(found.iter().map(|it| it.change).collect::<Vec<_>>(), [Change::Create]);
+}

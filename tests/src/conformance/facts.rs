@@ -77,8 +77,10 @@ pub async fn record_refusals(server: &Server, lines: &str) -> String {
         refusal["code"] = status.into();
         let fields = refusal.as_object_mut().expect("an object");
         fields.remove("message");
-        if let Some(message) = message.split_inclusive(OF_A_UID).next() {
-            fields.insert("message".to_owned(), message.into());
+        let end = BEFORE_A_UID.iter().filter_map(|word| Some(message.find(word)? + word.len())).min();
+        let constant = end.and_then(|end| message.get(..end)).unwrap_or(message);
+        if !constant.is_empty() {
+            fields.insert("message".to_owned(), constant.into());
         }
         recorded.push_str(&refusal.to_string());
         recorded.push('\n');
@@ -87,7 +89,7 @@ pub async fn record_refusals(server: &Server, lines: &str) -> String {
 }
 
 /// What stands in a message before a uid, which is another one each time.
-const OF_A_UID: &str = "UID in object meta: ";
+const BEFORE_A_UID: [&str; 2] = ["UID in object meta: ", r#"\"uid\":\""#];
 
 /// The text of `299 - "text"`.
 fn warning(header: &http::HeaderValue) -> Value {

@@ -21,8 +21,9 @@ const TURN: u32 = 5;
 const SHARE: f64 = 14.0 / 9.0;
 /// The writes that the endpoints of a Service may need, of slices that are packed anew.
 const WRITES: u32 = 3;
-/// Services that are as urgent for a reason that is not looked at here, such as endpoints that no longer serve.
-const OTHERS: usize = 2;
+/// Services that are as urgent for a reason that is not looked at here, such as endpoints that no longer serve. More than one
+/// operation of the workload concerns.
+const OTHERS: usize = 4;
 
 /// An endpoint and its Service.
 type Endpoint = (String, String);

@@ -21,6 +21,8 @@ const TURN: u32 = 5;
 const SHARE: f64 = 14.0 / 9.0;
 /// The writes that the endpoints of a Service may need, of slices that are packed anew.
 const WRITES: u32 = 3;
+/// Services that are as urgent for a reason that is not looked at here, such as endpoints that no longer serve.
+const OTHERS: usize = 2;
 
 /// An endpoint and its Service.
 type Endpoint = (String, String);
@@ -35,17 +37,14 @@ struct Waiting {
     what: &'static str,
     /// Namespaces between which writes of this urgency are shared.
     namespaces: u32,
-    /// Services that are as urgent for a reason that is not looked at here, such as endpoints that no longer serve: what some
-    /// operations of the workload concern at once.
-    others: usize,
     since: BTreeMap<Endpoint, Instant>,
     /// The most Services that waited since one of these endpoints began to.
     services: usize,
 }
 
 impl Waiting {
-    fn new(what: &'static str, namespaces: u32, others: usize) -> Self {
-        Self { what, namespaces, others, since: BTreeMap::new(), services: 0 }
+    fn new(what: &'static str, namespaces: u32) -> Self {
+        Self { what, namespaces, since: BTreeMap::new(), services: 0 }
     }
 
     fn look(&mut self, endpoints: BTreeSet<Endpoint>, now: Instant) {
@@ -62,7 +61,7 @@ impl Waiting {
 
     /// The longest time for which one may wait, beyond that of its sync.
     fn bound(&self, services: usize, rate: u32) -> Duration {
-        let keys = u32::try_from(services + self.others).unwrap_or(u32::MAX);
+        let keys = u32::try_from(services + OTHERS).unwrap_or(u32::MAX);
         let writes = f64::from(TURN) + SHARE * f64::from(self.namespaces * WRITES * keys);
         Duration::from_secs_f64(writes / f64::from(rate))
     }
@@ -70,8 +69,8 @@ impl Waiting {
 
 /// Reports endpoints that wait for longer than the order allows, until the history is over.
 pub async fn watch(world: Weak<World>, rate: u32) {
-    let mut dead = Waiting::new("a dead endpoint stays in a slice", 1, 6);
-    let mut first = Waiting::new("the first ready endpoint of a Service is in no slice", 2, 4);
+    let mut dead = Waiting::new("a dead endpoint stays in a slice", 1);
+    let mut first = Waiting::new("the first ready endpoint of a Service is in no slice", 2);
     let Some((changed, waits)) = world.upgrade().map(|world| {
         let setup = &world.plan.setup;
         let waits = Duration::from_millis(setup.batch_milliseconds + 10 * setup.latency_milliseconds);

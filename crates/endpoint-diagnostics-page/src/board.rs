@@ -33,7 +33,7 @@ pub struct Board {
     overview: watch::Sender<Arc<Overview>>,
 }
 
-/// What is published about a Service.
+/// A report on a Service, as it is published.
 #[derive(Debug)]
 pub struct Publication {
     /// The report.

@@ -44,7 +44,7 @@ pub struct Entry {
     /// The Service that it concerns; none for all.
     #[serde(serialize_with = "key")]
     pub service: Option<ObjectKey>,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
     /// Of a write by a controller, the milliseconds since the change that it answers was seen.

@@ -17,7 +17,7 @@ const NAMED: usize = 5;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
-    /// What the program knows of itself and of the control plane.
+    /// Versions of the program and of the control plane, and Leases.
     #[serde(flatten)]
     pub facts: Facts,
     /// The zones of nodes, by name; empty for nodes without one.

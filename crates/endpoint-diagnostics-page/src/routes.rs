@@ -98,34 +98,22 @@ async fn services<S: Source>(State(shared): State<Shared<S>>) -> Response {
     json(StatusCode::OK, &shared.source.board().list())
 }
 
-async fn service<S: Source>(
-    State(shared): State<Shared<S>>,
-    Path((namespace, name)): Path<(String, String)>,
-) -> Response {
-    let key = ObjectKey::new(namespace.as_str(), name.as_str());
-    one(
-        &key,
-        off_the_runtime(&shared.source, {
-            let key = key.clone();
-            move |source| source.report(&key)
-        })
-        .await,
-    )
+async fn service<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Response {
+    of_service(state, path, S::report).await
 }
 
-async fn view<S: Source>(
+async fn view<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Response {
+    of_service(state, path, S::view).await
+}
+
+async fn of_service<S: Source, T: Serialize + Send + 'static>(
     State(shared): State<Shared<S>>,
     Path((namespace, name)): Path<(String, String)>,
+    read: fn(&S, &ObjectKey) -> Option<T>,
 ) -> Response {
     let key = ObjectKey::new(namespace.as_str(), name.as_str());
-    one(
-        &key,
-        off_the_runtime(&shared.source, {
-            let key = key.clone();
-            move |source| source.view(&key)
-        })
-        .await,
-    )
+    let of = key.clone();
+    one(&key, off_the_runtime(&shared.source, move |source| read(source, &of)).await)
 }
 
 #[expect(clippy::option_option, reason = "no answer, and the answer that there is none")]

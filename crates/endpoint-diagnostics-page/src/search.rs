@@ -10,7 +10,7 @@ const LIMIT: usize = 50;
 /// The shortest text that is looked for in names: a letter is in all of them.
 const SHORTEST: usize = 2;
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Pods, with the Services that select them.
@@ -34,7 +34,7 @@ pub struct PodFound {
     pub addresses: Vec<String>,
     /// True if the pod is ready.
     pub ready: bool,
-    /// What the query has found: `pod`, `address`, `node` or `label`.
+    /// The kind of match: `pod`, `address`, `node` or `label`.
     pub by: &'static str,
     /// The names of the Services that select the pod.
     pub services: Vec<String>,
@@ -47,7 +47,7 @@ pub struct ServiceFound {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// What has been found: `cluster address`, `selector` or `endpoint`.
+    /// The kind of match: `cluster address`, `selector` or `endpoint`.
     pub by: &'static str,
     /// The value.
     pub value: String,

@@ -22,7 +22,7 @@ pub trait Source: Send + Sync + 'static {
     /// All that is known of a Service; none if there is no such Service.
     fn view(&self, key: &ObjectKey) -> Option<View>;
 
-    /// What happened to all Services, or to those of a namespace, in a span of time.
+    /// The events of all Services, or of those of a namespace, in a span of time.
     fn timeline(&self, span: Span) -> Timeline;
 
     /// Services by a pod, an address, a node or a label.
@@ -42,7 +42,7 @@ pub struct View {
     /// The stored endpoints.
     #[serde(flatten)]
     pub picture: Picture,
-    /// What happened, the newest first.
+    /// The events, the newest first.
     #[serde(serialize_with = "crate::history::entries")]
     pub timeline: Vec<Arc<Entry>>,
     /// The time from which changes have been seen, in milliseconds since the epoch.

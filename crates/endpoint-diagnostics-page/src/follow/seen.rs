@@ -1,4 +1,4 @@
-//! What was seen of changes: history, answers of controllers, and numbers of writes.
+//! Observed changes: history, answers of controllers, and numbers of writes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::history::{Event, History, Kind, Tone, of_change};
 use crate::overview::Writes;
 use crate::row::Row;
 
-/// What was seen since the watch began.
+/// The changes since the watch began.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) history: History,

@@ -1,4 +1,4 @@
-//! What a change of an object is for Services.
+//! Changes of objects as events of Services.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Event {
     pub kind: Kind,
     /// The name of the object.
     pub object: String,
-    /// What happened, without the object: "became ready".
+    /// The event, without the object: "became ready".
     pub text: String,
     /// The field manager of a write, if known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What objects record about the time before they were watched.
+//! Events before the watch began, as objects record them.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

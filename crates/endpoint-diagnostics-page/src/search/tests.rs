@@ -31,7 +31,7 @@ fn snapshot() -> Snapshot {
     snapshot
 }
 
-/// What is found, in short.
+/// The result, in short.
 fn found(query: &str) -> Vec<String> {
     let Found { pods, services, .. } = search(&snapshot(), query);
     let pods = pods.into_iter().map(|pod| format!("{} by {}: {}", pod.name, pod.by, pod.services.join(",")));

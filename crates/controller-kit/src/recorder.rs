@@ -27,6 +27,9 @@
 //! loss is [counted](Recorder::lost) and logged with its reason: at debug level, and as a warning each time the count
 //! reaches a power of two.
 //!
+//! Events have a rate limit of their own, as a kubelet's: a burst of them delays no other request of the client. (With
+//! kube-controller-manager, events and writes of a controller share one.)
+//!
 //! # Modules
 //!
 //! `correlator` is the three rules, pure; `writer` is the task that sends its writes.
@@ -85,11 +88,12 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder whose events name `component` as their source, and the task that writes them.
     ///
-    /// Until that task runs, events wait; after it has ended, they are lost.
+    /// Until that task runs, events wait; after it has ended, they are lost. If `client` has a rate limit, the events have one
+    /// of their own with the same rate.
     pub fn new(client: ApiClient, component: &str) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(MAX_QUEUED);
         let losses = Arc::new(Losses::default());
-        let writer = EventWriter::new(client, component, receiver, Arc::clone(&losses));
+        let writer = EventWriter::new(client.with_separate_limit(), component, receiver, Arc::clone(&losses));
         (Self { queue: sender, losses }, writer)
     }
 

@@ -78,6 +78,13 @@ impl ApiClient {
         self
     }
 
+    /// The same client with a rate limit [of its own](RateLimiter::separate), if it has any.
+    #[must_use]
+    pub fn with_separate_limit(mut self) -> Self {
+        self.sender.limiter = self.sender.limiter.map(|limiter| Arc::new(limiter.separate()));
+        self
+    }
+
     /// The rate limit of this client, if it has one.
     pub fn limiter(&self) -> Option<&Arc<RateLimiter>> {
         self.sender.limiter.as_ref()

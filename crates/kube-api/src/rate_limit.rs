@@ -14,8 +14,8 @@ use crate::token_bucket::{Rate, TokenBucket};
 /// The rate may [follow the server](Self::adaptive). Follows tokio's clock, so tests can pause it.
 #[derive(Debug)]
 pub struct RateLimiter {
-    burst: u32,
-    /// None without a limit.
+    /// None without a limit, as `state`.
+    initial: Option<Rate>,
     state: Option<Mutex<State>>,
 }
 
@@ -48,9 +48,15 @@ impl RateLimiter {
     }
 
     fn with(rate: Option<Rate>, adaptive: Option<AdaptiveRate>) -> Self {
-        let burst = rate.map_or(u32::MAX, Rate::burst);
         let state = rate.map(|rate| Mutex::new(State { rate, bucket: TokenBucket::default(), adaptive }));
-        Self { burst, state }
+        Self { initial: rate, state }
+    }
+
+    /// A limiter with a full bucket and the rate that this one began with, which stays as it is: for requests that neither wait
+    /// for those of this one nor delay them.
+    #[must_use]
+    pub fn separate(&self) -> Self {
+        Self::with(self.initial, None)
     }
 
     /// Takes a token, and waits until it is available. A caller that is cancelled while waiting has used its token.
@@ -96,7 +102,7 @@ impl RateLimiter {
 
     /// The tokens of a full bucket; [`u32::MAX`] without a limit.
     pub fn burst(&self) -> u32 {
-        self.burst
+        self.initial.map_or(u32::MAX, Rate::burst)
     }
 
     /// The rate of now, in requests a second; infinite without a limit.
@@ -112,7 +118,7 @@ impl RateLimiter {
         let Some(adaptive) = adaptive else { return };
         let now = Instant::now().into_std();
         adaptive.ended(latency, outcome, now);
-        let next = Rate::per_second(adaptive.rate(), self.burst).filter(|next| next != rate);
+        let next = Rate::per_second(adaptive.rate(), self.burst()).filter(|next| next != rate);
         if let Some(next) = next {
             bucket.change_rate(*rate, next, now);
             *rate = next;
@@ -157,6 +163,18 @@ mod tests {
         assert!((limiter.qps() - 200.0).abs() < 1.0, "{}", limiter.qps());
         limiter.ended(latency, Outcome::Refused(Duration::from_secs(1)));
         assert!((limiter.qps() - 100.0).abs() < 1.0, "{}", limiter.qps());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_separate_limiter_has_tokens_of_its_own_at_the_first_rate() {
+        let limiter = RateLimiter::adaptive(20.0, 200.0, 1);
+        limiter.try_acquire(1).unwrap();
+        limiter.ended(Duration::from_millis(5), Outcome::Refused(Duration::from_secs(1)));
+        let separate = limiter.separate();
+        assert!((separate.qps() - 20.0).abs() < 1e-9 && separate.burst() == 1, "{separate:?}");
+        separate.try_acquire(1).unwrap();
+        separate.try_acquire(1).unwrap_err();
+        assert!(RateLimiter::new(-1.0, 0).separate().qps().is_infinite());
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan};
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::client::Body;
-use kube_api::{ApiClient, Encoding};
+use kube_api::{ApiClient, Encoding, RateLimiter};
 use kube_protobuf::{Message, Unknown};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -418,6 +418,22 @@ async fn too_many_events_are_dropped_without_blocking() {
     warn(&recorder, "web-1003");
     sleep(SECOND).await;
     assert_eq!((server.seen().len(), recorder.lost()), (1001, 3), "the queue has space again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_take_no_token_of_the_clients_limit() {
+    let server = Server::answers([]);
+    let client = server.client(Encoding::Protobuf).with_limit(RateLimiter::new(0.1, 1));
+    let limiter = Arc::clone(client.limiter().unwrap());
+    let (recorder, writer) = Recorder::new(client, "test");
+    let (_stop, _running) = start(writer);
+    warn(&recorder, "web-0");
+    warn(&recorder, "web-1");
+    sleep(SECOND).await;
+    assert_eq!(server.seen().len(), 1, "the second waits for the limit of events");
+    limiter.try_acquire(1).unwrap();
+    sleep(10 * SECOND).await;
+    assert_eq!(server.seen().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,7 +32,7 @@
 //! responses prove a restore ([`version_guard`](kube_api::version_guard)), every kind is relisted at once. Each resumed
 //! watch is followed by a request for such a response.
 //!
-//! kube's own watcher is not used; see ARCHITECTURE.md.
+//! kube's own watcher is not used; see `docs/decisions/wire.md`.
 
 mod backoff;
 mod confirmation;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use endpointslice::model::{Uid, endpoints_of};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointSlice};
+use k8s_openapi::api::discovery::v1::{EndpointConditions, EndpointSlice};
 
 use super::author::Author;
 
@@ -23,30 +23,44 @@ pub struct ForeignChange<'a> {
 pub enum Effect {
     /// The object was deleted.
     Deletion,
-    /// Endpoints that receive traffic are gone from the object.
+    /// Endpoints that receive traffic are gone from the object, or receive less.
     Loss,
     /// Any other change.
     Other,
 }
 
-/// True if an endpoint that receives traffic by the first slice receives none by the second. Cost: a look at each endpoint.
+/// True if an endpoint that receives traffic by the first slice receives none by the second, or only where no endpoint is ready.
+/// Cost: a look at each endpoint.
 pub fn takes_endpoints(before: &EndpointSlice, after: &EndpointSlice) -> bool {
     let is_elsewhere = before.ports != after.ports || before.address_type != after.address_type;
-    let kept: HashSet<&[String]> =
-        if is_elsewhere { HashSet::new() } else { in_use(after).map(addresses).collect() };
-    in_use(before).any(|endpoint| !kept.contains(addresses(endpoint)))
-}
-
-fn in_use(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
-    endpoints_of(slice).iter().filter(|endpoint| {
-        let conditions = endpoint.conditions.as_ref();
-        let is = |condition: fn(&EndpointConditions) -> Option<bool>| conditions.and_then(condition);
-        is(|it| it.ready) != Some(false) || is(|it| it.serving) == Some(true)
+    let kept: HashSet<(&[String], Use)> = if is_elsewhere { HashSet::new() } else { in_use(after).collect() };
+    in_use(before).any(|(addresses, used)| {
+        !kept.contains(&(addresses, Use::Always))
+            && (used == Use::Always || !kept.contains(&(addresses, Use::WithoutOthers)))
     })
 }
 
-fn addresses(endpoint: &Endpoint) -> &[String] {
-    &endpoint.addresses
+/// When consumers send traffic to an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Use {
+    /// It is ready.
+    Always,
+    /// It is serving alone, as one that terminates: if no endpoint is ready (KEP-1669).
+    WithoutOthers,
+}
+
+/// The endpoints that may receive traffic, by their addresses.
+fn in_use(slice: &EndpointSlice) -> impl Iterator<Item = (&[String], Use)> {
+    endpoints_of(slice).iter().filter_map(|endpoint| {
+        let conditions = endpoint.conditions.as_ref();
+        let is = |condition: fn(&EndpointConditions) -> Option<bool>| conditions.and_then(condition);
+        let used = match (is(|it| it.ready), is(|it| it.serving)) {
+            (None | Some(true), _) => Use::Always,
+            (Some(false), Some(true)) => Use::WithoutOthers,
+            (Some(false), _) => return None,
+        };
+        Some((&*endpoint.addresses, used))
+    })
 }
 
 #[cfg(test)]
@@ -76,6 +90,10 @@ mod tests {
             (json!([a, b]), json!([a]), 80, true),
             (json!([a]), Value::Null, 80, true),
             (json!([a]), json!([unready]), 80, true),
+            (json!([a]), json!([draining]), 80, true),
+            (json!([draining]), json!([a]), 80, false),
+            (json!([draining]), json!([draining]), 80, false),
+            (json!([draining]), json!([unready]), 80, true),
             (json!([draining]), json!([]), 80, true),
             (json!([unready]), json!([]), 80, false),
             (json!([a]), json!([a]), 81, true),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use controller_harness::TestApi;
 use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde_json::json;
 
 use crate::harness::{Harness, pod, service};
@@ -121,10 +121,22 @@ const LIMITED: [(&str, ForeignChange, &str); 2] = [
 ];
 
 /// Changes that take ready endpoints from consumers, which upstream repairs a second later, each time.
-const LOSSES: [(&str, ForeignChange, &str); 3] = [
+const LOSSES: [(&str, ForeignChange, &str); 4] = [
     (
         "edits",
         |harness| on_ours(harness, |slice| slice.endpoints = Some(Vec::new())),
+        "field manager \"other-client\"",
+    ),
+    (
+        "drains",
+        |harness| {
+            on_ours(harness, |slice| {
+                for endpoint in slice.endpoints.iter_mut().flatten() {
+                    let conditions = endpoint.conditions.get_or_insert_default();
+                    (conditions.ready, conditions.serving) = (Some(false), Some(true));
+                }
+            });
+        },
         "field manager \"other-client\"",
     ),
     (
@@ -201,8 +213,10 @@ async fn a_client_that_keeps_taking_endpoints_is_undone_within_two_seconds_each_
             repeat_change(&harness, 1, change).await;
             harness.api.advance(Duration::from_secs(2)).await;
             let ours = harness.ours();
-            let addresses = ours.iter().flat_map(|slice| slice.endpoints.iter().flatten());
-            assert_eq!(addresses.count(), 1, "{what}: minute {minute}");
+            let endpoints = ours.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+            let is_ready =
+                |endpoint: &&Endpoint| endpoint.conditions.as_ref().is_some_and(|it| it.ready == Some(true));
+            assert_eq!(endpoints.filter(is_ready).count(), 1, "{what}: minute {minute}");
         }
         let writes = harness.api.requests().len();
         let repairs = if what == "replaces" { writes / 2 } else { writes };

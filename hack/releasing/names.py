@@ -1,8 +1,8 @@
 """What the files of a release are called."""
 
 PROGRAM = "endpoint-controller-manager"
-# What an archive and the image have: the daemon, after which they are called, and the operator's tool.
-PROGRAMS = [PROGRAM, "kubectl-endpoints"]
+# What an archive and the image have: the daemon, after which they are called, the operator's tool, and the controller of pod networks.
+PROGRAMS = [PROGRAM, "kubectl-endpoints", "pod-network-controller"]
 # Where the image has them; the first one is its entrypoint.
 PROGRAM_PATHS = [f"usr/local/bin/{program}" for program in PROGRAMS]
 # Where an archive has the licences of what the programs are built from, and where the image has them.

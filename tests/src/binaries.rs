@@ -91,18 +91,21 @@ pub fn endpoint_controller_manager() -> PathBuf {
 
 /// The operator's tool: beside the program that `ECM_BIN` names, or the build of cargo in the profile of this test.
 pub fn kubectl_endpoints() -> PathBuf {
-    const NAME: &str = "kubectl-endpoints";
+    beside("kubectl-endpoints")
+}
+
+/// The controller of pod networks, in the same place.
+pub fn pod_network_controller() -> PathBuf {
+    beside("pod-network-controller")
+}
+
+fn beside(name: &str) -> PathBuf {
     if std::env::var_os("ECM_BIN").is_some() {
-        let path = endpoint_controller_manager().with_file_name(NAME);
+        let path = endpoint_controller_manager().with_file_name(name);
         assert!(path.is_file(), "{} is not there: build it beside ECM_BIN", path.display());
         return path;
     }
-    built(NAME)
-}
-
-/// The example of another project's controller, as cargo built it in the profile of this test.
-pub fn secondary_network_controller() -> PathBuf {
-    built("secondary-network-controller")
+    built(name)
 }
 
 /// The controller of the tutorial: `OWN_SLICES_BIN`, or the example of this package, as cargo built it in the profile of

@@ -21,7 +21,7 @@ pub(crate) fn of(package: &Path, checkout: bool) -> Commit {
         .or_else(|| of_archive(package))
         .or_else(|| if checkout { of_checkout(package) } else { None })
         .unwrap_or_default();
-    found.read.extend(own);
+    found.read.extend(own.into_iter().filter(|path| path.exists()));
     found
 }
 

@@ -10,6 +10,7 @@
 //! [`pending`]: pending
 //! [`deferred_events`]: deferred_events
 //! [`disruption`]: disruption
+//! [`custom`]: custom
 //! [`events`]: events
 //! [`controller`]: controller
 //! [`manager`]: manager
@@ -19,6 +20,7 @@
 
 pub mod cache;
 pub mod controller;
+pub mod custom;
 pub mod deferred_events;
 pub mod disruption;
 pub mod events;

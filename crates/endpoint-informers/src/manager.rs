@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
+use controller_kit::queue::QueueMetrics;
 use controller_kit::recorder::Recorder;
 use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
-use kube_api::ApiClient;
+use kube_api::{ApiClient, RateLimiter};
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
 
 use crate::cache::Cache;
 use crate::kinds::CachedSlice;
-use crate::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
-use crate::list_watch::Informers;
+use crate::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection, Phase};
+use crate::list_watch::{Informers, ListWatchMetrics};
 use crate::reconciler::{Reconciler, SliceReconciler};
 
 /// Runs a [`SliceReconciler`] on a cluster.
@@ -31,8 +34,18 @@ use crate::reconciler::{Reconciler, SliceReconciler};
 /// ```
 pub struct Manager {
     client: ApiClient,
+    limit: Option<RateLimiter>,
     /// The namespace of the Lease.
     election: Option<String>,
+    metrics: Option<Metrics>,
+    phase: watch::Sender<Phase>,
+}
+
+/// The metrics of a process.
+struct Metrics {
+    queues: QueueMetrics,
+    list_watches: ListWatchMetrics,
+    election: ElectionMetrics,
 }
 
 /// The failure of a [`Manager`]. End the process: another one starts with a fresh cache.
@@ -49,7 +62,37 @@ pub enum ManagerError {
 impl Manager {
     /// A process that reads and writes with this client, and assumes that no other replica runs.
     pub fn new(client: ApiClient) -> Self {
-        Self { client, election: None }
+        Self {
+            client,
+            limit: None,
+            election: None,
+            metrics: None,
+            phase: watch::Sender::new(Phase::Starting),
+        }
+    }
+
+    /// Limits the writes, and with the same rate the events: what is urgent goes first
+    /// ([`controller_kit::write_order`]). Lists, watches and the Lease have no limit.
+    #[must_use]
+    pub fn with_rate_limit(self, limit: RateLimiter) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    /// Exposes the metrics of the queue, the list-watches and the election; `name` is their label.
+    #[must_use]
+    pub fn with_metrics(self, registry: &mut Registry, name: &'static str) -> Self {
+        let metrics = Metrics {
+            queues: QueueMetrics::register(registry),
+            list_watches: ListWatchMetrics::register(registry, name),
+            election: ElectionMetrics::register(registry),
+        };
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// Reports the progress of the process to `phase`, for health checks.
+    #[must_use]
+    pub fn with_phase(self, phase: watch::Sender<Phase>) -> Self {
+        Self { phase, ..self }
     }
 
     /// Writes only while this process holds the Lease [`SliceReconciler::NAME`] in a namespace, with client-go's times.
@@ -69,27 +112,45 @@ impl Manager {
         rules: R,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ManagerError> {
-        let Self { client, election } = self;
+        let Self { client, limit, election, metrics, phase } = self;
         let cache = Arc::new(Cache::keeping_annotations(R::ANNOTATIONS.iter().copied()));
         let mut informers = Informers::new(client.clone(), Arc::clone(&cache));
+        if let Some(metrics) = &metrics {
+            informers = informers.with_metrics(metrics.list_watches.clone());
+        }
         informers.start(informers.of::<Service>());
         informers.start(informers.of::<Pod>());
         informers.start(informers.of::<Node>());
         informers
             .start(informers.of::<CachedSlice>().with_label_selector(&format!("{MANAGED_BY}={}", R::NAME)));
-        informers.caches().synced().await;
+        rules.start_informers(&mut informers);
+        let caches = informers.caches();
+        tokio::pin!(stop);
+        tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            () = caches.synced() => {}
+        }
         let election = election.map(|namespace| {
             let lock = LeaseLock::new(client.clone(), &namespace, R::NAME);
             let events = Recorder::new(client.clone(), R::NAME);
-            let (identity, metrics) = (Identity::unique(R::NAME), ElectionMetrics::default());
-            PendingElection::new(Config::default(), lock, identity, events, metrics)
+            let election = metrics.as_ref().map(|metrics| metrics.election.clone()).unwrap_or_default();
+            PendingElection::new(Config::default(), lock, Identity::unique(R::NAME), events, election)
         });
         let client = match &election {
             Some(election) => client.with_leadership(election.leadership()),
             None => client,
         };
-        let controller = ControllerTask::new(Reconciler::new(rules, cache, client));
-        let mut lifecycle = Lifecycle::new(informers.caches(), [controller]);
+        let client = match limit {
+            Some(limit) => client.with_limit(limit),
+            None => client,
+        };
+        let controller = match &metrics {
+            Some(metrics) => Reconciler::with_metrics(rules, cache, client, &metrics.queues),
+            None => Reconciler::new(rules, cache, client),
+        };
+        let controller = ControllerTask::new(controller);
+        let mut lifecycle = Lifecycle::new(caches, [controller]).with_phase(phase);
         if let Some(election) = election {
             lifecycle = lifecycle.with_election(election);
         }

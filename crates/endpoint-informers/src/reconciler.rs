@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use controller_kit::queue::{Priority, RateLimit, WorkQueue};
+use controller_kit::queue::{Priority, QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
@@ -18,18 +18,24 @@ use endpointslice::topology::TopologyCache;
 use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
 
-use crate::cache::{Cache, Change, Handler, ListPhase, State};
+use crate::cache::{Cache, Change, Handler, ListPhase, State, UnreadableObject};
 use crate::controller::Controller;
+use crate::custom::CustomChange;
 use crate::events::{object_reference, service_reference};
 use crate::kinds::CachedSlice;
+use crate::list_watch::Informers;
 use crate::repairs::Repairs;
 use crate::resource::Resource as _;
 use crate::slices::{SliceController, Snapshot, SyncError};
 
-/// The time for which changes of pods, nodes and slices are batched.
-const BATCH_PERIOD: Duration = Duration::from_millis(500);
+/// The delay of the repair of what another client changed.
+const REPAIR_DELAY: Duration = Duration::from_millis(500);
 /// The first delay of a retry, that of upstream's controllers of slices.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
+
+fn new_rate_limit() -> RateLimit {
+    RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() }
+}
 
 /// The rules of a controller of EndpointSlices.
 ///
@@ -61,6 +67,10 @@ pub trait SliceReconciler: Send + Sync + 'static {
     /// The annotations of Services and pods that the cache keeps.
     const ANNOTATIONS: &'static [&'static str] = &[];
 
+    /// The time for which changes of everything but Services are batched (kube-controller-manager:
+    /// `--endpointslice-updates-batch-period`).
+    const BATCH_PERIOD: Duration = Duration::from_millis(500);
+
     /// True if this controller publishes endpoints for the Service. It deletes its slices of other Services.
     ///
     /// Called with the cache locked: to be answered from the Service alone.
@@ -79,8 +89,27 @@ pub trait SliceReconciler: Send + Sync + 'static {
         state.services_affected_by_node(change)
     }
 
-    /// Follows what endpoints depend on besides Services, pods and nodes, such as objects of a custom kind, and queues the Services
-    /// that a change affects. Runs while the controller does.
+    /// Starts list-watches of the [custom resources](crate::custom::CustomResource) that endpoints depend on. No Service is
+    /// synced before their objects are cached.
+    fn start_informers(&self, _informers: &mut Informers) {}
+
+    /// The Services whose endpoints the change of a custom resource may affect.
+    fn affected_by_custom(&self, _change: CustomChange<'_>, _state: &State) -> Vec<ObjectKey> {
+        Vec::new()
+    }
+
+    /// Fails if an object that the endpoints of the Service depend on exists and could not be read: nothing is written then. The cache
+    /// looks at pods and nodes itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::check_readable`](crate::cache::Store::check_readable) of a custom resource.
+    fn check_readable(&self, _service: &Service, _state: &State) -> Result<(), UnreadableObject> {
+        Ok(())
+    }
+
+    /// Follows what endpoints depend on besides objects of the API server, such as a file, and queues the Services that a change
+    /// affects. Runs while the controller does.
     fn follow(&self, _services: &ServiceQueue) -> impl Future<Output = Infallible> + Send {
         pending()
     }
@@ -91,12 +120,13 @@ pub trait SliceReconciler: Send + Sync + 'static {
 pub struct ServiceQueue {
     cache: Arc<Cache>,
     queue: WorkQueue<ObjectKey>,
+    batch_period: Duration,
 }
 
 impl ServiceQueue {
     /// Queues a Service.
     pub fn add(&self, key: ObjectKey) {
-        self.queue.add_after(key, BATCH_PERIOD);
+        self.queue.add_after(key, self.batch_period);
     }
 
     /// Queues the Services for which `is_affected`.
@@ -142,6 +172,11 @@ impl Context<'_> {
         self.cache.read(|state| Snapshot::of(service, Vec::new(), state)).sorted()
     }
 
+    /// Reads the cache, a moment later than the Service and its pods: a change in between queues the Service again.
+    pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+        self.cache.read(read)
+    }
+
     /// Emits an event about the Service.
     pub fn event(&self, event_type: EventType, reason: &str, message: String) {
         self.recorder.event(&service_reference(self.service()), event_type, reason, message);
@@ -164,10 +199,31 @@ impl<R: SliceReconciler> Reconciler<R> {
     /// A controller that reads `cache`, which must keep [`SliceReconciler::ANNOTATIONS`], and writes with `client`; and the
     /// task that writes its events.
     pub fn new(rules: R, cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
+        let queue = WorkQueue::new(new_rate_limit());
+        Self::with_queue(rules, cache, client, queue, |slices| slices)
+    }
+
+    /// The same, with metrics of the queue and of writes that wait for the client's rate limit.
+    pub fn with_metrics(
+        rules: R,
+        cache: Arc<Cache>,
+        client: ApiClient,
+        metrics: &QueueMetrics,
+    ) -> (Arc<Self>, EventWriter) {
+        let queue = WorkQueue::with_metrics(R::NAME, R::NAME, new_rate_limit(), metrics);
+        Self::with_queue(rules, cache, client, queue, |slices| slices.with_metrics(R::NAME, metrics))
+    }
+
+    fn with_queue(
+        rules: R,
+        cache: Arc<Cache>,
+        client: ApiClient,
+        queue: WorkQueue<ObjectKey>,
+        finish: impl FnOnce(SliceController) -> SliceController,
+    ) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), R::NAME);
-        let queue = WorkQueue::new(RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() });
-        let slices = SliceController::new(R::NAME, cache, client, recorder, queue, BATCH_PERIOD);
-        (Arc::new(Self { rules, slices: slices.ignoring_annotations() }), events)
+        let slices = SliceController::new(R::NAME, cache, client, recorder, queue, REPAIR_DELAY);
+        (Arc::new(Self { rules, slices: finish(slices.ignoring_annotations()) }), events)
     }
 
     fn wanted(&self, snapshot: &Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> {
@@ -186,7 +242,7 @@ impl<R: SliceReconciler> Reconciler<R> {
         for key in services {
             let service = state.services.get(&key.namespace, &key.name);
             if service.is_some_and(|service| self.rules.publishes(service)) {
-                self.slices.queue.add_after(key, BATCH_PERIOD);
+                self.slices.queue.add_after(key, R::BATCH_PERIOD);
             }
         }
     }
@@ -209,6 +265,11 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
     }
 
     async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
+        self.slices.cache.read(|state| {
+            let service = state.services.get(&key.namespace, &key.name);
+            let published = service.filter(|service| self.rules.publishes(service));
+            published.map_or(Ok(()), |service| self.rules.check_readable(service, state))
+        })?;
         self.slices.sync(sync, key, |snapshot| self.wanted(snapshot)).await
     }
 
@@ -217,8 +278,8 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
     }
 
     async fn background(&self) -> Infallible {
-        let services =
-            ServiceQueue { cache: Arc::clone(&self.slices.cache), queue: self.slices.queue.clone() };
+        let (cache, queue) = (Arc::clone(&self.slices.cache), self.slices.queue.clone());
+        let services = ServiceQueue { cache, queue, batch_period: R::BATCH_PERIOD };
         self.rules.follow(&services).await
     }
 }
@@ -231,6 +292,10 @@ impl<R: SliceReconciler> Handler for Reconciler<R> {
 
     fn node(&self, change: &Change<Node>, state: &State, _is_initial_list: bool) {
         self.add_published(state, self.rules.affected_by_node(change, state));
+    }
+
+    fn custom(&self, change: CustomChange<'_>, state: &State, _is_initial_list: bool) {
+        self.add_published(state, self.rules.affected_by_custom(change, state));
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, is_initial_list: bool) {

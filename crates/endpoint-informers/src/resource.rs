@@ -9,7 +9,8 @@ use kube_protobuf::DecodeError;
 /// A kind of object that informers list, watch and cache.
 ///
 /// Implementations are in [`kinds`](crate::kinds), one file each. [`CachedResource`](crate::cache::CachedResource) adds
-/// the table of the kind and its handler method.
+/// the table of the kind and its handler method; a kind of another crate is a
+/// [`CustomResource`](crate::custom::CustomResource).
 pub trait Resource: Send + Sync + Sized + 'static {
     /// The kind, for errors.
     const KIND: &'static str;
@@ -23,12 +24,18 @@ pub trait Resource: Send + Sync + Sized + 'static {
     /// predecessor; the other kinds may be as old as their watches.
     const WRITTEN: bool = false;
 
+    /// True if [`read_protobuf`](Self::read_protobuf) is implemented. Other kinds are requested in JSON, which every kind has;
+    /// custom resources have nothing else.
+    const HAS_PROTOBUF: bool = false;
+
     /// The secondary index of the kind.
     type Index: Index<Self>;
 
     /// Decodes a protobuf message without its envelope. Returns the object and its resourceVersion, so that a caller
-    /// need not scan the metadata again.
-    fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError>;
+    /// need not scan the metadata again. Refuses every message unless implemented.
+    fn read_protobuf<'a>(_raw: &'a [u8], _interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
+        Err(DecodeError::json_only(Self::KIND))
+    }
 
     /// Decodes a JSON object. Returns the object and its resourceVersion.
     fn read_json(json: &str, interner: &mut Interner) -> Result<(Self, String), serde_json::Error>;

@@ -2,6 +2,8 @@
 
 use endpointslice::{Node, Pod, Service};
 
+use crate::custom::CustomChange;
+use crate::custom::tables::CustomTables;
 use crate::disruption::Disruption;
 use crate::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
 use crate::resource::{Change, Resource};
@@ -23,6 +25,8 @@ pub struct State {
     pub slices: Store<CachedSlice>,
     /// Endpoints.
     pub endpoints: Store<CachedEndpoints>,
+    /// The objects of kinds of other crates.
+    pub(crate) custom: CustomTables,
     /// The decision about the readiness of pods while kubelets are lost; `None` if the feature gate is off.
     pub(crate) disruption: Option<Box<Disruption>>,
 }
@@ -72,6 +76,8 @@ pub trait Handler: Send + Sync {
     fn slice(&self, _change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {}
     /// An Endpoints object changed.
     fn endpoints(&self, _change: &Change<CachedEndpoints>, _state: &State, _is_initial_list: bool) {}
+    /// An object of a [`CustomResource`](crate::custom::CustomResource) changed.
+    fn custom(&self, _change: CustomChange<'_>, _state: &State, _is_initial_list: bool) {}
     /// A list of EndpointSlices begins or is complete.
     fn slices_listed(&self, _phase: ListPhase, _state: &State) {}
     /// A list of Endpoints begins or is complete.

@@ -123,6 +123,17 @@ impl<T: Resource> Store<T> {
         if may_exist { Err(UnreadableObject::new(T::KIND, namespace, name)) } else { Ok(()) }
     }
 
+    /// Fails if an object of this namespace exists that could not be decoded, or one whose name could not be either: for callers
+    /// that find objects by something else than their name.
+    pub fn check_readable(&self, namespace: &str) -> Result<(), UnreadableObject> {
+        let named = self.unreadable.names_in(namespace).into_iter().min();
+        match named {
+            Some(name) => Err(UnreadableObject::new(T::KIND, namespace, &name)),
+            None if self.unreadable.has_unnamed() => Err(UnreadableObject::new(T::KIND, namespace, "")),
+            None => Ok(()),
+        }
+    }
+
     /// True if an object exists that is missing here because it could not be decoded.
     pub fn has_unreadable(&self) -> bool {
         !self.unreadable.is_empty()

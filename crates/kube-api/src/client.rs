@@ -58,6 +58,13 @@ impl ApiClient {
         Self { sender, leadership: None, version_guard: VersionGuard::default() }
     }
 
+    /// The same client with requests, and responses where the server has them, in this encoding.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: Encoding) -> Self {
+        self.sender.encoding = encoding;
+        self
+    }
+
     /// The same client with its requests counted in `metrics`.
     #[must_use]
     pub fn with_metrics(mut self, metrics: &ServerMetrics) -> Self {

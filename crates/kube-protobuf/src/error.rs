@@ -36,11 +36,18 @@ pub enum DecodeErrorKind {
     FrameTooLarge(u32),
     /// A watch event has no type, or an unknown one.
     EventType,
+    /// The reader knows this kind only in JSON.
+    JsonOnly,
 }
 
 impl DecodeError {
     pub(crate) const fn new(kind: DecodeErrorKind, message: &'static str, offset: usize) -> Self {
         Self { kind, message, offset }
+    }
+
+    /// Returns the error of a reader that knows a kind, such as a custom resource, only in JSON.
+    pub const fn json_only(kind: &'static str) -> Self {
+        Self::new(DecodeErrorKind::JsonOnly, kind, 0)
     }
 
     /// Returns the kind of the error.
@@ -74,6 +81,7 @@ impl fmt::Display for DecodeErrorKind {
                 return write!(f, "frame of {length} bytes exceeds the limit");
             }
             Self::EventType => "unknown watch event type",
+            Self::JsonOnly => "this kind is read in JSON only",
         })
     }
 }

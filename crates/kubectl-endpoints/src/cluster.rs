@@ -15,6 +15,7 @@ use crate::exit::Failure;
 use crate::flags::{ClusterFlags, Target};
 use crate::live::{List, Resource, Selection, list};
 use crate::name::NAME;
+use crate::networks;
 
 /// A cluster, and the namespace to read in it.
 pub(crate) struct Cluster {
@@ -61,12 +62,15 @@ impl Cluster {
         &self.http
     }
 
-    /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them.
+    /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them, and what
+    /// ResourceClaims say of pods.
     ///
     /// # Errors
     /// A line about the first kind that cannot be listed.
     pub(crate) async fn read(&self) -> Result<Snapshot, Failure> {
-        self.read_to_watch().await.map(|(snapshot, _)| snapshot)
+        let (mut snapshot, _) = self.read_to_watch().await?;
+        networks::attach(&self.client, &mut snapshot).await;
+        Ok(snapshot)
     }
 
     /// The same, with the resources that were read, and the versions from which their watches continue.

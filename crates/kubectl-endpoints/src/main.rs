@@ -23,6 +23,7 @@ mod label_selector;
 mod live;
 mod loopback;
 mod name;
+mod networks;
 mod page;
 mod preflight;
 mod progress;

@@ -31,6 +31,16 @@ app.kubernetes.io/name: {{ include "workload" . }}-page
 {{ include "releaseLabels" . }}
 {{- end }}
 
+{{- /* So are those of pod-network-controller, which has the same name in each release: it is one in a cluster. */}}
+{{- define "podNetworks.selectorLabels" -}}
+app.kubernetes.io/name: pod-network-controller
+{{- end }}
+
+{{- define "podNetworks.labels" -}}
+{{ include "podNetworks.selectorLabels" . }}
+{{ include "releaseLabels" . }}
+{{- end }}
+
 {{- define "releaseLabels" -}}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}

@@ -16,6 +16,7 @@ mod group;
 mod labels;
 mod leftovers;
 mod managers;
+mod network;
 mod object;
 mod options;
 mod ownership;
@@ -61,7 +62,7 @@ pub struct Skipped {
 
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    let groups: [&'static [Rule]; 7] = [
+    let groups: [&'static [Rule]; 8] = [
         &content::RULES,
         &ownership::RULES,
         &managers::RULES,
@@ -69,6 +70,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         &labels::RULES,
         &leftovers::RULES,
         &sync::RULES,
+        &network::RULES,
     ];
     groups.into_iter().flatten()
 }

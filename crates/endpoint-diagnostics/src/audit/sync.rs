@@ -202,7 +202,7 @@ fn ambiguous_port(plan: &SlicePlan) -> Option<String> {
 }
 
 /// True if a plan only updates slices, and only their zones, hints and headless label.
-fn only_zones_differ(plan: &SlicePlan, existing: &[&EndpointSlice]) -> bool {
+pub(super) fn only_zones_differ(plan: &SlicePlan, existing: &[&EndpointSlice]) -> bool {
     let stored = |updated: &EndpointSlice| {
         existing.iter().find(|slice| slice.metadata.name == updated.metadata.name).copied()
     };
@@ -225,7 +225,7 @@ fn without_zones(slice: &EndpointSlice) -> EndpointSlice {
 }
 
 /// The changes of a plan in numbers.
-struct Summary {
+pub(super) struct Summary {
     added: usize,
     updated: usize,
     removed: usize,
@@ -233,7 +233,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(plan: &SlicePlan) -> Self {
+    pub(super) fn of(plan: &SlicePlan) -> Self {
         let sum = |count: fn(&AddressTypePlan) -> usize| plan.types.iter().map(count).sum();
         Self {
             added: sum(|plan| plan.statistics.endpoints_added),

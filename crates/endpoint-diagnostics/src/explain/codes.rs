@@ -225,6 +225,17 @@ pub(super) const PUBLISHED_UNREADY: Code =
 pub(super) const NO_ZONE: Code =
     Code::of_pod("no-zone", Scope::Slices, "Hints for zones are requested, and the node has no zone.");
 
+pub(super) const NOT_IN_NETWORK: Code = Code::of_pod(
+    "not-in-network",
+    Scope::Slices,
+    "The pod has no address in the network that the Service names (pod-network-controller).",
+);
+pub(super) const NETWORK_NOT_READY: Code = Code::of_pod(
+    "network-not-ready",
+    Scope::Slices,
+    "The pod's device in the network has a condition Ready that is not true (pod-network-controller).",
+);
+
 // The pod: comparison.
 
 pub(super) const LAGS: Code =
@@ -299,6 +310,8 @@ pub const CODES: &[Code] = &[
     KEPT_READY,
     PUBLISHED_UNREADY,
     NO_ZONE,
+    NOT_IN_NETWORK,
+    NETWORK_NOT_READY,
     LAGS,
     OUTDATED,
     UNDECIDED,

@@ -12,6 +12,7 @@ mod comparison;
 mod difference;
 pub(crate) mod entries;
 mod membership;
+mod network;
 mod planned;
 mod pods;
 mod predicted;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::comparison::{self, Others, judge};
 use super::entries::{AddressEntry, Entries, SliceEntry, difference, presence};
 use super::membership::{MAX_NEAR_MISSES, label_differs, near_misses, not_selected};
+use super::network::network_reason;
 use super::planned::Planned;
 use super::predicted::{Predicted, predict};
 use super::subject::{Care, Subject};
@@ -107,6 +108,7 @@ impl<'a> Comparison<'a> {
         let entry = self.subject.objects.pod(name);
         let (mut verdict, mut reasons) = self.differences(name, entry);
         reasons.extend(self.explanations(name, entry));
+        reasons.extend(entry.and_then(|entry| network_reason(self.subject, entry)));
         if self.subject.is_undecided() {
             verdict = verdict.max(Verdict::Unknown);
         }

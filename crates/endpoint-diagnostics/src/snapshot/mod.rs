@@ -9,11 +9,14 @@ mod namespace;
 mod nodes;
 mod objects;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use controller_kit::key::ObjectKey;
 use endpointslice::Interner;
+use endpointslice::desired::Attachment;
+use endpointslice::model::Uid;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 
@@ -34,9 +37,14 @@ pub struct Snapshot {
     nodes: Nodes,
     namespaces: BTreeMap<String, Arc<Namespace>>,
     interner: Interner,
+    attachments: BTreeMap<ObjectKey, Attachments>,
     /// [`Self::keeps_endpoints`], until something changes.
     keeps_endpoints: OnceLock<bool>,
 }
+
+/// What `pod-network-controller` finds of the pods of a Service, by their uids: their addresses in its network, or why they have
+/// none.
+pub type Attachments = HashMap<Uid, Result<Attachment<Vec<IpAddr>>, String>>;
 
 /// The namespaces that a snapshot covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +66,7 @@ impl Snapshot {
             nodes: Nodes::default(),
             namespaces: BTreeMap::new(),
             interner: Interner::default(),
+            attachments: BTreeMap::new(),
             keeps_endpoints: OnceLock::new(),
         }
     }
@@ -109,6 +118,16 @@ impl Snapshot {
         }
     }
 
+    /// Sets what is found of the pods of a Service on another network.
+    pub fn set_attachments(&mut self, service: ObjectKey, attachments: Attachments) {
+        self.attachments.insert(service, attachments);
+    }
+
+    /// What is found of the pods of a Service on another network; none if it is on none, or nobody has looked.
+    pub fn attachments(&self, service: &ObjectKey) -> Option<&Attachments> {
+        self.attachments.get(service)
+    }
+
     /// Removes an object by its kind, namespace (empty for cluster-wide kinds) and name.
     pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
         self.keeps_endpoints = OnceLock::new();
@@ -147,9 +166,7 @@ impl Snapshot {
 
     /// The keys of all Services, by namespace and name.
     pub fn services(&self) -> impl Iterator<Item = ObjectKey> {
-        self.by_namespace.iter().flat_map(|(namespace, objects)| {
-            objects.services().map(|service| ObjectKey::new(Arc::clone(namespace), service.name()))
-        })
+        self.by_namespace.values().flat_map(|objects| objects.services().map(ServiceEntry::key))
     }
 
     /// A Service.

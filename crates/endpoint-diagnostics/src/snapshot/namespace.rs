@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use controller_kit::key::ObjectKey;
 use endpointslice::well_known::SERVICE_NAME;
 use endpointslice::{Interner, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
@@ -44,6 +45,11 @@ impl ServiceEntry {
     /// The name.
     pub fn name(&self) -> Arc<str> {
         Arc::clone(&self.service.name)
+    }
+
+    /// The namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(Arc::clone(&self.service.namespace), self.name())
     }
 }
 

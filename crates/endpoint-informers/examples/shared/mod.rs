@@ -1,4 +1,4 @@
-//! Runs an example: one replica, without leader election. `secondary-network-controller` shows a
+//! Runs an example: one replica, without leader election. `pod-network-controller` shows a
 //! process with an election.
 
 use std::error::Error;

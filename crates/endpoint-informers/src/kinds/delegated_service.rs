@@ -33,6 +33,7 @@ impl Resource for DelegatedService {
     const KIND: &'static str = "Service";
     const RESOURCE: &'static str = "delegated-services";
     const PATH: &'static str = <Service as Resource>::PATH;
+    const HAS_PROTOBUF: bool = true;
 
     type Index = NoIndex;
 

@@ -46,6 +46,7 @@ impl Resource for CachedEndpoints {
     const RESOURCE: &'static str = "endpoints";
     const PATH: &'static str = "/api/v1/endpoints";
     const WRITTEN: bool = true;
+    const HAS_PROTOBUF: bool = true;
 
     type Index = NoIndex;
 

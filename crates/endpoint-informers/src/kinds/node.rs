@@ -15,6 +15,7 @@ impl Resource for Node {
     const RESOURCE: &'static str = "nodes";
     const PATH: &'static str = "/api/v1/nodes";
     const NAMESPACED: bool = false;
+    const HAS_PROTOBUF: bool = true;
 
     type Index = ZoneChanges;
 

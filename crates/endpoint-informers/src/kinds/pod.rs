@@ -37,6 +37,7 @@ impl Resource for Pod {
     const KIND: &'static str = "Pod";
     const RESOURCE: &'static str = "pods";
     const PATH: &'static str = "/api/v1/pods";
+    const HAS_PROTOBUF: bool = true;
 
     type Index = PodIndex;
 

@@ -21,6 +21,7 @@ impl Resource for Service {
     const KIND: &'static str = "Service";
     const RESOURCE: &'static str = "services";
     const PATH: &'static str = "/api/v1/services";
+    const HAS_PROTOBUF: bool = true;
 
     type Index = ServiceIndex;
 

@@ -63,6 +63,7 @@ impl Resource for CachedSlice {
     const RESOURCE: &'static str = "endpointslices";
     const PATH: &'static str = "/apis/discovery.k8s.io/v1/endpointslices";
     const WRITTEN: bool = true;
+    const HAS_PROTOBUF: bool = true;
 
     type Index = SliceIndex;
 

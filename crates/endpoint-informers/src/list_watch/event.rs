@@ -1,5 +1,6 @@
 //! The events of a watch and the pages of a list, in both encodings.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use endpointslice::Interner;
@@ -7,7 +8,6 @@ use kube_api::{ApiError, Encoding, Status};
 use kube_protobuf::{DecodeError, EventType, Unknown, WatchEvent};
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::WatchError;
@@ -118,18 +118,32 @@ struct JsonMeta {
     annotations: Option<BTreeMap<String, String>>,
 }
 
+/// The metadata alone, field by field.
+#[derive(Default, Deserialize)]
+struct JsonFields<'a> {
+    #[serde(borrow)]
+    metadata: BTreeMap<Cow<'a, str>, &'a RawValue>,
+}
+
 /// A string of an object's metadata, whatever the rest of the object is; empty if it is missing.
 fn json_text(object: &str, field: &str) -> String {
-    let object: Value = serde_json::from_str(object).unwrap_or_default();
-    let value = object.get("metadata").and_then(|metadata| metadata.get(field));
-    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+    let JsonFields { metadata } = serde_json::from_str(object).unwrap_or_default();
+    let value = metadata.get(field).and_then(|value| serde_json::from_str(value.get()).ok());
+    value.unwrap_or_default()
+}
+
+/// The text of a message. The API server passes on what it does not read (`RawExtension`) as the client sent it, which need not be
+/// UTF-8: one such object must not end the list-watch.
+fn utf8(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
 pub(super) fn json_event<K: Resource>(
     line: &[u8],
     interner: &Mutex<Interner>,
 ) -> Result<Event<K>, WatchError> {
-    let event: JsonEvent<'_> = serde_json::from_slice(line)?;
+    let line = utf8(line);
+    let event: JsonEvent<'_> = serde_json::from_str(&line)?;
     let object = event.object.get();
     match event.event_type {
         "ADDED" | "MODIFIED" => {
@@ -217,7 +231,8 @@ pub(super) fn list_page<K: Resource>(
             })
         }
         Encoding::Json => {
-            let list: JsonList<'_> = serde_json::from_slice(body)?;
+            let body = utf8(body);
+            let list: JsonList<'_> = serde_json::from_str(&body)?;
             let items = list.items.into_iter().flatten();
             let items = items.map(|item| {
                 let read = K::from_json(item.get(), &mut interner.lock());
@@ -229,5 +244,34 @@ pub(super) fn list_page<K: Resource>(
                 continue_token: list.metadata.continue_.unwrap_or_default(),
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpointslice::Node;
+
+    use super::*;
+
+    const OBJECT: &[u8] = b"{\"metadata\": {\"name\": \"a\", \"resourceVersion\": \"7\"}, \"spec\": {\"parameters\": \"\xff\"}}";
+
+    #[test]
+    fn an_object_that_is_not_utf8_ends_neither_watch_nor_list() {
+        let interner = Mutex::default();
+        let line = [b"{\"type\": \"ADDED\", \"object\": ", OBJECT, b"}"].concat();
+        let event = json_event::<Node>(&line, &interner).unwrap();
+        let Event::Upsert { object, resource_version } = event else { panic!("not an upsert") };
+        assert_eq!((object.name(), &*resource_version), ("a", "7"));
+        let body = [b"{\"metadata\": {\"resourceVersion\": \"9\"}, \"items\": [", OBJECT, b"]}"].concat();
+        let page = list_page::<Node>(Encoding::Json, &body, &interner).unwrap();
+        assert!(page.items.iter().all(Result::is_ok) && page.items.len() == 1);
+    }
+
+    #[test]
+    fn metadata_is_found_whatever_the_rest_is() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let object = format!(r#"{{"metadata": {{"labels": 7, "name": "a"}}, "spec": {deep}}}"#);
+        assert_eq!((&*json_text(&object, "name"), &*json_text(&object, "namespace")), ("a", ""));
+        assert_eq!(json_text("[]", "name"), "");
     }
 }

@@ -53,6 +53,7 @@ pub(super) struct Reflector<K> {
 
 impl<K: CachedResource> Reflector<K> {
     pub(super) fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
+        let client = if K::HAS_PROTOBUF { client } else { client.with_encoding(Encoding::Json) };
         Self {
             client,
             cache,

@@ -20,7 +20,8 @@ pub struct UnreadableObject {
 }
 
 impl UnreadableObject {
-    pub(crate) fn new(kind: &'static str, namespace: &str, name: &str) -> Self {
+    /// An object of this kind, which may exist. The namespace of a cluster-scoped one is empty.
+    pub fn new(kind: &'static str, namespace: &str, name: &str) -> Self {
         let name = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
         Self { kind, name }
     }

@@ -31,6 +31,15 @@ pub fn desired_from_service<'a>(
     desired_from_service_with(service, pods, node, |pod| &*pod.addresses)
 }
 
+/// What is published of a pod in place of its own addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attachment<A> {
+    /// Its addresses; a pod without any is left out.
+    pub addresses: A,
+    /// False if the pod is not ready for the reason that these addresses are not.
+    pub ready: bool,
+}
+
 /// [`desired_from_service`] with other addresses than `status.podIPs`, such as those of a second network.
 ///
 /// `addresses` returns the addresses of a pod; a pod without any is left out.
@@ -40,11 +49,22 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
     node: impl Fn(&str) -> Option<&'a Node>,
     mut addresses: impl FnMut(&'a Pod) -> A,
 ) -> Desired {
+    let attachment = |pod| Attachment { addresses: addresses(pod), ready: true };
+    desired_from_attachments(service, pods, node, attachment)
+}
+
+/// [`desired_from_service_with`] for addresses that have a readiness of their own, such as those of a network device.
+pub fn desired_from_attachments<'a, A: AsRef<[IpAddr]>>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    node: impl Fn(&str) -> Option<&'a Node>,
+    mut attachment: impl FnMut(&'a Pod) -> Attachment<A>,
+) -> Desired {
     let types = service.address_types();
     let mut desired = Desired::new(types.iter().copied());
     let mut groups = Groups::default();
     for pod in pods.into_iter().filter(|pod| !pod.terminal) {
-        let addresses = addresses(pod);
+        let Attachment { addresses, ready } = attachment(pod);
         let addresses = addresses.as_ref();
         if addresses.is_empty() {
             continue;
@@ -67,7 +87,8 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
                 of_type.partition(|address| is_allowed_in_slices(**address));
             let endpoint = |addresses: &[&IpAddr]| {
                 let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-                (!addresses.is_empty()).then(|| pod_endpoint(service, pod, pod_node, addresses))
+                let serving = pod.ready && ready;
+                (!addresses.is_empty()).then(|| endpoint_of(service, pod, serving, pod_node, addresses))
             };
             let published = endpoint(&allowed);
             if !refused.is_empty()
@@ -85,7 +106,16 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
 
 /// The endpoint of one pod, without hints (`utils.go` `podToEndpoint`).
 pub fn pod_endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses: Vec<String>) -> Endpoint {
-    let serving = pod.ready;
+    endpoint_of(service, pod, pod.ready, node, addresses)
+}
+
+fn endpoint_of(
+    service: &Service,
+    pod: &Pod,
+    serving: bool,
+    node: Option<&Node>,
+    addresses: Vec<String>,
+) -> Endpoint {
     let terminating = pod.is_terminating();
     Endpoint {
         addresses,

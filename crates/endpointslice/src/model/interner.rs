@@ -37,6 +37,10 @@ struct Table<T> {
     sweep_at: usize,
 }
 
+/// Annotations with more bytes than this are not shared: a table keeps dead entries until it is swept, and tenants choose their
+/// size.
+const MAX_INTERNED_ANNOTATIONS: usize = 512;
+
 /// Below this size a table is not swept.
 const SWEEP_MINIMUM: usize = 1024;
 
@@ -82,7 +86,18 @@ impl Interner {
     pub(crate) fn annotations(&mut self, annotations: &[(&str, &str)]) -> LabelSet {
         let is_kept = |key: &str| self.kept_annotations.iter().any(|kept| kept == key);
         let mut kept: Vec<_> = annotations.iter().filter(|(key, _)| is_kept(key)).copied().collect();
-        if kept.is_empty() { LabelSet::default() } else { self.labels(&mut kept) }
+        let length: usize = kept.iter().map(|(_, value)| value.len()).sum();
+        if kept.is_empty() {
+            LabelSet::default()
+        } else if length <= MAX_INTERNED_ANNOTATIONS {
+            self.labels(&mut kept)
+        } else {
+            kept.sort_unstable();
+            kept.dedup_by_key(|(key, _)| *key);
+            LabelSet::from_sorted(
+                kept.into_iter().map(|(key, value)| (self.string(key), value.into())).collect(),
+            )
+        }
     }
 
     /// The shared form of `text`.
@@ -182,6 +197,20 @@ mod tests {
         assert_eq!(one.identity(), other.identity());
         assert!(Arc::ptr_eq(&interner.strings(["a", "b"]), &interner.strings(["a", "b"])));
         assert_ne!(interner.strings(["a", "b"]), interner.strings(["b", "a"]));
+    }
+
+    /// Tenants choose their size, and a table keeps what no object has any more.
+    #[test]
+    fn long_annotations_are_not_kept_beside_their_objects() {
+        let mut interner = Interner::keeping_annotations(["b", "a"]);
+        let long = "x".repeat(MAX_INTERNED_ANNOTATIONS);
+        let annotations = [("b", &*long), ("a", "1")];
+        let (one, other) = (interner.annotations(&annotations), interner.annotations(&annotations));
+        assert!(one == other && one.get("b") == Some(&*long) && one.get("a") == Some("1"));
+        assert!(
+            interner.strings.entries.iter().all(|entry| entry.len() == 1)
+                && interner.labels.entries.is_empty()
+        );
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
             has_gap |= apply(&mut snapshot, message);
         }
         if has_gap {
-            snapshot = cluster.read().await?;
+            (snapshot, _) = cluster.read_to_watch().await?;
         }
         snapshot.set_now(Timestamp::now());
         // A Service that was asked for may be gone for a while.

@@ -53,6 +53,7 @@ async fn the_api_server_accepts_all_manifests() {
     objects.extend(file(STATIC_POD));
     objects.extend(file("disable-built-ins/hold.yaml"));
     objects.extend(file("shadow/shadow.yaml"));
+    objects.extend(kustomization("pod-network-controller"));
     for object in &objects {
         // The namespace and the priority classes are created shortly after the server is ready.
         wait::until(&name(object), LIMIT, || dry_run(&client, object)).await;

@@ -5,12 +5,17 @@ mod cluster;
 mod documents;
 mod repairs;
 
+use controller_kit::key::ObjectKey;
+use endpointslice::desired::Attachment;
+use endpointslice::model::Uid;
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use serde_json::{Value, json};
 
-use crate::audit::Options;
+use crate::audit::{Options, audit};
+use crate::snapshot::{Coverage, Snapshot};
 use cluster::{
-    Cluster, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR, SLICES, audit_of, endpoint, metadata,
-    pod, service, slice,
+    Cluster, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR, SLICES, audit_of, endpoint, line,
+    metadata, pod, service, slice,
 };
 
 /// Edits the cluster and compares what is found, in any order.
@@ -410,6 +415,41 @@ fn rules_whose_objects_may_not_be_read_are_skipped_and_named() {
     let audit = audit_of(objects, &Options::default());
     assert_eq!(audit.findings, []);
     let skipped: Vec<&str> = audit.skipped.iter().map(|it| it.rule).collect();
-    assert_eq!(skipped, ["stale-pod", "selects-nothing", "slices-out-of-sync", "endpoints-out-of-sync"]);
+    assert_eq!(
+        skipped,
+        [
+            "stale-pod",
+            "selects-nothing",
+            "slices-out-of-sync",
+            "endpoints-out-of-sync",
+            "network-out-of-sync"
+        ]
+    );
     assert_eq!(audit.skipped[0].needs, ["pods"]);
+}
+
+#[test]
+fn slices_of_a_pod_network_have_what_its_controller_finds() {
+    const CONTROLLER: &str = "pod-network-controller";
+    let mut cluster = Cluster::healthy();
+    let mut net = service("net", json!({"selector": {"app": "web"}, "clusterIP": "10.96.0.3"}));
+    net["metadata"]["labels"] = json!({ENDPOINT_CONTROLLER_NAME: CONTROLLER});
+    let mut published = slice("net", CONTROLLER, vec![endpoint("web-1", "192.168.7.1")]);
+    published["metadata"]["labels"][ENDPOINT_CONTROLLER_NAME] = CONTROLLER.into();
+    cluster.services.push(net);
+    cluster.slices.push(published);
+    assert_eq!(cluster.findings(), Vec::<String>::new(), "nobody has looked");
+    let found = |address: &str, ready: bool| {
+        let now = "2026-06-01T00:00:00Z".parse().unwrap();
+        let mut snapshot = Snapshot::from_objects(cluster.objects(), now, Coverage::All);
+        let attachment = Attachment { addresses: vec![address.parse().unwrap()], ready };
+        let attachments = [("uid-web-1", Ok(attachment)), ("uid-web-2", Err("no claim".to_owned()))];
+        let attachments = attachments.into_iter().map(|(uid, found)| (Uid::from(uid), found)).collect();
+        snapshot.set_attachments(ObjectKey::new("shop", "net"), attachments);
+        audit(&snapshot, &cluster.options).findings.iter().map(line).collect::<Vec<_>>()
+    };
+    assert_eq!(found("192.168.7.1", true), Vec::<String>::new());
+    for (address, ready) in [("192.168.7.1", false), ("192.168.7.2", true)] {
+        assert_eq!(found(address, ready), ["network-out-of-sync warning Service net"], "{address}, {ready}");
+    }
 }

@@ -49,6 +49,12 @@ fn the_defaults_are_the_base() {
 }
 
 #[test]
+fn pod_networks_are_the_manifests_of_their_controller() {
+    let expected = [kustomization("base"), kustomization("pod-network-controller")].concat();
+    assert_equal(&json!({"podNetworks": {"enabled": true}}), expected);
+}
+
+#[test]
 fn each_option_is_the_component_of_that_name() {
     for (values, component) in [
         (json!({"networkPolicy": {"enabled": true}}), "network-policy"),

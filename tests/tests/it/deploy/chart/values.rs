@@ -59,6 +59,7 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"preflight": {"resources": {"request": {}}}}), "/preflight/resources"),
         (json!({"page": true}), "/page"),
         (json!({"page": {"enabled": "yes"}}), "/page/enabled"),
+        (json!({"podNetworks": {"replicas": -1}}), "/podNetworks/replicas"),
         (json!({"builtInControllersDisabled": "yes"}), "/builtInControllersDisabled"),
         (json!({"flowSchemas": {"enabled": "false"}}), "/flowSchemas/enabled"),
         (

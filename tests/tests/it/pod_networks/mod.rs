@@ -1,6 +1,6 @@
-//! The example of another project's controller beside the manager: a Service is handed over and back, and always has
-//! endpoints.
+//! The controller of pod networks next to the manager: a Service is handed over and back, and always has endpoints.
 
+mod claims;
 mod published;
 mod tutorial;
 
@@ -24,7 +24,7 @@ use tests::wait::{self, LIMIT};
 use self::published::{Published, addresses};
 use crate::deploy::manifests::authorized;
 
-const EXAMPLE: &str = "secondary-network.example.com";
+const CONTROLLER: &str = "pod-network-controller";
 const OURS: &str = "endpointslice-controller.k8s.io";
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
@@ -77,13 +77,14 @@ impl Site {
         self.world.change_service("db", json!({"metadata": {"annotations": {NETWORK: network}}})).await;
     }
 
-    /// Sets the label, and waits until the example's slices have it too: the next change causes another write.
+    /// Sets the label, and waits until the controller's slices have it too: the next change causes another write.
     async fn label(&self, controller: Option<&str>) {
         self.world.change_service("db", json!({"metadata": {"labels": {LABEL: controller}}})).await;
-        let copied =
-            |view: &Published| view.labels(EXAMPLE, LABEL).iter().all(|found| found.as_deref() == controller);
-        let progress = |view: &Published| format!("{:?}", view.labels(EXAMPLE, LABEL));
-        self.published.until("the label on the example's slices", LIMIT, copied, progress).await;
+        let copied = |view: &Published| {
+            view.labels(CONTROLLER, LABEL).iter().all(|found| found.as_deref() == controller)
+        };
+        let progress = |view: &Published| format!("{:?}", view.labels(CONTROLLER, LABEL));
+        self.published.until("the label on the controller's slices", LIMIT, copied, progress).await;
     }
 
     /// Waits until exactly these controllers publish exactly these ready addresses.
@@ -95,23 +96,25 @@ impl Site {
         self.published.until(what, LIMIT, reached, |view| format!("{:?}", view.by_manager())).await;
     }
 
-    fn example(&self) -> Process {
-        let kubeconfig = self.cluster.kubeconfig(User::ThirdParty);
-        let program = binaries::secondary_network_controller();
-        let args = [format!("KUBECONFIG={}", kubeconfig.display()), program.display().to_string()];
-        Process::start("secondary-network-controller", "env".as_ref(), self.cluster.folder(), args)
+    fn controller(&self) -> Process {
+        let kubeconfig = format!("--kubeconfig={}", self.cluster.kubeconfig(User::ThirdParty).display());
+        let args = [kubeconfig, "--secure-port=0".to_owned(), "-v=2".to_owned()];
+        let program = binaries::pod_network_controller();
+        Process::start(CONTROLLER, &program, self.cluster.folder(), args)
     }
 }
 
-/// Grants the example the rights of its manifest.
+/// Grants the permissions of the controller's manifest, and those for a Lease in any namespace.
 async fn allow(client: &Client) {
-    let manifest = include_str!("../../../../crates/secondary-network-controller/rbac.yaml");
-    let role: ClusterRole = serde_yaml::from_str(manifest).unwrap();
+    let manifest = include_str!("../../../../deploy/pod-network-controller/cluster-role.yaml");
+    let mut role: ClusterRole = serde_yaml::from_str(manifest).unwrap();
+    let leases = json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]});
+    role.rules.get_or_insert_default().push(serde_json::from_value(leases).unwrap());
     let roles: Api<ClusterRole> = Api::all(client.clone());
     roles.create(&PostParams::default(), &role).await.unwrap();
     let group = "rbac.authorization.k8s.io";
     let binding: Value = json!({
-        "metadata": {"name": "example"},
+        "metadata": {"name": CONTROLLER},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role.metadata.name},
         "subjects": [{"apiGroup": group, "kind": "User", "name": User::ThirdParty.name()}],
     });
@@ -127,19 +130,19 @@ async fn a_service_that_is_handed_over_always_has_endpoints() {
         site.pod(&format!("db-{number}"), number, &status(number)).await;
     }
     let eth0 = || (OURS, addresses("10.1.0.", "fd00:1::", &[1, 2]));
-    let net1 = || (EXAMPLE, addresses("192.168.7.", "fd00:7::", &[1, 2]));
+    let net1 = || (CONTROLLER, addresses("192.168.7.", "fd00:7::", &[1, 2]));
     site.until("addresses of the pods' own network", &[eth0()]).await;
     site.published.with(Published::expect_no_gap);
 
-    let mut example = site.example();
+    let mut controller = site.controller();
     site.annotate(Some("storage")).await;
     site.until("both, once the network is named", &[eth0(), net1()]).await;
-    site.label(Some(EXAMPLE)).await;
+    site.label(Some(CONTROLLER)).await;
     site.until("the secondary network's alone, once the Service is delegated", &[net1()]).await;
 
     site.pod("db-3", 3, "net1=192.168.7.3").await;
     site.pod("db-4", 4, &status(4)).await;
-    let without_third = (EXAMPLE, addresses("192.168.7.", "fd00:7::", &[1, 2, 4]));
+    let without_third = (CONTROLLER, addresses("192.168.7.", "fd00:7::", &[1, 2, 4]));
     site.until("those of a new pod, whatever another's annotation", std::slice::from_ref(&without_third))
         .await;
     event_about("db-3", &site).await;
@@ -151,11 +154,11 @@ async fn a_service_that_is_handed_over_always_has_endpoints() {
     site.until("those of the pods' own network again", &[all()]).await;
     assert_eq!(site.published.with(|view| view.gaps()), Vec::<String>::new());
 
-    example.signal("TERM");
-    let ended = example.ended(LIMIT).await;
-    assert!(ended.success(), "{ended}: {}", example.tail());
+    controller.signal("TERM");
+    let ended = controller.ended(LIMIT).await;
+    assert!(ended.success(), "{ended}: {}", controller.tail());
     lease_is_released(&site).await;
-    assert_eq!(refused(&site), Vec::<String>::new(), "its manifest gives it the rights that it needs");
+    assert_eq!(refused(&site), Vec::<String>::new(), "its manifest has the permissions that it needs");
     // For each family: created, then changed by the label, a pod and the label again.
     let writes = writes_of_slices(&site);
     assert_eq!(writes, BTreeMap::from([("create".into(), 2), ("update".into(), 6), ("delete".into(), 2)]));
@@ -200,6 +203,6 @@ fn writes_of_slices(site: &Site) -> BTreeMap<String, usize> {
 
 async fn lease_is_released(site: &Site) {
     let leases: Api<Lease> = Api::namespaced(site.world.client().clone(), "default");
-    let holder = leases.get(EXAMPLE).await.unwrap().spec.unwrap().holder_identity;
+    let holder = leases.get(CONTROLLER).await.unwrap().spec.unwrap().holder_identity;
     assert_eq!(holder.unwrap_or_default(), "");
 }

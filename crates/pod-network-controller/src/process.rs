@@ -1,0 +1,138 @@
+//! The process: the controller, and the HTTPS server that shows its state.
+
+use std::future::pending;
+use std::path::Path;
+use std::sync::Arc;
+
+use component_server::{
+    ApiReviews, AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks,
+    ComponentInfo, Routes, SecureServer, ServingOptions, Slis,
+};
+use endpoint_informers::lifecycle::Phase;
+use endpoint_informers::manager::Manager;
+use jiff::Timestamp;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube_api::{ApiClient, ApiError, ClientMetrics, Encoding, RateLimiter, connect};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::options::Options;
+use crate::reconciler::{NAME, PodNetworks};
+
+/// Any failure: the process ends with its message.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs the controller until `stop` completes; writes under way finish then, and the Lease is released.
+///
+/// # Errors
+///
+/// The options, the credentials or the server's address can't be used; or leadership was lost. A new process starts with a
+/// fresh cache.
+pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), Failure> {
+    let config = kube_config(options.kubeconfig.as_deref()).await?;
+    let mut registry = Registry::default();
+    let metrics = ClientMetrics::register(&mut registry);
+    let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, &user_agent());
+    let client = client.with_metrics(&metrics.of_server(&config.cluster_url));
+    let phase = watch::Sender::new(Phase::Starting);
+    let mut manager = Manager::new(client.clone())
+        .with_metrics(&mut registry, NAME)
+        .with_phase(phase.clone())
+        .with_rate_limit(RateLimiter::new(options.qps, options.burst));
+    if options.leader_elect {
+        let namespace = options.lease_namespace.as_ref().unwrap_or(&config.default_namespace);
+        manager = manager.with_leader_election(namespace);
+    }
+    let networks = networks(&client).await?;
+    let serving = serve(&options, client, routes(&phase, registry)).await?;
+    info!(version = env!("CARGO_PKG_VERSION"), "Starting");
+    tokio::select! {
+        ended = manager.run(networks, stop) => Ok(ended?),
+        failed = serving => Err(failed),
+    }
+}
+
+/// The sources that the API server has objects for.
+async fn networks(client: &ApiClient) -> Result<PodNetworks, ApiError> {
+    match client.get_raw("/apis/resource.k8s.io/v1").await {
+        Ok(_) => Ok(PodNetworks::default()),
+        Err(error) if error.is_not_found() => {
+            warn!("The API server does not serve resource.k8s.io/v1: no address is read from ResourceClaims");
+            Ok(PodNetworks::without_claims())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The field manager of writes is the part before the slash.
+fn user_agent() -> String {
+    format!("{NAME}/v{} ({}/{})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
+}
+
+async fn kube_config(path: Option<&Path>) -> Result<kube::Config, Failure> {
+    let Some(path) = path else {
+        let in_cluster = kube::Config::incluster();
+        return in_cluster.map_err(|error| format!("--kubeconfig is not set, and {error}").into());
+    };
+    let failed = |error| format!("--kubeconfig={}: {error}", path.display());
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let options = KubeConfigOptions::default();
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)?)
+}
+
+/// The pages: health, metrics, status.
+fn routes(phase: &watch::Sender<Phase>, registry: Registry) -> Routes {
+    let (slis, readyz, registry) = (Slis::new(), Checks::new(), Arc::new(registry));
+    let phase = phase.subscribe();
+    readyz.register("controller", move || match *phase.borrow() {
+        Phase::Standby | Phase::Running => Ok(()),
+        phase => Err(format!("{phase:?}").to_lowercase()),
+    });
+    let info = ComponentInfo {
+        component: NAME.to_owned(),
+        started: Timestamp::now(),
+        go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),
+        binary_version: env!("CARGO_PKG_VERSION").to_owned(),
+        emulation_version: "1.37".to_owned(),
+    };
+    Routes::new(info)
+        .health("healthz", Checks::new(), slis.clone())
+        .health("livez", Checks::new(), slis.clone())
+        .health("readyz", readyz, slis)
+        .metrics(move |text| encode(text, &registry))
+}
+
+/// Listens, and returns what serves: it ends with a failure only. Who may read `/metrics`, the API server decides.
+async fn serve(
+    options: &Options,
+    client: ApiClient,
+    routes: Routes,
+) -> Result<impl Future<Output = Failure> + use<>, Failure> {
+    let serving = ServingOptions {
+        bind_address: options.bind_address,
+        secure_port: options.secure_port.into(),
+        tls_cert_file: options.tls_cert_file.clone(),
+        tls_private_key_file: options.tls_private_key_file.clone(),
+        ..ServingOptions::default()
+    };
+    let server = match SecureServer::bind(&serving).await? {
+        Some(server) => {
+            let reviews = || Some(ApiReviews::new(client.clone()));
+            let authenticator = Authenticator::load(AuthenticationOptions::default(), reviews()).await?;
+            let authorizer = Authorizer::new(AuthorizationOptions::default(), reviews())?;
+            Some((server, authenticator, authorizer))
+        }
+        None => None,
+    };
+    Ok(async move {
+        match server {
+            Some((server, authenticator, authorizer)) => {
+                let ended = server.serve(routes, authenticator, authorizer, pending()).await;
+                format!("the HTTPS server ended: {ended:?}").into()
+            }
+            None => pending().await,
+        }
+    })
+}

@@ -1,0 +1,142 @@
+//! The rules of the controller: which Services, and which endpoints.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use controller_kit::recorder::EventType;
+use endpoint_informers::cache::{State, UnreadableObject};
+use endpoint_informers::custom::CustomChange;
+use endpoint_informers::list_watch::Informers;
+use endpoint_informers::reconciler::{Context, SliceReconciler};
+use endpointslice::desired::{Attachment, desired_from_attachments};
+use endpointslice::model::{AddressType, Uid, is_allowed_in_slices};
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use endpointslice::{Desired, Pod, Service};
+
+use crate::claims::{Claims, DRIVER, REQUEST, UnservedClaims};
+use crate::network_status::{NETWORK_STATUS, NetworkStatus, SERVICE_NETWORK};
+use crate::source::{Missing, Source};
+
+/// The controller's name: in the labels of its slices and of its Services, of its Lease, and the source of its events.
+pub const NAME: &str = "pod-network-controller";
+
+/// Publishes the pods of Services with the label of this controller, with the addresses of the network that they name.
+pub struct PodNetworks {
+    sources: Vec<Box<dyn Source>>,
+}
+
+impl Default for PodNetworks {
+    fn default() -> Self {
+        Self { sources: vec![Box::new(NetworkStatus), Box::new(Claims)] }
+    }
+}
+
+impl PodNetworks {
+    /// For an API server that has no ResourceClaims of `resource.k8s.io/v1`, as before Kubernetes 1.34: the slices of Services that
+    /// ask for them stay as they are.
+    pub fn without_claims() -> Self {
+        Self { sources: vec![Box::new(NetworkStatus), Box::new(UnservedClaims)] }
+    }
+
+    /// The same with another source, which is asked before the others.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Source) -> Self {
+        self.sources.insert(0, Box::new(source));
+        self
+    }
+
+    /// What is found of a pod of the Service, if that names a network.
+    pub fn attachment(
+        &self,
+        service: &Service,
+        pod: &Pod,
+        state: &State,
+    ) -> Option<Result<Attachment<Vec<IpAddr>>, Missing>> {
+        let source = self.source(service)?;
+        Some(source.attachment(service, pod, state).map(first_of_each_family))
+    }
+
+    /// The source for a Service: the first that serves it.
+    fn source(&self, service: &Service) -> Option<&dyn Source> {
+        self.sources.iter().map(Box::as_ref).find(|source| source.serves(service))
+    }
+}
+
+impl SliceReconciler for PodNetworks {
+    const NAME: &'static str = NAME;
+    const ANNOTATIONS: &'static [&'static str] = &[SERVICE_NETWORK, NETWORK_STATUS, DRIVER, REQUEST];
+    const BATCH_PERIOD: Duration = Duration::ZERO;
+
+    /// A Service without the label, whose network is named, has slices of Kubernetes and ours. To switch without a gap, name the
+    /// network first and set the label then; to go back, remove them in the opposite order.
+    fn publishes(&self, service: &Service) -> bool {
+        let is_ours = match service.labels.get(ENDPOINT_CONTROLLER_NAME) {
+            Some(name) => name == NAME,
+            None => self.source(service).is_some(),
+        };
+        is_ours && service.selector.is_some()
+    }
+
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        let service = context.service();
+        let Some(source) = self.source(service) else {
+            let message = "No label or annotation names a network: nothing is published";
+            context.event(EventType::Warning, "NoNetwork", message.to_owned());
+            return Desired::new(service.address_types());
+        };
+        let mut attachments = attachments(source, context);
+        for pod in context.pods() {
+            if let Some(Err(missing)) = attachments.get(&pod.uid)
+                && missing.is_mistake()
+            {
+                let message = format!("Not published for Service {}: {missing}", service.name);
+                context.pod_event(pod, EventType::Warning, "MalformedNetworkStatus", message);
+            }
+        }
+        let node = |name: &str| context.node(name);
+        let attachment = |pod: &Pod| attachments.remove(&pod.uid).and_then(Result::ok).unwrap_or_default();
+        desired_from_attachments(service, context.pods(), node, attachment)
+    }
+
+    fn check_readable(&self, service: &Service, state: &State) -> Result<(), UnreadableObject> {
+        self.source(service).map_or(Ok(()), |source| source.check_readable(service, state))
+    }
+
+    fn start_informers(&self, informers: &mut Informers) {
+        for source in &self.sources {
+            source.start_informers(informers);
+        }
+    }
+
+    fn affected_by_custom(&self, change: CustomChange<'_>, state: &State) -> Vec<ObjectKey> {
+        self.sources.iter().flat_map(|source| source.affected_by(change, state)).collect()
+    }
+}
+
+/// What is found of each pod of the Service. The cache is locked for one pod at a time: what a source reads may be long.
+fn attachments(
+    source: &dyn Source,
+    context: &Context<'_>,
+) -> HashMap<Uid, Result<Attachment<Vec<IpAddr>>, Missing>> {
+    let service = context.service();
+    let found = |pod: &Pod| {
+        let found = context.read(|state| source.attachment(service, pod, state)).map(first_of_each_family);
+        (pod.uid.clone(), found)
+    };
+    context.pods().filter(|pod| !pod.terminal).map(found).collect()
+}
+
+/// Only the first address of each family that slices may have: consumers of slices read no other address of an endpoint. Without one,
+/// the first, which is then refused and logged.
+fn first_of_each_family(attachment: Attachment<Vec<IpAddr>>) -> Attachment<Vec<IpAddr>> {
+    let Attachment { addresses, ready } = attachment;
+    let first = |family| {
+        let mut of_family = addresses.iter().filter(move |address| AddressType::of(**address) == family);
+        let allowed = of_family.clone().find(|address| is_allowed_in_slices(**address));
+        allowed.or_else(|| of_family.next()).copied()
+    };
+    let addresses = [AddressType::Ipv4, AddressType::Ipv6].into_iter().filter_map(first).collect();
+    Attachment { addresses, ready }
+}

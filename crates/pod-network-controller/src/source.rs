@@ -1,0 +1,71 @@
+//! Where the addresses of pods in a network are found.
+
+use std::net::IpAddr;
+
+use controller_kit::key::ObjectKey;
+use endpoint_informers::cache::{State, UnreadableObject};
+use endpoint_informers::custom::CustomChange;
+use endpoint_informers::list_watch::Informers;
+use endpointslice::desired::Attachment;
+use endpointslice::{Pod, Service};
+
+/// A place in which addresses of pods are found.
+pub trait Source: Send + Sync + 'static {
+    /// Starts list-watches of what the addresses depend on besides Services, pods and nodes.
+    fn start_informers(&self, _informers: &mut Informers) {}
+
+    /// The Services whose addresses depend on such an object, before its change or after it. Called with the cache locked.
+    fn affected_by(&self, _change: CustomChange<'_>, _state: &State) -> Vec<ObjectKey> {
+        Vec::new()
+    }
+
+    /// Fails if an object that these addresses depend on exists and could not be read: the slices of the Service stay as they
+    /// are.
+    ///
+    /// # Errors
+    ///
+    /// The first such object.
+    fn check_readable(&self, _service: &Service, _state: &State) -> Result<(), UnreadableObject> {
+        Ok(())
+    }
+
+    /// True if the Service names a network whose addresses are found here. Called with the cache locked.
+    fn serves(&self, service: &Service) -> bool;
+
+    /// The addresses of a pod in the network that the Service names, and whether they can be reached as far as the network
+    /// knows.
+    ///
+    /// # Errors
+    ///
+    /// The pod has none. It is not published then, or no longer.
+    fn attachment(
+        &self,
+        service: &Service,
+        pod: &Pod,
+        state: &State,
+    ) -> Result<Attachment<Vec<IpAddr>>, Missing>;
+}
+
+/// The reason for which a pod has no address in a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// Nothing says that the pod takes part in the network.
+    #[error("not attached to the network")]
+    NotAttached,
+    /// No ResourceClaim is reserved for the pod.
+    #[error("no ResourceClaim is reserved for it")]
+    NoClaim,
+    /// The device that attaches it has no address.
+    #[error("device {0} has no address yet")]
+    NoAddress(String),
+    /// What is written about its addresses can't be read.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+impl Missing {
+    /// True if somebody has made a mistake, and may be told.
+    pub(crate) fn is_mistake(&self) -> bool {
+        matches!(self, Self::Malformed(_))
+    }
+}

@@ -10,6 +10,7 @@
 mod delegated;
 mod density;
 mod measure;
+mod networks;
 mod options;
 mod report;
 mod scenarios;
@@ -46,6 +47,10 @@ async fn run(options: &Options) -> ExitCode {
     }
     if options.shadow {
         println!("\n{}", Box::pin(shadow::run(options)).await);
+        return ExitCode::SUCCESS;
+    }
+    if options.networks {
+        println!("\n{}", Box::pin(networks::run(options)).await);
         return ExitCode::SUCCESS;
     }
     if options.density {

@@ -62,6 +62,9 @@ pub(crate) struct Options {
     /// With --density, ten times as many Services arrive, under 150 requests a second and 300 at once.
     #[arg(long, requires = "density")]
     pub(crate) large: bool,
+    /// Measure `pod-network-controller` instead: each pod has a ResourceClaim with an address in each of two networks.
+    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density"])]
+    pub(crate) networks: bool,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]

@@ -1,4 +1,4 @@
-//! What `pod-network-controller` finds of the pods of Services on other networks.
+//! The addresses of pods in the networks of their Services, by the rules of `pod-network-controller`.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ struct Claims {
     items: Vec<Box<RawValue>>,
 }
 
-/// Adds to a snapshot which addresses pods of Services of `pod-network-controller` have in their network.
+/// Adds the attachments of Services that are delegated to `pod-network-controller` to a snapshot.
 ///
 /// Cost: a list of the ResourceClaims of each namespace that has such a Service; nothing without one.
 pub(crate) async fn attach(client: &ApiClient, snapshot: &mut Snapshot) {
@@ -51,7 +51,7 @@ pub(crate) async fn attach(client: &ApiClient, snapshot: &mut Snapshot) {
     }
 }
 
-/// What is found of each pod that the Service selects; none if it names no network.
+/// The attachments of the pods that the Service selects; none if it names no network.
 fn attachments(
     snapshot: &Snapshot,
     key: &ObjectKey,

@@ -93,7 +93,7 @@ impl<'a> Wanted<'a> {
         self.name.is_some() || self.kind.is_some() || self.network_namespace.is_some()
     }
 
-    /// The reason for which nobody knows whether this is one of them.
+    /// The error that hides the network of a device, if the Service asks for one by its network.
     fn unknown<'d>(&self, device: &'d Device) -> Option<&'d str> {
         device.network.as_ref().err().filter(|_| self.names_network()).map(|reason| &**reason)
     }

@@ -47,7 +47,7 @@ impl PodNetworks {
         self
     }
 
-    /// What is found of a pod of the Service, if that names a network.
+    /// The addresses of a pod in the network of the Service; none if the Service names no network.
     pub fn attachment(
         &self,
         service: &Service,
@@ -115,7 +115,7 @@ impl SliceReconciler for PodNetworks {
     }
 }
 
-/// What is found of each pod of the Service. The cache is locked for one pod at a time: what a source reads may be long.
+/// The attachments of the Service's pods, by uid. Locks the cache for one pod at a time, because a source may parse long texts.
 fn attachments(
     source: &dyn Source,
     context: &Context<'_>,

@@ -165,7 +165,7 @@ struct AllocatedDevice {
     admin_access: Option<bool>,
 }
 
-/// What matters in `data`.
+/// The fields of `data` that are read.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Data {

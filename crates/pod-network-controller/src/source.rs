@@ -1,4 +1,4 @@
-//! Where the addresses of pods in a network are found.
+//! Sources of the addresses that pods have in networks.
 
 use std::net::IpAddr;
 
@@ -58,7 +58,7 @@ pub enum Missing {
     /// The device that attaches it has no address.
     #[error("device {0} has no address yet")]
     NoAddress(String),
-    /// What is written about its addresses can't be read.
+    /// The object that has its addresses is malformed.
     #[error("{0}")]
     Malformed(String),
 }

@@ -42,7 +42,7 @@ pub struct Snapshot {
     keeps_endpoints: OnceLock<bool>,
 }
 
-/// What `pod-network-controller` finds of the pods of a Service, by their uids: their addresses in its network, or why they have
+/// The addresses of a Service's pods in its network, by uid, as `pod-network-controller` reads them; or the reason for which a pod has
 /// none.
 pub type Attachments = HashMap<Uid, Result<Attachment<Vec<IpAddr>>, String>>;
 
@@ -118,12 +118,12 @@ impl Snapshot {
         }
     }
 
-    /// Sets what is found of the pods of a Service on another network.
+    /// Sets the attachments of a Service's pods to its network.
     pub fn set_attachments(&mut self, service: ObjectKey, attachments: Attachments) {
         self.attachments.insert(service, attachments);
     }
 
-    /// What is found of the pods of a Service on another network; none if it is on none, or nobody has looked.
+    /// The attachments of a Service's pods; none if [`Self::set_attachments`] has not set them.
     pub fn attachments(&self, service: &ObjectKey) -> Option<&Attachments> {
         self.attachments.get(service)
     }

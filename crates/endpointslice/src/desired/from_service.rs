@@ -31,7 +31,7 @@ pub fn desired_from_service<'a>(
     desired_from_service_with(service, pods, node, |pod| &*pod.addresses)
 }
 
-/// What is published of a pod in place of its own addresses.
+/// The addresses that are published of a pod in place of `status.podIPs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attachment<A> {
     /// Its addresses; a pod without any is left out.

@@ -1,5 +1,7 @@
 //! ResourceClaims, as far as they say which addresses a pod has.
 
+mod object;
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,8 +10,9 @@ use endpoint_informers::custom::CustomResource;
 use endpoint_informers::resource::{Index, Resource};
 use endpointslice::model::{Uid, parse_ip};
 use endpointslice::{Interner, Pod};
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+use self::object::{AllocatedDevice, Data, DeviceStatus, Object, Status};
 
 /// A ResourceClaim: the pods that it is reserved for, and the devices that its driver has reported about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,141 +62,6 @@ pub struct PodNetwork {
     pub name: Arc<str>,
     /// The namespace; empty for a network of the cluster.
     pub namespace: Arc<str>,
-}
-
-/// The fields of the object that matter (`k8s.io/api/resource/v1`).
-#[derive(Deserialize)]
-struct Object {
-    metadata: Metadata,
-    #[serde(default, deserialize_with = "nullable")]
-    status: Status,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    namespace: String,
-    name: String,
-    resource_version: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Status {
-    #[serde(deserialize_with = "nullable")]
-    reserved_for: Vec<Reference>,
-    #[serde(deserialize_with = "nullable")]
-    devices: Vec<DeviceStatus>,
-    #[serde(deserialize_with = "nullable")]
-    allocation: Allocation,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Reference {
-    #[serde(default)]
-    api_group: String,
-    resource: String,
-    name: String,
-    uid: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DeviceStatus {
-    driver: String,
-    pool: String,
-    device: String,
-    #[serde(default, rename = "shareID")]
-    share_id: Option<String>,
-    /// Go writes null for none.
-    #[serde(default, deserialize_with = "nullable")]
-    conditions: Vec<Condition>,
-    /// Written by drivers, with whatever they define besides `podNetwork`, in any shape.
-    #[serde(default)]
-    data: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "nullable")]
-    network_data: NetworkData,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DeviceId {
-    driver: String,
-    pool: String,
-    device: String,
-    #[serde(default, rename = "shareID")]
-    share_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NetworkData {
-    #[serde(deserialize_with = "nullable")]
-    ips: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Allocation {
-    #[serde(deserialize_with = "nullable")]
-    devices: AllocatedDevices,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AllocatedDevices {
-    #[serde(deserialize_with = "nullable")]
-    results: Vec<AllocatedDevice>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AllocatedDevice {
-    #[serde(flatten)]
-    id: DeviceId,
-    request: String,
-    /// The device may belong to other pods: what its driver reports is not about this claim's.
-    #[serde(default)]
-    admin_access: Option<bool>,
-}
-
-/// The fields of `data` that are read.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Data {
-    pod_network: Option<NetworkReference>,
-}
-
-/// `podNetwork` in `data`, as the multi-network API defines it.
-#[derive(Deserialize)]
-struct NetworkReference {
-    #[serde(default)]
-    kind: String,
-    name: String,
-    #[serde(default)]
-    namespace: String,
-}
-
-fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
-}
-
-impl DeviceStatus {
-    /// The result of the allocation that the status is about.
-    fn allocation<'a>(&self, results: &'a [AllocatedDevice]) -> Option<&'a AllocatedDevice> {
-        let Self { driver, pool, device, share_id, .. } = self;
-        results.iter().find(|AllocatedDevice { id, .. }| {
-            (&id.driver, &id.pool, &id.device, &id.share_id) == (driver, pool, device, share_id)
-        })
-    }
 }
 
 impl Device {

@@ -15,6 +15,9 @@ pub(crate) struct Canonical {
     numbers: HashMap<String, usize>,
     /// Versions of objects, ascending.
     versions: Vec<u64>,
+    /// Tokens of times that were in the future when they were first seen. The one of two servers that answers later may see
+    /// the end of a pod's grace period.
+    ends: HashMap<i64, &'static str>,
 }
 
 /// The suffix of generated names.
@@ -25,6 +28,8 @@ pub(crate) const GENERATED: &str = "gn";
 const CHOSEN_PORTS: std::ops::RangeInclusive<u64> = 30_128..=65_535;
 /// A continue token, or another opaque text.
 const OPAQUE: &str = "⟦opaque⟧";
+/// The class of times that are not far ahead.
+const NOW: &str = "now";
 /// The generator's own uids begin with this.
 const OWN_UIDS: &str = "00000000-";
 /// Versions above are the generator's, and never reached.
@@ -57,7 +62,7 @@ impl Canonical {
                 }
             }
             Tree::Object(fields) => {
-                if let Some(token) = time_message(fields) {
+                if let Some(token) = self.time_message(fields) {
                     *tree = Tree::Text(token);
                     return;
                 }
@@ -150,6 +155,32 @@ impl Canonical {
         format!("⟦{what} {}⟧", self.numbers.entry(name).or_insert(next))
     }
 
+    /// The token of a time.
+    fn time(&mut self, time: Timestamp) -> Option<String> {
+        let time = time.as_second();
+        let class = match self.ends.get(&time) {
+            Some(class) => class,
+            None => time_class(time - Timestamp::now().as_second())?,
+        };
+        if class != NOW {
+            self.ends.insert(time, class);
+        }
+        Some(format!("⟦{class}⟧"))
+    }
+
+    /// A `Time` in protobuf: seconds and nanoseconds.
+    fn time_message(&mut self, fields: &[(String, Tree)]) -> Option<String> {
+        let [(first, Tree::Number(seconds)), (second, Tree::Number(nanoseconds))] = fields else {
+            return None;
+        };
+        if first != "1" || second != "2" {
+            return None;
+        }
+        let token = self.time(Timestamp::from_second(seconds.parse().ok()?).ok()?)?;
+        let fraction = if nanoseconds == "0" { "" } else { " with fraction" };
+        Some(format!("{token}{fraction}"))
+    }
+
     fn port(&mut self, number: u64) -> Option<String> {
         CHOSEN_PORTS.contains(&number).then(|| self.number(format!("port {number}"), "node port"))
     }
@@ -196,7 +227,7 @@ impl Canonical {
         }
         if let Some(length) = time_length(bytes)
             && let Ok(time) = text[..length].parse::<Timestamp>()
-            && let Some(token) = time_token(time)
+            && let Some(token) = self.time(time)
         {
             let fraction = if text[..length].contains('.') { " with fraction" } else { "" };
             return Some((length, format!("{token}{fraction}")));
@@ -359,28 +390,18 @@ fn time_length(bytes: &[u8]) -> Option<usize> {
     (bytes.get(length) == Some(&b'Z')).then_some(length + 1)
 }
 
-/// The token of a time that a server chose, which is one near the present: in the past, or in how many seconds.
-fn time_token(time: Timestamp) -> Option<String> {
+/// The class of a time that a server chose, which is one near the present: in the past, or in how many seconds.
+fn time_class(seconds: i64) -> Option<&'static str> {
     const DAY: i64 = 24 * 3600;
-    let seconds = time.as_second() - Timestamp::now().as_second();
     // Grace periods of the generator are 0, 1, 30 (the default), 100, 600 and an hour.
-    let class = match seconds {
+    Some(match seconds {
         _ if seconds.abs() >= DAY => return None,
-        ..50 => "now",
+        ..50 => NOW,
         50..300 => "in 100 s",
         300..1800 => "in 600 s",
         1800..5400 => "in an hour",
         _ => "later today",
-    };
-    Some(format!("⟦{class}⟧"))
-}
-
-/// A `Time` in protobuf: seconds and nanoseconds.
-fn time_message(fields: &[(String, Tree)]) -> Option<String> {
-    let [(first, Tree::Number(seconds)), (second, Tree::Number(nanoseconds))] = fields else { return None };
-    let time = Timestamp::from_second(seconds.parse().ok()?).ok()?;
-    let fraction = if nanoseconds == "0" { "" } else { " with fraction" };
-    (first == "1" && second == "2").then(|| time_token(time).map(|token| format!("{token}{fraction}")))?
+    })
 }
 
 /// A cell of a table such as `5s`, `3m20s`.
@@ -486,5 +507,16 @@ mod tests {
         );
         let soon = Timestamp::from_second(now.as_second() + 601).unwrap();
         assert_eq!(Canonical::default().text(&soon.to_string()), "⟦in 600 s⟧");
+    }
+
+    #[test]
+    fn the_end_of_a_grace_period_keeps_its_token() {
+        let mut canonical = Canonical::default();
+        let now = Timestamp::now();
+        canonical.ends.insert(now.as_second(), "in 100 s");
+        assert_eq!(canonical.text(&now.to_string()), "⟦in 100 s⟧ with fraction");
+        let later = now.as_second() + 100;
+        assert_eq!(canonical.text(&Timestamp::from_second(later).unwrap().to_string()), "⟦in 100 s⟧");
+        assert_eq!(canonical.ends.get(&later), Some(&"in 100 s"));
     }
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use super::canonical::Canonical;
 use super::compare::{Difference, compare};
 use super::coverage::Coverage;
@@ -52,6 +54,9 @@ pub(crate) struct Failure {
 /// which a server sends too few.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The time between two looks, in which further events would have come.
+const QUIET: Duration = Duration::from_millis(20);
+
 impl Side {
     fn new(server: &Server, namespace: &str, slot: usize) -> Self {
         Self {
@@ -74,13 +79,14 @@ impl Side {
         let answer = if request.action == Action::Watch {
             let (answer, stream) = self.server.stream(resolved).await;
             if let Some(stream) = stream {
-                if request.cell.resource.starts_with("events") {
-                    // The real server has no cache of Events: it reads the first ones after its answer has begun.
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
                 self.streams.insert(request.number, (answer.content_type().to_owned(), stream));
+                if request.cell.resource.starts_with("events") {
+                    self.begun(request).await;
+                }
             }
             answer
+        } else if request.cell.option == "health" {
+            self.healthy(resolved).await
         } else {
             self.server.answer(resolved).await
         };
@@ -90,10 +96,76 @@ impl Side {
         (status, tree)
     }
 
-    /// Waits until the cache that answers the request is not behind.
+    /// The answer to a request for the server's health. On a busy machine etcd's check at times takes longer than it may, which
+    /// is over soon; a server that stays unhealthy keeps its answer.
+    async fn healthy(&self, request: http::Request<Bytes>) -> Answer {
+        let start = Instant::now();
+        loop {
+            let answer = self.server.answer(request.clone()).await;
+            if answer.status != 500 || start.elapsed() > PATIENCE {
+                return answer;
+            }
+            tokio::time::sleep(QUIET).await;
+        }
+    }
+
+    /// Waits until a watch on Events has begun. The real server has no cache of them: it reads the first ones after its answer
+    /// has begun, and would find the writes of later requests.
+    async fn begun(&self, watch: &Request) {
+        /// For a server to read nothing, of which it gives no sign.
+        const NOTHING: Duration = Duration::from_millis(100);
+        let value = |name: &str| {
+            watch
+                .query
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+                .unwrap_or_default()
+        };
+        let is_marked = value("sendInitialEvents") == "true";
+        let expected = match value("resourceVersion") {
+            _ if is_marked => 0,
+            "" | "0" => self.matching(watch).await,
+            _ => return,
+        };
+        if !is_marked && expected == 0 {
+            tokio::time::sleep(NOTHING).await;
+            return;
+        }
+        let has_begun = |received: &view::Received| {
+            if is_marked {
+                received.events.iter().any(view::is_bookmark)
+            } else {
+                received.events.len() >= expected
+            }
+        };
+        let start = Instant::now();
+        loop {
+            let (received, ended) = self.received(watch.number);
+            if has_begun(&received) || ended || received.error.is_some() || start.elapsed() > PATIENCE {
+                return;
+            }
+            tokio::time::sleep(QUIET).await;
+        }
+    }
+
+    /// The number of objects that a watch selects.
+    async fn matching(&self, watch: &Request) -> usize {
+        let mut list = watch.clone();
+        list.path = watch.path.replacen("/v1/watch/", "/v1/", 1);
+        list.query.retain(|(key, _)| key.ends_with("Selector"));
+        list.accept = None;
+        let answer = self.server.answer(self.memory.resolve(&list)).await;
+        let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        body["items"].as_array().map_or(usize::from(answer.status == 200), Vec::len)
+    }
+
+    /// Waits until the cache that answers the request is not behind. A watch may begin with a version that other sequences have
+    /// reached meanwhile.
     async fn sync(&mut self, request: &Request) {
         if let Some(path) = &request.sync
-            && self.handled.insert(request.cell.resource, self.writes) != Some(self.writes)
+            && (self.handled.insert(request.cell.resource, self.writes) != Some(self.writes)
+                || request.action == Action::Watch)
         {
             self.server.sync(&self.memory.text(path)).await;
         }
@@ -191,8 +263,6 @@ pub(crate) async fn run(
 
 /// Ends a watch once both servers have sent as much, or patience is over.
 async fn close(sides: &mut [Side; 2], request: &Request, watch: usize, await_end: bool) -> [Tree; 2] {
-    /// In which further events would have come.
-    const QUIET: Duration = Duration::from_millis(20);
     let patience = if await_end { 2 * PATIENCE } else { PATIENCE };
     let start = Instant::now();
     let [real, other] = &mut *sides;

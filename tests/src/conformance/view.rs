@@ -120,6 +120,11 @@ pub(crate) fn events(content_type: &str, received: &[u8]) -> Received {
     found
 }
 
+/// True for the bookmark after initial events, of those in [`Received::events`].
+pub(crate) fn is_bookmark(event: &Tree) -> bool {
+    event.get("type").and_then(Tree::as_text) == Some("BOOKMARK")
+}
+
 type Event = Result<(String, Tree), String>;
 
 fn json_events(received: &[u8]) -> Vec<Event> {

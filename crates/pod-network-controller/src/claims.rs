@@ -98,6 +98,17 @@ impl<'a> Wanted<'a> {
         device.network.as_ref().err().filter(|_| self.names_network()).map(|reason| &**reason)
     }
 
+    /// Fails if the name of the network fits several: they may reach each other as little as they reach the cluster's.
+    fn check_one_network<'d>(&self, devices: impl Iterator<Item = &'d Device>) -> Result<(), Missing> {
+        let fitting = devices.filter(|device| self.names_network() && self.includes(device));
+        let mut networks = fitting.filter_map(|device| device.network.as_ref().ok()?.as_ref());
+        let Some(first) = networks.next() else { return Ok(()) };
+        match networks.find(|other| *other != first) {
+            Some(other) => Err(Missing::Ambiguous(first.to_string(), other.to_string())),
+            None => Ok(()),
+        }
+    }
+
     fn names(&self, network: &PodNetwork) -> bool {
         let is_near = network.namespace.is_empty() || &*network.namespace == self.namespace;
         self.name.is_none_or(|name| name == &*network.name)
@@ -153,6 +164,7 @@ impl Source for Claims {
         }
         let all = || claims.iter().flat_map(|claim| &claim.devices);
         let (mut addresses, mut ready, mut empty) = (Vec::new(), true, None);
+        wanted.check_one_network(all())?;
         for device in all().filter(|device| wanted.includes(device)) {
             let found = device.addresses.as_ref().map_err(|reason| Missing::Malformed(reason.to_string()))?;
             if found.is_empty() {

@@ -7,6 +7,7 @@ use endpointslice::desired::Attachment;
 use endpointslice::model::parse_ip;
 use endpointslice::{Pod, Service};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::source::{Missing, Source};
 
@@ -19,14 +20,18 @@ pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 /// `k8s.v1.cni.cncf.io/service-network` (Network Plumbing Working Group, "Kubernetes Network Custom Resource Definition De-facto
 /// Standard").
 ///
-/// A name without a namespace, of the network or in the status, is in the pod's namespace.
+/// A name without a namespace is in the pod's, but for the network of the cluster (`default` in the status): that counts only for a
+/// Service that asks for its bare name, and only if the pod is in no network of that name of its namespace.
 pub struct NetworkStatus;
 
 #[derive(Deserialize)]
 struct Entry {
     name: String,
     #[serde(default)]
-    ips: Vec<String>,
+    default: bool,
+    /// Read for the network in question alone: other plugins' entries cost nothing.
+    #[serde(default)]
+    ips: Value,
 }
 
 impl Source for NetworkStatus {
@@ -51,13 +56,25 @@ fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>
     let full = |name: &str| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") };
     let malformed = |reason: String| Missing::Malformed(format!("{NETWORK_STATUS}: {reason}"));
     let entries: Vec<Entry> = serde_json::from_str(status).map_err(|error| malformed(error.to_string()))?;
-    let mut entries = entries.into_iter().filter(|entry| full(&entry.name) == full(network)).peekable();
-    if entries.peek().is_none() {
+    let wanted = full(network);
+    let (of_cluster, others): (Vec<Entry>, Vec<Entry>) =
+        entries.into_iter().partition(|entry| entry.default && !entry.name.contains('/'));
+    let mut entries: Vec<Entry> = others.into_iter().filter(|entry| full(&entry.name) == wanted).collect();
+    if entries.is_empty() {
+        entries.extend(of_cluster.into_iter().filter(|entry| entry.name == network));
+    }
+    if entries.is_empty() {
         return Err(Missing::NotAttached);
     }
-    let read =
-        |text: String| parse_ip(&text).ok_or_else(|| malformed(format!("{text:?} is not an IP address")));
-    let addresses: Vec<IpAddr> = entries.flat_map(|entry| entry.ips).map(read).collect::<Result<_, _>>()?;
+    let mut addresses = Vec::new();
+    for entry in entries {
+        let texts: Option<Vec<String>> =
+            serde_json::from_value(entry.ips).map_err(|error| malformed(error.to_string()))?;
+        for text in texts.unwrap_or_default() {
+            let address = parse_ip(&text);
+            addresses.push(address.ok_or_else(|| malformed(format!("{text:?} is not an IP address")))?);
+        }
+    }
     if addresses.is_empty() { Err(Missing::NoAddress(network.to_owned())) } else { Ok(addresses) }
 }
 
@@ -69,7 +86,9 @@ mod tests {
         {"name": "cbr0", "interface": "eth0", "ips": ["10.1.0.7", "fd00:1::7"], "default": true, "dns": {}},
         {"name": "shop/storage", "interface": "net1", "ips": ["192.168.7.7", "fd00:7::7"], "mac": "0a:58:c0:a8:07:07"},
         {"name": "ops/storage", "interface": "net2", "ips": ["192.168.8.7"]},
-        {"name": "shop/idle", "interface": "net3"}
+        {"name": "shop/idle", "interface": "net3"},
+        {"name": "shop/none", "interface": "net4", "ips": null},
+        {"name": "flat", "interface": "net5", "ips": ["192.168.9.7"]}
     ]"#;
 
     fn read(status: &str, network: &str) -> Result<Vec<String>, Missing> {
@@ -84,6 +103,8 @@ mod tests {
             ("shop/storage", &["192.168.7.7", "fd00:7::7"]),
             ("ops/storage", &["192.168.8.7"]),
             ("cbr0", &["10.1.0.7", "fd00:1::7"]),
+            ("flat", &["192.168.9.7"]),
+            ("shop/flat", &["192.168.9.7"]),
         ] {
             assert_eq!(read(STATUS, network).unwrap(), addresses, "{network}");
         }
@@ -93,6 +114,8 @@ mod tests {
     fn a_pod_without_an_address_says_why() {
         for (status, network, missing) in [
             (STATUS, "idle", Missing::NoAddress("idle".to_owned())),
+            (STATUS, "none", Missing::NoAddress("none".to_owned())),
+            (STATUS, "shop/cbr0", Missing::NotAttached),
             (STATUS, "other", Missing::NotAttached),
             (STATUS, "ops/cbr0", Missing::NotAttached),
             ("[]", "storage", Missing::NotAttached),
@@ -118,14 +141,27 @@ mod tests {
             ),
         ] {
             let missing = read(status, "storage").unwrap_err();
-            assert!(missing.is_mistake() && missing.to_string().contains(reason), "{status}: {missing}");
+            assert!(
+                missing.event_reason().is_some() && missing.to_string().contains(reason),
+                "{status}: {missing}"
+            );
         }
     }
 
     /// Only the addresses of the Service's network are read.
     #[test]
     fn a_malformed_address_of_another_network_is_ignored() {
-        let status = r#"[{"name": "storage", "ips": ["192.168.7.7"]}, {"name": "other", "ips": ["?"]}]"#;
-        assert_eq!(read(status, "storage").unwrap(), ["192.168.7.7"]);
+        for ips in [r#"["?"]"#, "[7]", "{}"] {
+            let status = format!(
+                r#"[{{"name": "storage", "ips": ["192.168.7.7"]}}, {{"name": "other", "ips": {ips}}}]"#
+            );
+            assert_eq!(read(&status, "storage").unwrap(), ["192.168.7.7"], "{ips}");
+        }
+    }
+
+    #[test]
+    fn a_network_named_like_that_of_the_cluster_is_another_one() {
+        let status = r#"[{"name": "cbr0", "ips": ["10.1.0.7"], "default": true}, {"name": "shop/cbr0", "ips": ["192.168.7.7"]}]"#;
+        assert_eq!(read(status, "cbr0").unwrap(), ["192.168.7.7"]);
     }
 }

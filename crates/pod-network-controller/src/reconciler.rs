@@ -11,7 +11,7 @@ use endpoint_informers::custom::CustomChange;
 use endpoint_informers::list_watch::Informers;
 use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpointslice::desired::{Attachment, desired_from_attachments};
-use endpointslice::model::{AddressType, Uid, is_allowed_in_slices};
+use endpointslice::model::{AddressType, ServiceType, Uid, is_allowed_in_slices};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Desired, Pod, Service};
 
@@ -21,6 +21,10 @@ use crate::source::{Missing, Source};
 
 /// The controller's name: in the labels of its slices and of its Services, of its Lease, and the source of its events.
 pub const NAME: &str = "pod-network-controller";
+
+/// Annotation of a Service without the label of a controller: `true` if it has our slices beside those of Kubernetes, for the time
+/// in which it passes from one to the other.
+pub(crate) const ALONGSIDE: &str = "pod-network-controller/alongside";
 
 /// Publishes the pods of Services with the label of this controller, with the addresses of the network that they name.
 pub struct PodNetworks {
@@ -55,7 +59,7 @@ impl PodNetworks {
         state: &State,
     ) -> Option<Result<Attachment<Vec<IpAddr>>, Missing>> {
         let source = self.source(service)?;
-        Some(source.attachment(service, pod, state).map(first_of_each_family))
+        Some(source.attachment(service, pod, state).and_then(|found| published(service, &found)))
     }
 
     /// The source for a Service: the first that serves it.
@@ -66,17 +70,17 @@ impl PodNetworks {
 
 impl SliceReconciler for PodNetworks {
     const NAME: &'static str = NAME;
-    const ANNOTATIONS: &'static [&'static str] = &[SERVICE_NETWORK, NETWORK_STATUS, DRIVER, REQUEST];
+    const ANNOTATIONS: &'static [&'static str] =
+        &[SERVICE_NETWORK, NETWORK_STATUS, DRIVER, REQUEST, ALONGSIDE];
     const BATCH_PERIOD: Duration = Duration::ZERO;
 
-    /// A Service without the label, whose network is named, has slices of Kubernetes and ours. To switch without a gap, name the
-    /// network first and set the label then; to go back, remove them in the opposite order.
+    /// Those with our label. One without any, and with the annotation [`ALONGSIDE`], has slices of Kubernetes and ours.
     fn publishes(&self, service: &Service) -> bool {
         let is_ours = match service.labels.get(ENDPOINT_CONTROLLER_NAME) {
             Some(name) => name == NAME,
-            None => self.source(service).is_some(),
+            None => service.annotations.get(ALONGSIDE) == Some("true") && self.source(service).is_some(),
         };
-        is_ours && service.selector.is_some()
+        is_ours && service.selector.is_some() && service.service_type != ServiceType::ExternalName
     }
 
     fn desired(&self, context: &Context<'_>) -> Desired {
@@ -89,10 +93,10 @@ impl SliceReconciler for PodNetworks {
         let mut attachments = attachments(source, context);
         for pod in context.pods() {
             if let Some(Err(missing)) = attachments.get(&pod.uid)
-                && missing.is_mistake()
+                && let Some(reason) = missing.event_reason()
             {
                 let message = format!("Not published for Service {}: {missing}", service.name);
-                context.pod_event(pod, EventType::Warning, "MalformedNetworkStatus", message);
+                context.pod_event(pod, EventType::Warning, reason, message);
             }
         }
         let node = |name: &str| context.node(name);
@@ -122,21 +126,24 @@ fn attachments(
 ) -> HashMap<Uid, Result<Attachment<Vec<IpAddr>>, Missing>> {
     let service = context.service();
     let found = |pod: &Pod| {
-        let found = context.read(|state| source.attachment(service, pod, state)).map(first_of_each_family);
-        (pod.uid.clone(), found)
+        let found = context.read(|state| source.attachment(service, pod, state));
+        (pod.uid.clone(), found.and_then(|found| published(service, &found)))
     };
     context.pods().filter(|pod| !pod.terminal).map(found).collect()
 }
 
-/// Only the first address of each family that slices may have: consumers of slices read no other address of an endpoint. Without one,
-/// the first, which is then refused and logged.
-fn first_of_each_family(attachment: Attachment<Vec<IpAddr>>) -> Attachment<Vec<IpAddr>> {
-    let Attachment { addresses, ready } = attachment;
-    let first = |family| {
-        let mut of_family = addresses.iter().filter(move |address| AddressType::of(**address) == family);
-        let allowed = of_family.clone().find(|address| is_allowed_in_slices(**address));
-        allowed.or_else(|| of_family.next()).copied()
+/// Only the first address of each family of the Service that slices may have: consumers of slices read no other address of an
+/// endpoint.
+fn published(service: &Service, found: &Attachment<Vec<IpAddr>>) -> Result<Attachment<Vec<IpAddr>>, Missing> {
+    let families = service.address_types();
+    let first = |family: &AddressType| {
+        let mut of_family = found.addresses.iter().filter(|address| AddressType::of(**address) == *family);
+        of_family.find(|address| is_allowed_in_slices(**address)).copied()
     };
-    let addresses = [AddressType::Ipv4, AddressType::Ipv6].into_iter().filter_map(first).collect();
-    Attachment { addresses, ready }
+    let addresses: Vec<IpAddr> = families.iter().filter_map(first).collect();
+    if addresses.is_empty() && !found.addresses.is_empty() {
+        let texts: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
+        return Err(Missing::Unsuitable(texts.join(", ")));
+    }
+    Ok(Attachment { addresses, ready: found.ready })
 }

@@ -3,6 +3,7 @@
 mod object;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -62,6 +63,14 @@ pub struct PodNetwork {
     pub name: Arc<str>,
     /// The namespace; empty for a network of the cluster.
     pub namespace: Arc<str>,
+}
+
+impl fmt::Display for PodNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, namespace } = self;
+        let kind = if kind.is_empty() { "network" } else { kind };
+        if namespace.is_empty() { write!(f, "{kind} {name}") } else { write!(f, "{kind} {namespace}/{name}") }
+    }
 }
 
 impl Device {

@@ -58,14 +58,27 @@ pub enum Missing {
     /// The device that attaches it has no address.
     #[error("device {0} has no address yet")]
     NoAddress(String),
+    /// Devices of it are in several networks that the Service may mean.
+    #[error(
+        "its devices are in several such networks, {0} and {1}: label the Service with the kind and the namespace of one"
+    )]
+    Ambiguous(String, String),
+    /// It has addresses that slices of the Service cannot have.
+    #[error("{0}: of no IP family of the Service, or link-local, loopback or the like")]
+    Unsuitable(String),
     /// The object that has its addresses is malformed.
     #[error("{0}")]
     Malformed(String),
 }
 
 impl Missing {
-    /// True if somebody has made a mistake, and may be told.
-    pub(crate) fn is_mistake(&self) -> bool {
-        matches!(self, Self::Malformed(_))
+    /// The reason of a Warning, if somebody has made a mistake.
+    pub(crate) fn event_reason(&self) -> Option<&'static str> {
+        match self {
+            Self::NotAttached | Self::NoClaim | Self::NoAddress(_) => None,
+            Self::Ambiguous(..) => Some("AmbiguousNetwork"),
+            Self::Unsuitable(_) => Some("UnsuitableAddress"),
+            Self::Malformed(_) => Some("MalformedNetworkStatus"),
+        }
     }
 }

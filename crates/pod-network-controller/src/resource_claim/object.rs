@@ -117,10 +117,10 @@ pub(super) struct Data {
 /// `podNetwork` in `data`, as the multi-network API defines it.
 #[derive(Deserialize)]
 pub(super) struct NetworkReference {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub(super) kind: String,
     pub(super) name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub(super) namespace: String,
 }
 

@@ -87,6 +87,18 @@ async fn the_address_of_a_claim_that_is_gone_is_withdrawn() {
     assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"]);
 }
 
+/// The claim is there, but not its devices any more; or they are, for nobody.
+#[tokio::test(start_paused = true)]
+async fn the_address_of_a_claim_without_devices_or_reservation_is_withdrawn() {
+    for changes in [json!({"devices": null}), json!({"devices": []}), json!({"reservedFor": null})] {
+        let api = start().await;
+        let emptied = merged(claim("db-2", 2, "db-2", &["192.168.7.2/24"]), json!({"status": changes}));
+        upsert::<ResourceClaim>(&api, emptied);
+        api.settle().await;
+        assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"], "{changes}");
+    }
+}
+
 /// A claim that passes to another pod, and a pod that gets the name of another.
 #[tokio::test(start_paused = true)]
 async fn a_claim_counts_for_the_pod_with_the_reserved_uid_only() {
@@ -151,6 +163,25 @@ async fn a_network_is_the_one_of_its_kind_and_namespace() {
         run(&api);
         api.settle().await;
         assert_eq!(!api.addresses("db").is_empty(), is_published, "{network} {labels}");
+    }
+}
+
+/// Which of two networks is meant, is not ours to guess.
+#[tokio::test(start_paused = true)]
+async fn a_pod_in_two_networks_of_the_name_is_withheld_and_reported() {
+    for other in [
+        json!({"kind": "Other", "name": "storage"}),
+        json!({"kind": "PodNetwork", "name": "storage", "namespace": NAMESPACE}),
+    ] {
+        let api = start().await;
+        let mut two = claim("db-2", 2, "db-2", &["192.168.7.2/24"]);
+        let mut second = device("storage", &["192.168.8.2/24"]);
+        second["data"]["podNetwork"] = other;
+        two["status"]["devices"].as_array_mut().unwrap().push(second);
+        upsert::<ResourceClaim>(&api, two);
+        api.settle().await;
+        assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"]);
+        assert_eq!(api.event_objects()[0]["reason"], "AmbiguousNetwork");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use controller_harness::TestApi;
+use controller_harness::{TestApi, merged};
 use endpoint_informers::cache::State;
 use endpoint_informers::reconciler::Reconciler;
 use endpointslice::desired::Attachment;
@@ -101,15 +101,63 @@ async fn changes_that_do_not_affect_us_cause_no_request() {
     assert_eq!(api.requests(), Vec::<String>::new());
 }
 
-/// Both before and after the label is set, so that the Service is never without endpoints.
+/// Without the label, only on request: both before and after it is set, so that the Service is never without endpoints.
 #[tokio::test(start_paused = true)]
-async fn a_service_that_names_a_network_is_published_without_the_label_too() {
+async fn a_service_without_the_label_is_published_if_its_annotation_asks_for_it() {
     let api = start().await;
-    upsert::<Service>(&api, service(2, json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: null}}})));
+    let without = json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: null}}});
+    let annotated = json!({"metadata": {"annotations": {"pod-network-controller/alongside": "true"}}});
+    upsert::<Service>(&api, service(2, merged(without.clone(), annotated)));
     api.settle().await;
     assert_eq!(api.addresses("db"), BOTH);
     // Slices carry the labels of their Service.
     assert_eq!(methods(&api).into_iter().collect::<Vec<_>>(), ["PUT"]);
+    upsert::<Service>(&api, service(3, without));
+    api.settle().await;
+    assert_eq!(api.slices("db"), [], "a network may be named for another controller");
+}
+
+/// As by Kubernetes: such a name leads elsewhere.
+#[tokio::test(start_paused = true)]
+async fn a_service_for_an_external_name_has_no_slices() {
+    let api = start().await;
+    upsert::<Service>(
+        &api,
+        service(2, json!({"spec": {"type": "ExternalName", "externalName": "db.example.com"}})),
+    );
+    api.settle().await;
+    assert_eq!(api.slices("db"), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_no_slice_of_the_service_can_have_withholds_the_pod_and_is_reported() {
+    for (ips, families) in
+        [(["192.168.7.2/24"], ["IPv6"]), (["fe80::2/64"], ["IPv6"]), (["127.0.0.1/8"], ["IPv4"])]
+    {
+        let api = TestApi::default();
+        fill(&api);
+        upsert::<Service>(&api, service(2, json!({"spec": {"ipFamilies": families}})));
+        upsert::<ResourceClaim>(&api, claim("db-2", 2, "db-2", &ips));
+        run(&api);
+        api.settle().await;
+        assert_eq!(api.endpoints("db").len(), 1, "{ips:?}");
+        let events = api.event_objects();
+        let [event] = events.as_slice() else { panic!("{events:?}") };
+        assert_eq!(
+            (&event["reason"], &event["involvedObject"]["name"]),
+            (&json!("UnsuitableAddress"), &json!("db-2"))
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_another_namespace_are_not_published() {
+    let api = start().await;
+    let theirs = json!({"metadata": {"namespace": "theirs"}});
+    upsert::<Pod>(&api, pod("db-9", 1, theirs.clone()));
+    upsert::<ResourceClaim>(&api, merged(claim("db-9", 1, "db-9", &["192.168.7.9/24"]), theirs));
+    api.settle().await;
+    assert_eq!(api.requests(), Vec::<String>::new());
 }
 
 /// And created again when the label comes back.

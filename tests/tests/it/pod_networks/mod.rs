@@ -28,6 +28,7 @@ const CONTROLLER: &str = "pod-network-controller";
 const OURS: &str = "endpointslice-controller.k8s.io";
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
+const ALONGSIDE: &str = "pod-network-controller/alongside";
 const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
 /// The network plugin's annotation for a pod whose addresses end with `number`.
@@ -73,8 +74,10 @@ impl Site {
         pods.patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     }
 
+    /// Names the network, and asks for slices without the label too.
     async fn annotate(&self, network: Option<&str>) {
-        self.world.change_service("db", json!({"metadata": {"annotations": {NETWORK: network}}})).await;
+        let annotations = json!({NETWORK: network, ALONGSIDE: network.map(|_| "true")});
+        self.world.change_service("db", json!({"metadata": {"annotations": annotations}})).await;
     }
 
     /// Sets the label, and waits until the controller's slices have it too: the next change causes another write.

@@ -9,10 +9,26 @@ function token() {
     setToken(found);
     history.replaceState(null, "", location.pathname + fragment);
   }
-  return sessionStorage.getItem("token") ?? "";
+  return kept;
 }
 
-export const setToken = (value) => sessionStorage.setItem("token", value);
+/** Where the browser keeps nothing, the token counts until the page is loaded again. */
+let kept = stored(() => sessionStorage.getItem("token")) ?? "";
+
+export function setToken(value) {
+  // Others can't be sent, and no token has them.
+  kept = /^[\x21-\x7e]*$/.test(value) ? value : "";
+  stored(() => sessionStorage.setItem("token", kept));
+}
+
+function stored(use) {
+  try {
+    return use();
+  } catch {
+    return null;
+  }
+}
+
 token();
 
 /** Requests a path of the API. */

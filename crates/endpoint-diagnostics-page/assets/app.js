@@ -7,7 +7,7 @@ import { Announcer, byId, copyButton, count, element, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Finder } from "./find.js";
 import { ServiceList } from "./list.js";
-import { SHOWS, SORTS, STATES, keyOf, prepared, select } from "./model.js";
+import { SHOWS, SORTS, STATES, expected, keyOf, prepared, select } from "./model.js";
 import { alerts, showOverview } from "./overview.js";
 import { format, parse } from "./route.js";
 import "./theme.js";
@@ -59,8 +59,7 @@ function change({ services, removed }) {
     put(row, now);
     if (row.key !== (detail.key ?? list.active)) continue;
     if (before?.state !== row.state || before.traffic.ready !== row.traffic.ready) {
-      const { pods, ready } = row.counts;
-      announcer.say("service", `${row.namespace}/${row.name}: ${STATES[row.state].word}, ${ready} of ${pods} pods ready`);
+      announcer.say("service", `${row.namespace}/${row.name}: ${STATES[row.state].word}, ${row.traffic.ready} of ${expected(row)} ready`);
     }
   }
   for (const [namespace, name] of removed) rows.delete(keyOf(namespace, name));
@@ -68,6 +67,7 @@ function change({ services, removed }) {
   const touched = [...services.map((row) => row.key), ...removed.map(([namespace, name]) => keyOf(namespace, name))];
   if (detail.key !== null && touched.includes(detail.key)) detail.refresh();
   changes.refresh();
+  finder.refresh();
 }
 
 /** Shows the rows of the view. */
@@ -195,13 +195,19 @@ for (const node of document.querySelectorAll(".namespaces")) {
   node.addEventListener("change", (event) => filtered({ namespace: event.target.value }));
 }
 for (const form of document.querySelectorAll("#search, #filters")) form.addEventListener("submit", (event) => event.preventDefault());
+/** Opens what was looked for, once it is found. */
+async function enter(text) {
+  await finder.settled;
+  if (byId("words").value !== text) return;
+  const link = byId("matches").querySelector("a");
+  if (link !== null) link.click();
+  else if (list.first !== null && text !== "") open(list.first);
+  else list.focus();
+}
+
 byId("words").addEventListener("keydown", (event) => {
-  if (event.key === "Enter") {
-    const link = byId("matches").querySelector("a");
-    if (link !== null) link.click();
-    else if (list.first !== null && event.target.value !== "") open(list.first);
-    else list.focus();
-  } else if (event.key === "ArrowDown") list.focus();
+  if (event.key === "Enter") enter(event.target.value);
+  else if (event.key === "ArrowDown") list.focus();
   else if (event.key === "Escape" && event.target.value !== "") {
     event.target.value = "";
     filtered({ text: "" }, { replace: true });
@@ -255,6 +261,7 @@ new Feed({
   },
   source(now) {
     source = now;
+    detail.flags = now.flags;
     setText(byId("origin"), now.name);
     showConnection();
   },

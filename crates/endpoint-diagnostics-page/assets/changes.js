@@ -3,19 +3,22 @@
 import { data } from "./api.js";
 import { byId, element, setText, svg } from "./dom.js";
 import { bars, buckets } from "./spark.js";
-import { clock, date, span } from "./time.js";
+import { clock, date, present, span } from "./time.js";
 import { timeline, totals } from "./timeline.js";
 
 const SLOTS = 120;
 /** Spans that end now. */
 const RECENT = { "last minute": 60, "5 min": 300, "15 min": 900, hour: 3600 };
 const DEFAULT = 900;
+/** The times between two readings of a span that ends now, though nothing has changed: it moves on. */
+const OFTEN = [2_000, 30_000];
 
 export class Changes {
   #request = null;
   #go;
   #view = null;
   #timer = null;
+  #next = null;
   #text = "";
   /** The time of a dump; null for now. */
   now = null;
@@ -31,7 +34,7 @@ export class Changes {
     byId("moment").addEventListener("submit", (event) => {
       event.preventDefault();
       const input = byId("at");
-      const found = span(input.value, this.now ?? Date.now());
+      const found = span(input.value, this.now ?? present());
       input.setCustomValidity(found === null ? "A time such as 14:03, 14:03:20 or 2026-11-27 14:03" : "");
       if (found === null) input.reportValidity();
       else go({ from: new Date(found.from).toISOString(), to: new Date(found.to).toISOString() });
@@ -41,7 +44,9 @@ export class Changes {
 
   /** Shows what the address says, and follows it if it ends now. */
   show(view) {
-    this.#view = view;
+    const isTime = (text) => !Number.isNaN(Date.parse(text));
+    const isSpan = view.from === "" || /^-\d+$/.test(view.from) || (isTime(view.from) && isTime(view.to));
+    this.#view = isSpan ? view : { ...view, from: "", to: "" };
     this.#text = "";
     const seconds = this.#seconds();
     for (const node of byId("recent").children) node.setAttribute("aria-pressed", node.dataset.seconds === `${seconds}`);
@@ -52,6 +57,8 @@ export class Changes {
   hide() {
     this.#view = null;
     clearTimeout(this.#timer);
+    clearTimeout(this.#next);
+    this.#timer = null;
     this.#request?.abort();
   }
 
@@ -70,16 +77,22 @@ export class Changes {
 
   async #read() {
     clearTimeout(this.#timer);
+    clearTimeout(this.#next);
     this.#timer = null;
     this.#request?.abort();
     const request = new AbortController();
     this.#request = request;
     const seconds = this.#seconds();
-    const now = this.now ?? Date.now();
+    const now = this.now ?? present();
     const to = seconds === null ? Date.parse(this.#view.to) : now;
     const from = seconds === null ? Date.parse(this.#view.from) : now - seconds * 1000;
-    if (Number.isNaN(from) || Number.isNaN(to)) return;
-    const query = new URLSearchParams({ since: from, until: to + 1000, namespace: this.#view.namespace });
+    if (seconds !== null && this.now === null) {
+      const [least, most] = OFTEN;
+      this.#next = setTimeout(() => this.#read(), Math.min(Math.max((seconds * 1000) / SLOTS, least), most));
+    }
+    // Up to now, and a second for what the clock of the program is ahead.
+    const until = seconds === null ? to : to + 1000;
+    const query = new URLSearchParams({ since: from, until, namespace: this.#view.namespace });
     const found = await data(`timeline?${query}`, request.signal);
     if (this.#request !== request || found === null) return;
     this.#render(found, from, to, now);

@@ -25,6 +25,8 @@ export class Detail {
   #all = false;
   #request = null;
   #again = false;
+  /** Flags of kubectl for commands about the same objects. */
+  flags = [];
   #picture = new Picture((pod) => this.#reveal(pod));
 
   constructor(title, body) {
@@ -93,7 +95,7 @@ export class Detail {
     const parts = [
       element("p", { class: "headline", "data-state": state },
         element("span", { class: "sign", "data-state": state, "aria-hidden": "true" }, STATES[state].sign), headline(view)),
-      facts(report, service),
+      facts(report, service, this.flags),
       this.#picture.node,
       reasons(report.reasons),
       differences(view),
@@ -178,7 +180,7 @@ const cell = (content) => element("td", {}, content);
 const presence = (value) => element("span", { class: "presence", "data-state": value }, PRESENCES[value] ?? value);
 const verdict = (value) => element("span", { class: "controller", "data-verdict": value }, VERDICTS[value] ?? value);
 
-function facts({ namespace, name, verdict: found }, service) {
+function facts({ namespace, name, verdict: found }, service, flags) {
   const list = element("ul", { class: "chips" });
   const chip = (what, text) => list.append(element("li", {}, element("span", { class: "soft" }, what), " ", text));
   list.append(element("li", {}, element("span", { class: "soft" }, "controller"), " ", verdict(found)));
@@ -191,7 +193,7 @@ function facts({ namespace, name, verdict: found }, service) {
   if (service.externalLocal) chip("external traffic", "Local");
   if (service.publishNotReady) chip("publishes", "not-ready addresses");
   const menu = element("details", { class: "menu" }, element("summary", {}, "Copy a command"),
-    element("ul", {}, commands(namespace, name).map(({ what, text }) => element("li", {},
+    element("ul", {}, commands(namespace, name, flags).map(({ what, text }) => element("li", {},
       copyButton(`Copy: ${what}`, () => text), element("code", {}, text)))));
   return element("div", { class: "facts-row" }, list, menu);
 }

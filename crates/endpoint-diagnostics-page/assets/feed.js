@@ -1,15 +1,19 @@
 // The list of Services, and its changes as they happen.
 //
-//   load ──> all rows and a cursor ──> events after the cursor ──> changes …
+//   load ──> all rows and a cursor ──> events after the cursor ──> changes … (again after the end of the stream)
 //    ^                                        │
 //    └── resync: the program was asked for more than it remembers
 
 import { events, request } from "./api.js";
+import { setPresent } from "./time.js";
 
 /** Longer than the program is ever silent. */
 const SILENCE = 45_000;
 /** The statuses of answers to requests without a token that counts: of the program that runs now, or of a user. */
 const REFUSED = [401, 403];
+/** How long a page that is not seen looks at changes, and how long it rests then. */
+const LOOK = 3_000;
+const REST = 30_000;
 
 export class Feed {
   #handlers;
@@ -25,30 +29,56 @@ export class Feed {
    */
   constructor(handlers) {
     this.#handlers = handlers;
-    // A browser opens six connections to a server. A page that is not seen doesn't keep one.
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.#open()));
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#rest() : this.#go()));
     this.#load();
   }
 
   async #load() {
-    this.#close();
+    const stream = this.#begin();
     try {
-      const list = await (await this.#answer("services")).json();
+      const answer = await this.#answer("services", stream.signal);
+      setPresent(answer.headers.get("date"));
+      const list = await answer.json();
+      if (this.#stream !== stream) return;
       this.#cursor = list.cursor;
       this.#handlers.replace(list);
       this.#handlers.overview(list.overview);
       this.#handlers.source(list.source);
-      this.#open();
+      if (document.hidden) this.#rest();
+      else this.#open();
     } catch (error) {
-      this.#lost(error);
+      if (this.#stream === stream) this.#lost(error);
     }
   }
 
-  async #open() {
-    if (this.#cursor === null || document.hidden) return;
+  #go() {
+    return this.#cursor === null ? this.#load() : this.#open();
+  }
+
+  /**
+   * A browser opens six connections to a server, and a page that is not seen doesn't keep one: it looks at times, for the number in
+   * its title.
+   */
+  #rest() {
     this.#close();
-    const stream = new AbortController();
-    this.#stream = stream;
+    this.#retry = setTimeout(() => {
+      this.#go();
+      this.#retry = setTimeout(() => document.hidden && this.#rest(), LOOK);
+    }, REST);
+  }
+
+  /** Ends what goes on, for another request. */
+  #begin() {
+    this.#close();
+    this.#stream = new AbortController();
+    // Also of a connection that nobody has closed.
+    this.#listen();
+    return this.#stream;
+  }
+
+  async #open() {
+    const stream = this.#begin();
+    const begun = Date.now();
     try {
       const answer = await this.#answer(`events?after=${encodeURIComponent(this.#cursor)}`, stream.signal);
       if (this.#stream !== stream) return;
@@ -60,7 +90,10 @@ export class Feed {
         this.#listen();
         this.#handle(event);
       }
-      throw new Error("the stream has ended");
+      if (this.#stream !== stream) return;
+      // The program ends a stream at times, to see again whether its client may read.
+      if (Date.now() - begun > LOOK) this.#open();
+      else throw new Error("the stream has ended");
     } catch (error) {
       if (this.#stream === stream) this.#lost(error);
     }

@@ -3,18 +3,23 @@
 import { data } from "./api.js";
 import { byId, count, element } from "./dom.js";
 import { keyOf } from "./model.js";
-import { span } from "./time.js";
+import { present, span } from "./time.js";
 
 const PAUSE = 120;
+/** The least time between two looks for the same text. */
+const AGAIN = 2_000;
 const SHOWN = 6;
 
 export class Finder {
   #timer = null;
   #request = null;
   #text = "";
+  #again = null;
   #done;
   /** What was found of each Service. */
   found = new Map();
+  /** Resolves once all has been found for the text. */
+  settled = Promise.resolve();
   /** The time of a dump; null for now. */
   now = null;
 
@@ -29,13 +34,18 @@ export class Finder {
     this.#text = text;
     clearTimeout(this.#timer);
     this.#request?.abort();
+    this.settled = Promise.resolve();
     if (text.trim().length < 2) this.#show({ pods: [], services: [], more: false });
-    else this.#timer = setTimeout(() => this.#read(text.trim()), PAUSE);
+    else this.settled = new Promise((done) => (this.#timer = setTimeout(() => this.#read(text.trim()).then(done), PAUSE)));
   }
 
-  /** Looks again, since something has changed. */
+  /** Looks again soon, since something has changed. */
   refresh() {
-    if (this.#text.trim().length >= 2 && this.found.size > 0) this.#read(this.#text.trim());
+    if (this.#text.trim().length < 2) return;
+    this.#again ??= setTimeout(() => {
+      this.#again = null;
+      if (this.#text.trim().length >= 2) this.#read(this.#text.trim());
+    }, AGAIN);
   }
 
   async #read(text) {
@@ -48,15 +58,14 @@ export class Finder {
 
   #show({ pods, services, more }) {
     this.found = new Map();
-    const add = (namespace, name, text) => {
+    const add = (namespace, name, text, exact) => {
       const key = keyOf(namespace, name);
-      if (!this.found.has(key)) this.found.set(key, text);
+      if (exact || !this.found.has(key)) this.found.set(key, { text, exact });
     };
-    // What is exactly the text comes first.
-    const exact = (pod) => (pod.name === this.#text || pod.addresses.includes(this.#text) ? 0 : 1);
-    pods.sort((a, b) => exact(a) - exact(b));
-    for (const pod of pods) for (const name of pod.services) add(pod.namespace, name, words(pod));
-    for (const { namespace, name, by, value } of services) add(namespace, name, `${by} ${value}`);
+    const wanted = this.#text.trim().toLowerCase();
+    const isExact = (pod) => [pod.name, ...pod.addresses].some((it) => it.toLowerCase() === wanted);
+    for (const pod of pods) for (const name of pod.services) add(pod.namespace, name, words(pod), isExact(pod));
+    for (const { namespace, name, by, value } of services) add(namespace, name, `${by} ${value}`, value.toLowerCase() === wanted);
     this.#showMatches(pods, more);
     this.#done();
   }
@@ -65,7 +74,7 @@ export class Finder {
   #showMatches(pods, more) {
     const node = byId("matches");
     const items = [];
-    const moment = span(this.#text, this.now ?? Date.now());
+    const moment = span(this.#text, this.now ?? present());
     if (moment !== null) {
       const query = new URLSearchParams({ from: new Date(moment.from).toISOString(), to: new Date(moment.to).toISOString() });
       items.push(element("li", {}, element("a", { href: `#/changes?${query}` }, `What happened at ${this.#text.trim()}`)));

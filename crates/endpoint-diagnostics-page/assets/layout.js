@@ -1,6 +1,6 @@
 // The picture of a Service as places and sizes: pods in lanes of zones ─> slices ─> clients by zone. No document.
 
-import { isMissed } from "./model.js";
+import { isEnded, isMissed } from "./model.js";
 
 const LANE = { left: 0, share: 0.44, head: 30, pad: 12, gap: 10 };
 const SLICE = { left: 0.56, share: 0.18, height: 46, gap: 8 };
@@ -9,6 +9,9 @@ const CLIENT = { left: 0.83, share: 0.17, height: 46, gap: 10 };
 const NAMED = 12;
 /** Slices beyond this number are drawn as one. */
 const SLICES = 16;
+/** Zones and clients beyond these numbers are drawn as one. */
+const LANES = 24;
+const CLIENTS = 24;
 /** The distance of dots by the number of pods. */
 const PITCHES = [[60, 20], [200, 15], [500, 12], [Infinity, 9.5]];
 const ROW = 24;
@@ -16,6 +19,9 @@ const NO_ZONE = "";
 /** Lanes that are no zones come last. */
 const PENDING = "\uffff pending";
 const MISSED = "\uffff\uffff missed";
+const OTHERS = "\uffff others";
+/** The states of an endpoint, the best for clients first. */
+const BEST = ["ready", "serving", "notReady"];
 
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -24,16 +30,18 @@ export function members({ report, slices }) {
   const found = new Map();
   slices.forEach((slice, index) => {
     for (const endpoint of slice.endpoints) {
-      const key = endpoint.pod ?? endpoint.addresses[0];
+      const key = endpoint.pod ?? endpoint.addresses[0] ?? "no address";
       const before = found.get(key);
       if (before !== undefined) {
         if (!before.slices.includes(index)) before.slices.push(index);
+        // Clients use it if one of its entries allows that.
+        if (BEST.indexOf(endpoint.state) < BEST.indexOf(before.state)) before.state = endpoint.state;
         continue;
       }
       const { addresses, state, node = "", zone = "", forZones = [], forNodes = [] } = endpoint;
-        found.set(key, {
+      found.set(key, {
         name: key, isPod: endpoint.pod !== undefined, addresses, state, node, zone, forZones, forNodes,
-        slices: [index], verdict: "ok", reasons: [], missed: false,
+        slices: [index], verdict: "ok", reasons: [], missed: false, ended: false,
       });
     }
   });
@@ -47,6 +55,7 @@ export function members({ report, slices }) {
     found.set(pod.name, {
       name: pod.name, isPod: true, addresses: pod.addresses, state: "absent", node: pod.node ?? "", zone: null, forZones: [],
       forNodes: [], slices: [], verdict: pod.verdict, reasons: pod.reasons, missed: isMissed(pod),
+      ended: isEnded(pod),
     });
   }
   // A pod that no slice has is in the zone of its node, as far as another endpoint shows it.
@@ -66,7 +75,7 @@ export function layout(view, width) {
   const all = members(view);
   const named = all.length <= NAMED;
   const pitch = named ? ROW : PITCHES.find(([most]) => all.length <= most)[1];
-  const lanes = placeLanes(group(all, laneOf), width, pitch, named);
+  const lanes = placeLanes(fewer(group(all, laneOf)), width, pitch, named);
   const slices = placeSlices(view, width);
   const clients = placeClients(view, all, lanes, width);
   const heights = [lanes, slices, clients].map((column) => (column.length === 0 ? 0 : column.at(-1).y + column.at(-1).height));
@@ -90,11 +99,20 @@ function group(list, keyOf) {
   return [...groups].sort((a, b) => compare(a[0], b[0]));
 }
 
+/** The zones that have lanes of their own, and one for the others. */
+function fewer(groups) {
+  const isZone = ([key]) => key !== MISSED && key !== PENDING;
+  const zones = groups.filter(isZone);
+  if (zones.length <= LANES) return groups;
+  const rest = zones.slice(LANES - 1).flatMap(([, members]) => members);
+  return [...zones.slice(0, LANES - 1), [OTHERS, rest], ...groups.filter((it) => !isZone(it))];
+}
+
 function placeLanes(groups, width, pitch, named) {
   const inner = Math.round(width * LANE.share);
   let y = 0;
   return groups.map(([key, members], index) => {
-    const title = key === MISSED ? "missed by the selector" : key === PENDING ? "not on a node" : key === NO_ZONE ? "no zone" : `zone ${key}`;
+    const title = key === MISSED ? "missed by the selector" : key === PENDING ? "not on a node" : key === OTHERS ? "other zones" : key === NO_ZONE ? "no zone" : `zone ${key}`;
     const zone = key === MISSED || key === PENDING ? null : key;
     const lane = { key, zone, title, hue: zone === null ? null : index, x: 0, y, width: inner, members, nodes: [], height: 0 };
     lane.height = LANE.head + placeNodes(lane, pitch, named) + LANE.pad;
@@ -162,10 +180,14 @@ function placeClients({ service }, all, lanes, width) {
   const box = (zone, note, has) => ({ zone, note, has, count: [...usable].filter(has).length, x, y: 0, width: own, height: CLIENT.height });
   let boxes;
   if (isHinted) {
-    const zones = new Set([...hinted, ...lanes.map((lane) => lane.zone).filter(Boolean)]);
-    boxes = [...zones].sort(compare).map((zone) => (hinted.has(zone)
+    const zones = [...new Set([...hinted, ...lanes.map((lane) => lane.zone).filter(Boolean)])].sort(compare);
+    const shown = zones.length > CLIENTS ? zones.slice(0, CLIENTS - 1) : zones;
+    boxes = shown.map((zone) => (hinted.has(zone)
       ? box(zone, "", (member) => usable.has(member) && member.forZones.includes(zone))
       : box(zone, "no hints", (member) => usable.has(member))));
+    const rest = new Set(zones.slice(shown.length));
+    const isForRest = (member) => usable.has(member) && member.forZones.some((zone) => rest.has(zone));
+    if (rest.size > 0) boxes.push(box("others", `${rest.size} zones`, isForRest));
   } else {
     const note = hinted.size > 0 ? "not every one has a hint" : service.internalLocal ? "those on their own node" : "";
     boxes = [box(null, note, (member) => usable.has(member))];
@@ -241,6 +263,6 @@ export function band({ start, end }) {
 
 /** The sums of a lane, in the words of the picture. */
 export function laneSums(lane) {
-  const count = (state) => lane.members.filter((member) => member.state === state).length;
+  const count = (state) => lane.members.filter((member) => member.state === state && !member.ended).length;
   return { ready: count("ready"), serving: count("serving"), notReady: count("notReady"), absent: count("absent") };
 }

@@ -3,7 +3,7 @@
 
 import { element, setText, svg } from "./dom.js";
 import { STATES, VERDICTS, expected, total } from "./model.js";
-import { age } from "./time.js";
+import { age, present } from "./time.js";
 import { sparkline } from "./spark.js";
 
 /** Height of a row in pixels; --row in style.css. */
@@ -169,7 +169,8 @@ export class ServiceList {
     [sign, `${word}: `, `${service.namespace}/`, service.name].forEach((text, part) => setText(name.children[part], text));
     const all = expected(service);
     const { ready, serving, notReady } = service.traffic;
-    [ready, serving, notReady].forEach((part, at) => (bar.firstChild.children[at].style.width = `${all ? (100 * part) / all : 0}%`));
+    const width = Math.max(all, total(service.traffic));
+    [ready, serving, notReady].forEach((part, at) => (bar.firstChild.children[at].style.width = `${width ? (100 * part) / width : 0}%`));
     bar.firstChild.hidden = service.state === "alias";
     setText(bar.lastChild, service.state === "alias" ? "" : `${ready} of ${all}`);
     this.#spark(spark, service);
@@ -177,7 +178,7 @@ export class ServiceList {
     why.classList.toggle("via", Boolean(service.via));
     setText(controller, VERDICTS[service.verdict] ?? service.verdict);
     controller.dataset.verdict = service.verdict;
-    const time = this.now ?? Date.now();
+    const time = this.now ?? present();
     setText(changed, service.changed ? age(service.changed, time) : "");
     row.title = service.summary;
     this.#mark(row, service, isOther, now);
@@ -188,7 +189,7 @@ export class ServiceList {
     const key = `${service.key} ${trend.length} ${trend.at(-1)?.[0]} ${total(traffic)}`;
     // Only one that has changed is worth to see; a flat line is the bar once more.
     cell.firstChild.classList.toggle("flat", trend.length < 2);
-    const now = (this.now ?? Date.now()) / 1000;
+    const now = (this.now ?? present()) / 1000;
     if (cell.dataset.key === key && trend.length < 2) return;
     cell.dataset.key = key;
     const { line, area } = sparkline(trend, now, 96, 24);

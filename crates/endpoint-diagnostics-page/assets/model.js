@@ -27,25 +27,28 @@ export const PRESENCES = {
 
 export const total = ({ ready, serving, notReady }) => ready + serving + notReady;
 
-/** The pods or other endpoints that clients would expect. */
-export const expected = (row) => Math.max(row.counts.pods, total(row.traffic));
+/** The pods or other endpoints that clients would expect: none that have ended, or are on their way out. */
+export const expected = (row) => Math.max(row.expected, row.traffic.ready);
 
 /** The state of a Service for its clients: a key of STATES. */
 export function stateOf(row) {
   if (row.traffic.kind === "ExternalName") return "alias";
   if (row.verdict === "wrong") return "wrong";
   if (row.verdict === "unknown") return "unknown";
-  if (row.traffic.ready === 0) return "none";
+  if (isUnreachable(row)) return "none";
   if (row.verdict === "lagging") return "lagging";
-  return row.traffic.ready < expected(row) ? "some" : "ok";
+  return row.traffic.ready === 0 || row.traffic.ready < expected(row) ? "some" : "ok";
 }
 
+/** True if connections have nowhere to go. */
+const isUnreachable = ({ traffic }) => traffic.ready === 0 && traffic.serving === 0;
+
 /** The state of a Service by its view. */
-export function stateOfView({ report, service, slices }) {
-  const ready = slices.flatMap((slice) => slice.endpoints).filter((endpoint) => endpoint.state === "ready");
-  const names = new Set(ready.map((endpoint) => endpoint.pod ?? endpoint.addresses[0]));
-  const traffic = { kind: service.kind, ready: names.size, serving: 0, notReady: 0 };
-  return stateOf({ verdict: report.verdict, counts: report.counts, traffic });
+export function stateOfView({ report, service, slices, traffic: of }) {
+  const endpoints = slices.flatMap((slice) => slice.endpoints);
+  const names = (state) => new Set(endpoints.filter((it) => it.state === state).map((it) => it.pod ?? it.addresses[0])).size;
+  const traffic = { kind: service.kind, ready: names("ready"), serving: names("serving") };
+  return stateOf({ verdict: report.verdict, expected: of?.of ?? 0, traffic });
 }
 
 /** Makes a row ready for filters: its key, state, and words in lower case. */
@@ -61,7 +64,7 @@ export function prepared(row) {
 export const SHOWS = {
   all: { word: "All", has: () => true },
   attention: { word: "Need attention", has: (row) => STATES[row.state].attention },
-  none: { word: "No ready endpoint", has: (row) => row.traffic.ready === 0 && row.state !== "alias" },
+  none: { word: "No ready endpoint", has: (row) => isUnreachable(row) && row.state !== "alias" },
   wrong: { word: "Wrong", has: (row) => row.verdict === "wrong" },
   lagging: { word: "Lagging", has: (row) => row.verdict === "lagging" },
   unknown: { word: "Unknown", has: (row) => row.verdict === "unknown" },
@@ -83,10 +86,14 @@ export const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter((word) =
 
 /**
  * The rows that a view shows, in order, and the number of rows for each filter by state. `found` has the keys of Services that
- * the program has found for the text, with what was found, which becomes `via` of rows that do not have the text themselves.
+ * the program has found for the text, each as `{ text, exact }`: the text becomes `via` of rows that do not have the words
+ * themselves. What is exactly the text comes first, because Enter opens the first.
  */
 export function select(rows, { namespace, text, code, show, sort }, found = new Map()) {
   const words = wordsOf(text);
+  const name = text.trim().toLowerCase();
+  const isExact = (row) => row.name.toLowerCase() === name || `${row.namespace}/${row.name}`.toLowerCase() === name ||
+    found.get(row.key)?.exact === true;
   const counts = Object.fromEntries(Object.keys(SHOWS).map((name) => [name, 0]));
   const shown = [];
   for (const row of rows) {
@@ -94,14 +101,16 @@ export function select(rows, { namespace, text, code, show, sort }, found = new 
     if (code !== "" && row.code !== code) continue;
     const has = words.every((word) => row.words.includes(word));
     if (!has && !found.has(row.key)) continue;
-    row.via = has ? "" : found.get(row.key);
+    row.via = has ? "" : found.get(row.key).text;
+    row.exact = words.length > 0 && isExact(row);
     for (const name in SHOWS) {
       if (!SHOWS[name].has(row)) continue;
       counts[name] += 1;
       if (name === show) shown.push(row);
     }
   }
-  shown.sort((SORTS[sort] ?? SORTS.attention).by);
+  const { by } = SORTS[sort] ?? SORTS.attention;
+  shown.sort((a, b) => Number(b.exact) - Number(a.exact) || by(a, b));
   return { shown, counts };
 }
 
@@ -144,8 +153,11 @@ export function disruptions(zones) {
 export const isMissed = (pod) =>
   pod.slices === "absent" && pod.endpoints === "absent" && pod.reasons[0]?.code === "label-differs";
 
+/** True for a pod that has run to its end. */
+export const isEnded = (pod) => ["succeeded", "failed"].includes(pod.reasons[0]?.code);
+
 /** The answer to "does it get traffic, and if not why", in a sentence or two. */
-export function headline({ report, service }) {
+export function headline({ report, service, traffic }) {
   if (service.kind === "ExternalName") return `An alias of ${service.externalName}: clients resolve it by DNS, and no endpoints exist.`;
   const pods = report.pods.filter((pod) => !isMissed(pod));
   const ready = pods.filter((pod) => pod.slices === "ready").length;
@@ -160,8 +172,14 @@ export function headline({ report, service }) {
     const reason = report.reasons[0]?.message;
     return `No traffic: ${reason ?? "the Service has no endpoints"}.${first(missed[0])}`;
   }
-  const waiting = pods.find((pod) => pod.slices !== "ready" && pod.reasons.length > 0);
-  if (ready === 0) return `No traffic: none of ${pods.length} ${pods.length === 1 ? "pod" : "pods"} is ready.${first(waiting)}`;
-  if (ready === pods.length) return pods.length === 1 ? "The only pod gets traffic." : `All ${pods.length} pods get traffic.`;
-  return `${ready} of ${pods.length} pods get traffic.${first(waiting)}`;
+  const { of, serving, reason } = traffic ?? { of: pods.length, serving: 0 };
+  const all = Math.max(of, ready);
+  const waiting = pods.find((pod) => pod.slices !== "ready" && pod.reasons.length > 0 && (!reason || pod.reasons[0].code === reason.code));
+  if (ready === 0 && serving > 0) {
+    return `No pod is ready: ${serving} that ${serving === 1 ? "is" : "are"} being deleted still ${serving === 1 ? "gets" : "get"} traffic.${first(waiting)}`;
+  }
+  if (all === 0) return "No traffic: every pod has ended, or is being deleted.";
+  if (ready === 0) return `No traffic: none of ${all} ${all === 1 ? "pod" : "pods"} is ready.${first(waiting)}`;
+  if (ready === all) return all === 1 ? "The only pod gets traffic." : `All ${all} pods get traffic.`;
+  return `${ready} of ${all} pods get traffic.${first(waiting)}`;
 }

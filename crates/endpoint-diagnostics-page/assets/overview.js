@@ -3,12 +3,14 @@
 import { button, count, element, svg } from "./dom.js";
 import { STATES, disruptions, sums } from "./model.js";
 import { bars } from "./spark.js";
-import { age } from "./time.js";
+import { age, present } from "./time.js";
 
 /** Buckets of writes that are drawn, and the seconds of one: as the program keeps them. */
 const BUCKETS = 90;
 const SECONDS = 10;
 const FEW = 4;
+/** Zones that are shown. */
+const ZONES = 6;
 
 /** Fills the cards. `filter(change)` changes the filter of the list. */
 export function showOverview(node, rows, overview, filter) {
@@ -59,7 +61,7 @@ function zones({ zones: found, ready, endpoints }, overview) {
   const most = Math.max(1, ...found.map((zone) => zone.total));
   const list = element("ul", { class: "zones" });
   const names = [...new Set([...found, ...overview.zones].map(({ zone }) => zone))].sort();
-  for (const name of names.slice(0, 6)) {
+  for (const name of names.slice(0, ZONES)) {
     const zone = found.find((it) => it.zone === name) ?? { ready: 0, total: 0 };
     const nodes = overview.zones.find((it) => it.zone === name);
     const bar = element("span", { class: "meter", "aria-hidden": "true" }, element("i", { class: "ready" }), element("i", { class: "notReady" }));
@@ -70,6 +72,7 @@ function zones({ zones: found, ready, endpoints }, overview) {
       element("b", {}, zone.total.toLocaleString("en")),
       element("span", { class: down ? "bad" : "soft" }, nodes === undefined ? "" : down ? `${nodes.notReady} of ${count(nodes.nodes, "node")} down` : count(nodes.nodes, "node"))));
   }
+  if (names.length > ZONES) list.append(element("li", { class: "soft" }, `${count(names.length - ZONES, "more zone")}`));
   return card("Ready endpoints by zone", `${ready.toLocaleString("en")} of ${endpoints.toLocaleString("en")}`, list);
 }
 
@@ -96,6 +99,6 @@ function writes({ writes: { counts }, leaders, kubernetes, program, watched }, s
   }
   if (kubernetes) fact("Kubernetes", kubernetes);
   if (program) fact("this page", program);
-  if (sum.services > 0 && watched) fact("watching for", age(watched, Date.now()) || "0 s");
+  if (sum.services > 0 && watched) fact("watching for", age(watched, present()) || "0 s");
   return card("Writes a second", rate.toFixed(rate < 10 ? 1 : 0), chart, list);
 }

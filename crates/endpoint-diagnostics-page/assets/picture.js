@@ -106,7 +106,7 @@ export class Picture {
   #dot({ member, x, y }, lane) {
     const size = Math.min(7, this.#plan.pitch / 2 - 1.5);
     const node = svg("path", {
-      d: shape(member, x, y, size), class: "dot", "data-state": member.missed ? "missed" : member.state,
+      d: shape(member, x, y, size), class: "dot", "data-state": member.missed || member.ended ? "missed" : member.state,
       "data-verdict": member.verdict, "data-name": member.name,
     });
     this.#dots.set(member.name, { node, member, lane });
@@ -115,7 +115,7 @@ export class Picture {
 
   #summary() {
     const { lanes, slices, clients } = this.#plan;
-    const members = lanes.flatMap((lane) => lane.members).filter((member) => !member.missed);
+    const members = lanes.flatMap((lane) => lane.members).filter((member) => !member.missed && !member.ended);
     const ready = members.filter((member) => member.state === "ready").length;
     const hints = clients.some((client) => client.zone !== null);
     const boxes = slices.reduce((sum, box) => sum + box.slices.length, 0);
@@ -179,13 +179,13 @@ function legend() {
       svg("path", { class: "dot", "data-state": state, d: shape({ state, isPod: true, ...member }, 7, 7, 5) })), text);
   return element("p", { class: "legend", "aria-hidden": "true" },
     item("ready", "ready"), item("serving", "terminating, serves"), item("notReady", "not ready"),
-    item("absent", "in no slice"), item("missed", "not selected", { missed: true }));
+    item("absent", "in no slice"), item("missed", "not selected, or ended", { missed: true }));
 }
 
 /** The place of a pod, in words. */
 function described(member, slices) {
   const parts = [member.name, ...member.addresses, member.node, member.zone && `zone ${member.zone}`,
-    member.missed ? "not selected" : member.state === "absent" ? "in no slice" : PRESENCES[member.state]];
+    member.missed ? "not selected" : member.ended ? "ended" : member.state === "absent" ? "in no slice" : PRESENCES[member.state]];
   if (member.slices.length > 0) parts.push(member.slices.map((index) => slices[index].name).join(", "));
   if (member.forZones.length > 0) parts.push(`for clients in ${member.forZones.join(", ")}`);
   const reason = member.reasons[0]?.message;

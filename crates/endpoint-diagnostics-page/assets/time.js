@@ -5,6 +5,17 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
+let skew = 0;
+
+/** The present, by the clock of the program: that of the browser may be minutes off. */
+export const present = () => Date.now() + skew;
+
+/** Sets the clock by the `Date` of an answer, which has whole seconds. */
+export function setPresent(date) {
+  const found = Date.parse(date) + SECOND / 2 - Date.now();
+  skew = Math.abs(found) > 2 * SECOND ? found : 0;
+}
+
 const two = (number) => `${number}`.padStart(2, "0");
 
 /** 14:03:07 */
@@ -43,6 +54,8 @@ export function span(text, now) {
   const [, year, month, day, hours, minutes, seconds] = found;
   const at = new Date(now);
   if (year !== undefined) at.setFullYear(+year, +month - 1, +day);
+  // A 31st of February is no other day.
+  if (year !== undefined && (at.getMonth() !== +month - 1 || at.getDate() !== +day)) return null;
   at.setHours(+hours, +minutes, +(seconds ?? 0), 0);
   if (year === undefined && at.getTime() > now) at.setDate(at.getDate() - 1);
   const from = at.getTime();

@@ -2,14 +2,14 @@
 
 import { count, element } from "./dom.js";
 import { keyOf } from "./model.js";
-import { clock, date, duration } from "./time.js";
+import { clock, date, duration, present } from "./time.js";
 
 const KINDS = { pod: "pod", service: "Service", slice: "slice", endpoints: "Endpoints", node: "node", report: "", watch: "" };
 /** Entries that are shown before the user asks for all. */
 const FIRST = 60;
 
 /** A list of entries, the newest first. `isAll` names the Service of each. */
-export function timeline(entries, { isAll = false, now = Date.now() } = {}) {
+export function timeline(entries, { isAll = false, now = present() } = {}) {
   if (entries.length === 0) return element("p", { class: "soft" }, "Nothing has changed.");
   const list = element("ol", { class: "timeline" });
   const add = (from, to) => {

@@ -7,6 +7,8 @@
 //! | `changes` | the cursor after them | rows and removals |
 //! | `resync` | – | none: the cursor is not known, and the client reads the list again |
 //! | `alive` | – | none: 15 s have passed |
+//!
+//! A stream ends after five minutes, so that a client whose rights are gone does not follow for longer.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::Stream;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
 
 use crate::board::Cursor;
 use crate::origin::Origin;
@@ -30,6 +33,8 @@ const NONE: &str = "{}";
 const ALIVE: Duration = Duration::from_secs(15);
 /// The time after which a client of server-sent events connects again.
 const RETRY: Duration = Duration::from_secs(1);
+/// The life of a stream.
+const LIFE: Duration = Duration::from_mins(5);
 
 /// The events after a cursor, until the server stops.
 pub(crate) fn after<S: Source>(
@@ -43,7 +48,8 @@ pub(crate) fn after<S: Source>(
     origin.mark_changed();
     let next = if cursor.is_some() { Next::Changes } else { Next::Resync };
     let cursor = cursor.unwrap_or(Cursor { run: 0, revision: 0 });
-    let client = Client { source, cursor, next, origin, overview, revision, stopping, _slot: slot };
+    let end = Instant::now() + LIFE;
+    let client = Client { source, cursor, next, origin, overview, revision, stopping, end, _slot: slot };
     let events = futures::stream::unfold(client, async |mut client| {
         let event = client.event().await?;
         Some((Ok(event), client))
@@ -60,6 +66,7 @@ struct Client<S> {
     overview: watch::Receiver<Arc<Overview>>,
     revision: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
+    end: Instant,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -79,7 +86,7 @@ impl<S: Source> Client<S> {
     /// The next event; none at the end.
     async fn event(&mut self) -> Option<Event> {
         loop {
-            if *self.stopping.borrow() {
+            if *self.stopping.borrow() || self.end <= Instant::now() {
                 return None;
             }
             match self.next {
@@ -114,6 +121,7 @@ impl<S: Source> Client<S> {
                 _ = self.origin.changed() => self.origin.mark_changed(),
                 _ = self.overview.changed() => self.overview.mark_changed(),
                 _ = self.stopping.wait_for(|stopping| *stopping) => {}
+                () = tokio::time::sleep_until(self.end) => {}
             }
         }
     }

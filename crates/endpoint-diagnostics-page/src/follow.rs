@@ -10,9 +10,11 @@ mod seen;
 mod touched;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::snapshot::Kind;
+use endpoint_diagnostics::traffic::Traffic;
 use endpoint_diagnostics::{
     EndpointCounts, Object, Picture, ServiceReport, Snapshot, Verdict, explain, explain_with_differences,
 };
@@ -22,7 +24,7 @@ use parking_lot::Mutex;
 use self::seen::Seen;
 use self::touched::{Reported, Touched};
 use crate::board::{Board, Publication};
-use crate::history::{ANSWER, PER_SERVICE, Timeline, recorded};
+use crate::history::{ANSWER, Entry, PER_SERVICE, Timeline, recorded};
 use crate::origin::Origin;
 use crate::overview::{self, Facts, Overview};
 use crate::search::{self, Found};
@@ -219,7 +221,8 @@ impl Followed {
         older.sort_by_key(|entry| std::cmp::Reverse(entry.time));
         let timeline = self.seen.history.of(key).chain(older).take(PER_SERVICE).collect();
         let (watched, now) = (self.watched.as_millisecond(), self.snapshot.now().as_millisecond());
-        Some(View { report, differences, omitted, picture, timeline, watched, now })
+        let traffic = Traffic::of(&report);
+        Some(View { report, traffic, differences, omitted, picture, timeline, watched, now })
     }
 
     fn timeline(&self, span: &Span) -> Timeline {
@@ -231,15 +234,25 @@ impl Followed {
         let mut entries: Vec<_> = seen.take(ANSWER + 1).cloned().collect();
         if span.since <= self.watched {
             let range = span.since..=span.until.min(self.watched);
-            let services = self.snapshot.services().filter(|key| is_asked(&key.namespace));
-            entries
-                .extend(services.flat_map(|key| recorded::of_service(&self.snapshot, &key, range.clone())));
+            for key in self.snapshot.services().filter(|key| is_asked(&key.namespace)) {
+                entries.extend(recorded::of_service(&self.snapshot, &key, range.clone()));
+                // Not all of those of many Services with the same pods at a time.
+                if entries.len() > 4 * ANSWER {
+                    keep_newest(&mut entries, ANSWER + 1);
+                }
+            }
         }
-        entries.sort_by_key(|entry| std::cmp::Reverse((entry.time, entry.sequence)));
+        keep_newest(&mut entries, ANSWER + 1);
         let more = entries.len() > ANSWER;
         entries.truncate(ANSWER);
         Timeline { entries, more, watched: self.watched.as_millisecond() }
     }
+}
+
+/// Sorts entries, the newest first, and drops the oldest beyond a number.
+fn keep_newest(entries: &mut Vec<Arc<Entry>>, number: usize) {
+    entries.sort_by_key(|entry| std::cmp::Reverse((entry.time, entry.sequence)));
+    entries.truncate(number);
 }
 
 #[cfg(test)]

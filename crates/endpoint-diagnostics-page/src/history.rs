@@ -5,8 +5,8 @@
 //!   (pods, writes, nodes)                                └─> a time: "what happened at 14:03"
 //! ```
 //!
-//! The memory is bounded: [`PER_SERVICE`] entries of each Service and [`TOTAL`] of all are kept, the newest. What happened
-//! before the watch began is in the objects to some extent: `recorded` reads it there.
+//! The memory is bounded: [`PER_SERVICE`] entries of each Service and [`TOTAL`] of all are kept, the newest; what one namespace
+//! has more than the others is forgotten first, so that no tenant makes those of others go. What happened before the watch began is in the objects to some extent: `recorded` reads it there.
 
 mod change;
 mod endpoints;
@@ -15,7 +15,7 @@ mod pods;
 pub(crate) mod recorded;
 mod slices;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
@@ -86,6 +86,8 @@ pub(crate) struct History {
     entries: BTreeMap<u64, Arc<Entry>>,
     /// The sequences of the entries of each Service.
     of_service: BTreeMap<ObjectKey, VecDeque<u64>>,
+    /// The same by namespace; an empty one for what concerns all.
+    of_namespace: BTreeMap<Arc<str>, BTreeSet<u64>>,
 }
 
 impl History {
@@ -102,26 +104,46 @@ impl History {
             let own = self.of_service.entry(key.clone()).or_default();
             own.push_back(self.sequence);
             if own.len() > PER_SERVICE
-                && let Some(oldest) = own.pop_front()
+                && let Some(oldest) = own.front().copied()
             {
-                self.entries.remove(&oldest);
+                self.forget(oldest);
             }
         }
+        self.of_namespace.entry(namespace_of(service.as_ref())).or_default().insert(self.sequence);
         let entry = Entry { sequence: self.sequence, time, service, event, took };
         self.entries.insert(self.sequence, Arc::new(entry));
         if self.entries.len() > TOTAL {
-            self.forget_oldest();
+            self.make_room();
         }
     }
 
-    fn forget_oldest(&mut self) {
-        let Some((_, oldest)) = self.entries.pop_first() else { return };
-        let Some(key) = &oldest.service else { return };
-        let Some(own) = self.of_service.get_mut(key) else { return };
-        // The oldest of all is the oldest of its Service.
-        own.pop_front();
-        if own.is_empty() {
-            self.of_service.remove(key);
+    /// Forgets the oldest entries of the namespace that has most.
+    fn make_room(&mut self) {
+        /// At a time, because the namespace is looked for among all.
+        const BATCH: usize = 100;
+        let Some(largest) = self.of_namespace.values().max_by_key(|own| own.len()) else { return };
+        let oldest: Vec<u64> = largest.iter().take(BATCH.min(largest.len().div_ceil(2))).copied().collect();
+        for sequence in oldest {
+            self.forget(sequence);
+        }
+    }
+
+    /// Forgets an entry that is the oldest of its Service.
+    fn forget(&mut self, sequence: u64) {
+        let Some(entry) = self.entries.remove(&sequence) else { return };
+        let namespace = namespace_of(entry.service.as_ref());
+        if let Some(own) = self.of_namespace.get_mut(&namespace) {
+            own.remove(&sequence);
+            if own.is_empty() {
+                self.of_namespace.remove(&namespace);
+            }
+        }
+        let Some(key) = &entry.service else { return };
+        if let Some(own) = self.of_service.get_mut(key) {
+            own.pop_front();
+            if own.is_empty() {
+                self.of_service.remove(key);
+            }
         }
     }
 
@@ -135,6 +157,10 @@ impl History {
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.entries.values().rev()
     }
+}
+
+fn namespace_of(service: Option<&ObjectKey>) -> Arc<str> {
+    service.map_or_else(|| Arc::from(""), |key| Arc::clone(&key.namespace))
 }
 
 #[cfg(test)]

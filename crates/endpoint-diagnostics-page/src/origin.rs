@@ -7,6 +7,8 @@ use serde::Serialize;
 pub struct Origin {
     /// A name for the title, such as the address of an API server.
     pub name: String,
+    /// Flags by which commands of kubectl read the same: of the cluster, or `-f` and files.
+    pub flags: Vec<String>,
     /// The state of the source.
     pub state: State,
     /// A sentence about a state other than [`State::Live`], without a full stop.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use endpoint_diagnostics::report::Counts;
+use endpoint_diagnostics::traffic::Traffic;
 use endpoint_diagnostics::{EndpointCounts, PodReport, Presence, ServiceReport, Verdict};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -21,6 +22,8 @@ pub struct Row {
     pub verdict: Verdict,
     /// Numbers of pods.
     pub counts: Counts,
+    /// Pods that should be ready, or endpoints of a Service without a selector.
+    pub expected: usize,
     /// The endpoints of the slices, also those that are no pods.
     pub traffic: EndpointCounts,
     /// The code of the first reason; empty if there is none.
@@ -42,6 +45,7 @@ impl Row {
             name: report.name.clone(),
             verdict: report.verdict,
             counts: report.counts,
+            expected: Traffic::of(report).map_or(0, |traffic| traffic.of),
             traffic,
             code: code(report),
             summary,

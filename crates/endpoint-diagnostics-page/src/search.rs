@@ -7,6 +7,8 @@ use serde::Serialize;
 
 /// Results of each kind.
 const LIMIT: usize = 50;
+/// Further pods whose Services are looked up: a node has that many at most.
+const FURTHER: usize = 450;
 /// The shortest text that is looked for in names: a letter is in all of them.
 const SHORTEST: usize = 2;
 
@@ -47,7 +49,7 @@ pub struct ServiceFound {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The kind of match: `cluster address`, `selector` or `endpoint`.
+    /// The kind of match: `cluster address`, `selector` or `endpoint`; `pod` for a pod for which there was no place.
     pub by: &'static str,
     /// The value.
     pub value: String,
@@ -63,18 +65,45 @@ pub(crate) fn search(snapshot: &Snapshot, query: &str) -> Found {
         return found;
     }
     let query = Query::new(&query);
+    // What is exactly the text comes first, wherever it is.
+    let (mut exact, mut others) = (Vec::new(), Vec::new());
     for (namespace, objects) in snapshot.by_namespace() {
         for entry in objects.pods() {
             let Some(by) = query.finds(entry) else { continue };
-            if found.pods.len() == LIMIT {
+            let list = if query.is(entry) { &mut exact } else { &mut others };
+            if list.len() < LIMIT + FURTHER {
+                list.push((namespace, objects, entry, by));
+            } else {
                 found.more = true;
-                break;
             }
-            found.pods.push(pod_found(namespace, objects, entry, by));
         }
         services(namespace, objects, &query, &mut found);
     }
+    for (namespace, objects, entry, by) in exact.into_iter().chain(others).take(LIMIT + FURTHER) {
+        let pod = pod_found(namespace, objects, entry, by);
+        if found.pods.len() < LIMIT {
+            found.pods.push(pod);
+        } else {
+            found.more = true;
+            found.add_services_of(pod);
+        }
+    }
     found
+}
+
+impl Found {
+    /// Adds the Services of a pod that has no place itself.
+    fn add_services_of(&mut self, pod: PodFound) {
+        for name in pod.services {
+            let is_same = |found: &ServiceFound| found.name == name && found.namespace == pod.namespace;
+            let is_known = self.services.iter().any(is_same)
+                || self.pods.iter().any(|it| it.namespace == pod.namespace && it.services.contains(&name));
+            if !is_known && self.services.len() < LIMIT {
+                let (namespace, value) = (pod.namespace.clone(), pod.name.clone());
+                self.services.push(ServiceFound { namespace, name, by: "pod", value });
+            }
+        }
+    }
 }
 
 /// A query, as far as its form says what it may be.
@@ -103,6 +132,13 @@ impl<'a> Query<'a> {
             return Some("pod");
         }
         pod.node_name.as_deref().is_some_and(|node| node.contains(self.text)).then_some("node")
+    }
+
+    /// True for a pod whose name or address is the text.
+    fn is(&self, entry: &PodEntry) -> bool {
+        let pod = &entry.pod;
+        &*pod.name == self.text
+            || self.is_address && pod.addresses.iter().any(|address| address.to_string() == self.text)
     }
 
     /// True for an address that is the text, or begins with it if the text ends within a part.

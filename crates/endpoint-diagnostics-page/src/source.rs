@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::traffic::Traffic;
 use endpoint_diagnostics::{Difference, Picture, ServiceReport};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -35,6 +36,8 @@ pub trait Source: Send + Sync + 'static {
 pub struct View {
     /// The report.
     pub report: ServiceReport,
+    /// The endpoints that can receive connections; none if the question does not arise.
+    pub traffic: Option<Traffic>,
     /// The fields by which stored objects differ from those that they should be.
     pub differences: Vec<Difference>,
     /// The number of fields that are left out there.

@@ -42,6 +42,17 @@ impl ClusterFlags {
     }
 }
 
+impl ClusterFlags {
+    /// The words for a command of kubectl about the same cluster.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let kubeconfig = self.kubeconfig.as_ref().map(|file| format!("--kubeconfig={}", file.display()));
+        let context = self.context.as_ref().map(|name| format!("--context={name}"));
+        let user = self.user.as_ref().map(|name| format!("--as={name}"));
+        let groups = self.groups.iter().map(|name| format!("--as-group={name}"));
+        kubeconfig.into_iter().chain(context).chain(user).chain(groups).collect()
+    }
+}
+
 /// A number alone is one of seconds, as for kubectl.
 fn request_timeout(text: &str) -> Result<Duration, String> {
     match text.parse() {

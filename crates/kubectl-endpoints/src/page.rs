@@ -38,7 +38,8 @@ pub(crate) async fn serve(target: &Target, page: Page, name: &str) -> Result<(),
             if !target.files.is_empty() {
                 return input(target, listener).await;
             }
-            cluster(target, name, async |_, follower| until_signal(listener, follower).await).await
+            let serve = async |_, follower| until_signal(listener, follower).await;
+            cluster(target, name, target.cluster.words(), serve).await
         }
         Page::Shared { listen, certificate } => {
             let (tls_cert_file, tls_private_key_file) = certificate.unzip();
@@ -53,15 +54,17 @@ pub(crate) async fn serve(target: &Target, page: Page, name: &str) -> Result<(),
             };
             let server = shared::listen(&options).await?;
             let serve = async |client: ApiClient, follower| shared::serve(server, &client, follower).await;
-            Box::pin(cluster(target, name, serve)).await
+            // Its users have kubeconfigs of their own.
+            Box::pin(cluster(target, name, Vec::new(), serve)).await
         }
     }
 }
 
-/// Follows a cluster while the page is served.
+/// Follows a cluster while the page is served, whose users reach it by these flags of kubectl.
 async fn cluster(
     target: &Target,
     name: &str,
+    flags: Vec<String>,
     serve: impl AsyncFnOnce(ApiClient, Arc<Follower>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let cluster = Cluster::of(target, name).await?;
@@ -76,7 +79,7 @@ async fn cluster(
         None => cluster.server.clone(),
         Some(namespace) => format!("{}, namespace {namespace}", cluster.server),
     };
-    let origin = Origin { name, state: State::Live, message: String::new() };
+    let origin = Origin { name, flags, state: State::Live, message: String::new() };
     let follower = follower(snapshot, origin).await?;
     tokio::select! {
         served = serve(cluster.client.clone(), Arc::clone(&follower)) => served,
@@ -95,7 +98,9 @@ async fn input(target: &Target, listener: TcpListener) -> Result<(), Failure> {
         }
     }
     let (name, message) = (target.files.join(", "), "Files, read once".to_owned());
-    until_signal(listener, follower(snapshot, Origin { name, state: State::Fixed, message }).await?).await
+    let flags = target.files.iter().flat_map(|file| ["-f".to_owned(), file.clone()]).collect();
+    let origin = Origin { name, flags, state: State::Fixed, message };
+    until_signal(listener, follower(snapshot, origin).await?).await
 }
 
 async fn follower(snapshot: Snapshot, origin: Origin) -> Result<Arc<Follower>, Failure> {

@@ -5,7 +5,10 @@ use super::*;
 use crate::origin::State as SourceState;
 
 fn board() -> Board {
-    Board::new(7, Origin { name: "test".to_owned(), state: SourceState::Live, message: String::new() })
+    Board::new(
+        7,
+        Origin { name: "test".to_owned(), flags: vec![], state: SourceState::Live, message: String::new() },
+    )
 }
 
 fn now() -> Timestamp {

@@ -74,7 +74,11 @@ fn now() -> Timestamp {
 
 fn follower() -> Follower {
     let snapshot = Snapshot::new(now(), Coverage::All, []);
-    Follower::new(snapshot, 1, Origin { name: String::new(), state: State::Live, message: String::new() })
+    Follower::new(
+        snapshot,
+        1,
+        Origin { name: String::new(), flags: vec![], state: State::Live, message: String::new() },
+    )
 }
 
 /// The rows of reports, without what the past adds.

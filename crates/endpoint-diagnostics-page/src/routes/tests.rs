@@ -65,7 +65,12 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        let origin = Origin { name: "test".to_owned(), state: SourceState::Live, message: String::new() };
+        let origin = Origin {
+            name: "test".to_owned(),
+            flags: vec![],
+            state: SourceState::Live,
+            message: String::new(),
+        };
         let source = Arc::new(Fixed(Board::new(7, origin)));
         source.0.publish([publication("web", 1)], [], Timestamp::UNIX_EPOCH);
         let (stop, stopping) = watch::channel(false);
@@ -177,6 +182,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
     assert!(changes.contains("id: 7-2") && changes.contains("\"ready\":2"), "{changes}");
     page.source.0.set_origin(Origin {
         name: "test".to_owned(),
+        flags: vec![],
         state: SourceState::Stale,
         message: "gone".to_owned(),
     });
@@ -217,6 +223,15 @@ async fn a_silent_stream_says_that_it_is_alive() {
     event(&mut events).await;
     let alive = event(&mut events).await.unwrap();
     assert_eq!(alive, "event: alive\ndata: {}\n\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_after_five_minutes() {
+    let page = Page::new();
+    let start = tokio::time::Instant::now();
+    let mut events = page.send(Request::get("/api/events?after=7-1")).await;
+    while event(&mut events).await.is_some() {}
+    assert_eq!(start.elapsed().as_secs(), 300);
 }
 
 #[tokio::test]

@@ -65,3 +65,25 @@ fn an_answer_has_a_bound() {
     let answer = search(&snapshot, "many");
     assert_eq!((answer.pods.len(), answer.more), (50, true));
 }
+
+#[test]
+fn what_is_exactly_the_text_is_found_among_many() {
+    let mut snapshot = snapshot();
+    let pod = |namespace: &str, name: &str, address: &str| {
+        let metadata = json!({"namespace": namespace, "name": name, "labels": {"app": name}});
+        let pod = json!({"metadata": metadata, "spec": {"nodeName": "node-9", "containers": []}, "status": {"podIPs": [{"ip": address}]}});
+        Object::Pod(Arc::new(serde_json::from_value(pod).unwrap()))
+    };
+    for number in 0..110 {
+        snapshot.upsert(pod("a", &format!("many-{number}"), &format!("10.0.0.1{number:02}")));
+    }
+    snapshot.upsert(pod("b", "one", "10.0.0.1"));
+    let spec = json!({"selector": {"app": "one"}, "clusterIPs": ["10.96.0.9"]});
+    let service = json!({"metadata": {"namespace": "b", "name": "last"}, "spec": spec});
+    snapshot.upsert(Object::Service(Arc::new(serde_json::from_value(service).unwrap())));
+
+    assert_eq!(search(&snapshot, "10.0.0.1").pods[0].name, "one");
+    let of_node = search(&snapshot, "node-9");
+    let services: Vec<&str> = of_node.services.iter().map(|found| found.name.as_str()).collect();
+    assert_eq!((of_node.pods.len(), of_node.more, services), (50, true, vec!["last"]));
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { band, layout, members } from "../../assets/layout.js";
+import { band, laneSums, layout, members } from "../../assets/layout.js";
 
 const ZONES = ["a", "b", "c"];
 
@@ -83,4 +83,28 @@ test("many slices share a box", () => {
   assert.equal(plan.slices.length, 16);
   assert.equal(plan.slices.at(-1).slices.length, 15);
   assert.equal(plan.slices.reduce((sum, box) => sum + box.used, 0), 3000);
+});
+
+test("zones without end are drawn as few, and soon", () => {
+  const zones = (index) => [...Array(8).keys()].map((number) => `client-${index}-${number}`);
+  const plan = layout(view(1000, (it, index) => Object.assign(it, { zone: `zone-${index}`, forZones: zones(index) })), 860);
+  assert.deepEqual([plan.lanes.length, plan.clients.length], [24, 24]);
+  assert.equal(plan.lanes.at(-1).title, "other zones");
+  assert.equal(plan.lanes.reduce((sum, lane) => sum + lane.members.length, 0), 1000, "every endpoint is in a lane");
+  assert.ok(plan.clients.at(-1).count > 900, "clients of the other zones use the other endpoints");
+});
+
+test("an endpoint that is in slices twice has the best state, and one that has ended counts no more", () => {
+  const found = view(1, (it) => (it.state = "notReady"));
+  found.slices.push({ name: "again", endpoints: [{ ...found.slices[0].endpoints[0], state: "ready" }] });
+  found.report.pods.push({ name: "job", node: "node-a0", slices: "absent", endpoints: "absent", addresses: [], verdict: "ok",
+    reasons: [{ code: "succeeded", message: "" }] });
+  assert.deepEqual(members(found).map(({ name, state, ended }) => [name, state, ended]),
+    [["job", "absent", true], [found.slices[0].endpoints[0].pod, "ready", false]]);
+  const sums = layout(found, 860).lanes.map(laneSums);
+  assert.deepEqual(sums.map(({ ready, absent }) => [ready, absent]), [[1, 0]]);
+});
+
+test("an endpoint without an address is drawn too", () => {
+  assert.equal(members(view(1, (it) => Object.assign(it, { pod: undefined, addresses: [] })))[0].name, "no address");
 });

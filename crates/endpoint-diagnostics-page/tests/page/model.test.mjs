@@ -5,11 +5,10 @@ import { disruptions, headline, keyOf, prepared, select, stateOf, sums } from ".
 
 /** A row with so many pods, of which so many are ready. */
 function row(name, ready, pods, more = {}) {
-  const { kind = "ClusterIP", zones = [], ...rest } = more;
+  const { kind = "ClusterIP", zones = [], serving = 0, ...rest } = more;
   return prepared({
-    namespace: "shop", name, verdict: "ok", code: "", summary: "", changed: 0, trend: [],
-    counts: { pods, ready, inSlices: pods, inEndpoints: pods },
-    traffic: { kind, ready, serving: 0, notReady: pods - ready, zones, slices: 1, entries: pods, capacity: 100, writers: ["a"] }, ...rest,
+    namespace: "shop", name, verdict: "ok", code: "", summary: "", changed: 0, trend: [], expected: pods,
+    traffic: { kind, ready, serving, notReady: pods - ready, zones, slices: 1, entries: pods, capacity: 100, writers: ["a"] }, ...rest,
   });
 }
 
@@ -28,6 +27,13 @@ test("the state says whether clients reach a Service, not whether controllers di
   assert.equal(stateOf(row("web", 0, 0, { verdict: "unknown" })), "unknown");
 });
 
+test("pods that are being deleted need no attention while others are ready, and serve if none is", () => {
+  assert.equal(stateOf(row("web", 2, 2, { serving: 1 })), "ok");
+  assert.equal(stateOf(row("web", 0, 1, { serving: 1 })), "some");
+  assert.equal(stateOf(row("web", 0, 0, { serving: 1 })), "some");
+  assert.equal(names(select([row("web", 0, 1, { serving: 1 }), row("db", 0, 1)], { ...all, show: "none" }).shown), "db");
+});
+
 test("what needs attention comes first", () => {
   const rows = [row("fine", 1, 1), row("part", 1, 2), row("empty", 0, 0), row("broken", 1, 1, { verdict: "wrong" })];
   assert.equal(names(select(rows, all).shown), "broken empty part fine");
@@ -40,7 +46,7 @@ test("filters count what they would show", () => {
   const { shown, counts } = select(rows, { ...all, show: "none" });
   assert.equal(names(shown), "db web-admin");
   assert.deepEqual(counts, { all: 3, attention: 2, none: 2, wrong: 0, lagging: 0, unknown: 0 });
-  assert.equal(names(select(rows, { ...all, text: "web" }).shown), "web-admin web");
+  assert.equal(names(select(rows, { ...all, text: "we" }).shown), "web-admin web");
   assert.equal(names(select(rows, { ...all, text: "SHOP/ admin" }).shown), "web-admin");
   assert.equal(names(select(rows, { ...all, text: "probe" }).shown), "db", "by its reason");
   assert.equal(names(select(rows, { ...all, code: "selects-no-pods" }).shown), "web-admin");
@@ -49,9 +55,18 @@ test("filters count what they would show", () => {
 
 test("what the program has found is shown with what was found", () => {
   const rows = [row("web", 1, 1), row("db", 1, 1)];
-  const found = new Map([[keyOf("shop", "db"), "pod db-0 10.244.3.8"]]);
+  const found = new Map([[keyOf("shop", "db"), { text: "pod db-0 10.244.3.8", exact: true }]]);
   const { shown } = select(rows, { ...all, text: "10.244.3.8" }, found);
   assert.deepEqual(shown.map((it) => [it.name, it.via]), [["db", "pod db-0 10.244.3.8"]]);
+});
+
+test("what is exactly the text comes first, whatever needs attention", () => {
+  const rows = () => [row("webhook", 0, 1), row("web", 1, 1), row("my-web", 0, 1)];
+  assert.equal(names(select(rows(), { ...all, text: "web" }).shown), "web my-web webhook");
+  assert.equal(names(select(rows(), { ...all, text: "shop/web " }).shown), "web webhook");
+  const via = (name, exact) => [keyOf("shop", name), { text: `pod of ${name}`, exact }];
+  const found = new Map([via("webhook", false), via("web", true)]);
+  assert.equal(names(select(rows(), { ...all, text: "10.244.3.8" }, found).shown), "web webhook");
 });
 
 test("sums are over all Services", () => {
@@ -82,6 +97,14 @@ test("the headline answers the first question", () => {
   const missed = pod("c", "absent", "label-differs", "the pod has app=card");
   assert.equal(headline(view([missed], { reasons: [{ message: "no pod has app=cart" }] })), "No traffic: no pod has app=cart. c: the pod has app=card.");
   assert.equal(headline(view([], { slices: [{ ready: 2 }] })), "2 endpoints that are no pods get traffic.");
+  const failed = pod("d", "absent", "failed", "it has failed");
+  const going = pod("e", "serving", "terminating", "it is being deleted");
+  const traffic = (ready, of, serving, code) => ({ traffic: { ready, of, serving, reason: code ? { code } : undefined } });
+  assert.equal(headline({ ...view([pod("a", "ready"), failed]), ...traffic(1, 1, 0) }), "The only pod gets traffic.");
+  assert.equal(headline({ ...view([going]), ...traffic(0, 0, 1) }), "No pod is ready: 1 that is being deleted still gets traffic. e: it is being deleted.");
+  assert.equal(headline({ ...view([failed]), ...traffic(0, 0, 0) }), "No traffic: every pod has ended, or is being deleted.");
+  assert.equal(headline({ ...view([failed, pod("b", "notReady", "x", "its probe fails")]), ...traffic(0, 1, 0, "x") }),
+    "No traffic: none of 1 pod is ready. b: its probe fails.");
   assert.match(headline(view([], { service: { kind: "ExternalName" } })), /^An alias of db\.example/);
 });
 

@@ -37,6 +37,8 @@ test("times are read as people write them", () => {
   };
   assert.equal(shown("14:03"), "27 14:03:00-14:03:59");
   assert.equal(shown("14:03:20"), "27 14:03:10-14:03:30");
+  assert.equal(shown("2026-02-31 14:03"), null);
+  assert.equal(shown("2026-99-99 14:03"), null);
   assert.equal(shown("15:01"), "26 15:01:00-15:01:59", "not yet today");
   assert.equal(shown("2026-11-02 9:05"), "2 09:05:00-09:05:59");
   for (const text of ["", "14", "24:00", "14:60", "10.244.3.8", "web", "1:2:3"]) assert.equal(shown(text), null, text);
@@ -57,6 +59,9 @@ test("names are words of a shell, whatever they are", () => {
   assert.equal(quoted("--help"), "'--help'");
   assert.equal(quoted(""), "''");
   assert.equal(commands("shop", "web")[0].text, "kubectl endpoints explain web -n shop");
+  assert.deepEqual(commands("shop", "web", ["--context=prod", "--as=a b"]).map(({ text }) => text.replace(/.* --context/, "--context")),
+    Array(3).fill("--context=prod '--as=a b'"), "each of the same cluster");
+  assert.deepEqual(commands("shop", "web", ["-f", "dump.yaml"]).map(({ text }) => text), ["kubectl endpoints explain web -n shop -f dump.yaml"]);
   for (const { text } of commands("a;b", "`c`")) assert.ok(!text.replaceAll(/'[^']*'/g, "").match(/[;`]/), text);
 });
 

@@ -62,7 +62,8 @@ pub(super) fn flags_are_unknown(facts: &Facts, settings: &Settings, reason: &str
 
 pub(super) fn apply_deployment(settings: &Settings) -> String {
     format!(
-        "Create the Deployment {}; its replicas wait for the Lease, which is held:\n\n  kubectl apply -k deploy/base",
+        "Create the Deployment {}; its replicas wait for the Lease, which is held:\n\n  kubectl apply -k \
+         deploy/base\n\nor install the chart with lease.hold=true (deploy/chart/README.md)",
         settings.deployment
     )
 }

@@ -67,13 +67,12 @@ fn sort(message: Message, changes: &mut Vec<(Timestamp, Change)>, failures: &mut
 
 fn show(follower: &Follower, failures: &BTreeMap<Kind, String>) {
     let board = follower.board();
-    let name = board.origin().borrow().name.clone();
-    let origin = match failures.first_key_value() {
-        None => Origin { name, state: State::Live, message: String::new() },
+    let (state, message) = match failures.first_key_value() {
+        None => (State::Live, String::new()),
         Some((kind, reason)) => {
-            let message = format!("Cannot watch {}, trying again: {reason}", kind.resource());
-            Origin { name, state: State::Stale, message }
+            (State::Stale, format!("Cannot watch {}, trying again: {reason}", kind.resource()))
         }
     };
-    board.set_origin(origin);
+    let origin = board.origin().borrow().clone();
+    board.set_origin(Origin { state, message, ..origin });
 }

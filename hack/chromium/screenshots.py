@@ -93,17 +93,21 @@ def ready(cluster, namespace, name, is_ready, waiting=None):
     cluster.patch(f"/api/v1/namespaces/{namespace}/pods/{name}/status", {"status": {"conditions": [condition], "containerStatuses": [container]}})
 
 
+# Seconds between two changes: the lines of a quarter of an hour show them then.
+PACE = 12
+
+
 def trouble(cluster, tab):
     """What goes wrong while the page watches."""
     for name in ("catalog-1", "catalog-2", "search-0"):
         ready(cluster, "shop", name, False)
-        time.sleep(1.5)
+        time.sleep(PACE)
     for name in ("catalog-1", "search-0"):
         ready(cluster, "shop", name, True)
-        time.sleep(1)
+        time.sleep(PACE)
     for index in range(3):
         ready(cluster, "shop", f"payments-{index}", False, "CrashLoopBackOff")
-        time.sleep(0.7)
+        time.sleep(PACE)
     for index in range(7, 240, 23):
         ready(cluster, "shop", f"frontend-{index}", False, "ImagePullBackOff")
     cluster.patch("/api/v1/nodes/node-b2/status", {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
@@ -111,8 +115,8 @@ def trouble(cluster, tab):
     see(row(tab, "frontend")).to_contain_text("229 of 240")
 
 
-# The fragment of each view.
-VIEWS = {"list": "", "service": "shop/checkout"}
+# The fragment of each view, and its height.
+VIEWS = {"list": ("", 760), "service": ("shop/catalog", 980), "changes": ("/changes?from=-300", 760)}
 
 
 def main():
@@ -129,7 +133,8 @@ def main():
             trouble(cluster, tab)
             for scheme in ("light", "dark"):
                 tab.emulate_media(color_scheme=scheme)
-                for name, address in VIEWS.items():
+                for name, (address, height) in VIEWS.items():
+                    tab.set_viewport_size({"width": 1280, "height": height})
                     go(tab, page.link(address))
                     tab.wait_for_timeout(700)
                     file = folder / f"{name}-{scheme}.png"

@@ -27,7 +27,7 @@ struct Claims {
 /// Cost: a list of the ResourceClaims of each namespace that has such a Service; nothing without one.
 pub(crate) async fn attach(client: &ApiClient, snapshot: &mut Snapshot) {
     let mut interner = Interner::keeping_annotations(PodNetworks::ANNOTATIONS.iter().copied());
-    let mut caches: HashMap<String, Option<Cache>> = HashMap::new();
+    let mut caches: HashMap<String, Option<(PodNetworks, Cache)>> = HashMap::new();
     let is_ours = |key: &ObjectKey| {
         let entry = snapshot.service(key);
         entry.is_some_and(|entry| entry.service.labels.get(ENDPOINT_CONTROLLER_NAME) == Some(NAME))
@@ -44,23 +44,25 @@ pub(crate) async fn attach(client: &ApiClient, snapshot: &mut Snapshot) {
             };
             caches.insert(namespace.to_owned(), cache.map_err(failed).ok());
         }
-        let Some(Some(cache)) = caches.get(namespace) else { continue };
-        if let Some(attachments) = attachments(snapshot, &key, cache, &mut interner) {
+        let Some(Some((networks, cache))) = caches.get(namespace) else { continue };
+        if let Some(attachments) = attachments(snapshot, &key, networks, cache, &mut interner) {
             snapshot.set_attachments(key, attachments);
         }
     }
 }
 
-/// The attachments of the pods that the Service selects; none if it names no network.
+/// The attachments of the pods that the Service selects; none if it names no network, or one of claims that the API server does not
+/// have: its slices stay as they are.
 fn attachments(
     snapshot: &Snapshot,
     key: &ObjectKey,
+    networks: &PodNetworks,
     cache: &Cache,
     interner: &mut Interner,
 ) -> Option<Attachments> {
-    let networks = PodNetworks::default();
     let objects = snapshot.namespace(&key.namespace)?;
     let service = Service::from_api(&snapshot.service(key)?.object, interner);
+    cache.read(|state| networks.check_readable(&service, state)).ok()?;
     let pods = objects.labels().selected(service.selector.as_ref()?);
     let pods = pods.iter().filter_map(|name| objects.pod(name)).filter(|entry| !entry.pod.terminal);
     pods.map(|entry| {
@@ -71,11 +73,15 @@ fn attachments(
     .collect()
 }
 
-/// The claims of a namespace, in a cache.
-async fn claims(client: &ApiClient, namespace: &str, interner: &mut Interner) -> Result<Cache, ApiError> {
+/// The claims of a namespace, in a cache, and the rules for them.
+async fn claims(
+    client: &ApiClient,
+    namespace: &str,
+    interner: &mut Interner,
+) -> Result<(PodNetworks, Cache), ApiError> {
     let path = format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims");
     let listed = match client.clone().with_encoding(Encoding::Json).get_raw(&path).await {
-        Err(error) if error.is_not_found() => return Ok(Cache::default()),
+        Err(error) if error.is_not_found() => return Ok((PodNetworks::without_claims(), Cache::default())),
         listed => listed?,
     };
     // Parameters of drivers need not be UTF-8.
@@ -86,5 +92,5 @@ async fn claims(client: &ApiClient, namespace: &str, interner: &mut Interner) ->
         let (claim, _) = ResourceClaim::read_json(item.get(), interner).map_err(ApiError::malformed)?;
         cache.upsert(claim);
     }
-    Ok(cache)
+    Ok((PodNetworks::default(), cache))
 }

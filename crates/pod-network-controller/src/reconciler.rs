@@ -74,7 +74,8 @@ impl SliceReconciler for PodNetworks {
         &[SERVICE_NETWORK, NETWORK_STATUS, DRIVER, REQUEST, ALONGSIDE];
     const BATCH_PERIOD: Duration = Duration::ZERO;
 
-    /// Those with our label. One without any, and with the annotation [`ALONGSIDE`], has slices of Kubernetes and ours.
+    /// Those with our label. One without any, and with the annotation `pod-network-controller/alongside`, has slices of
+    /// Kubernetes and ours.
     fn publishes(&self, service: &Service) -> bool {
         let is_ours = match service.labels.get(ENDPOINT_CONTROLLER_NAME) {
             Some(name) => name == NAME,

@@ -60,10 +60,27 @@ impl Goal {
             }
         }
     }
+
+    fn examples(self) -> &'static str {
+        match self {
+            Self::Handover => {
+                "Examples:
+  kubectl endpoints handover --dry-run                     # the steps that are left
+  kubectl endpoints handover                               # all three controllers
+  kubectl endpoints handover --controllers=endpointslice-mirroring-controller
+  kubectl endpoints handover --ours=static-pods"
+            }
+            Self::Rollback => {
+                "Examples:
+  kubectl endpoints rollback --dry-run                     # the steps that are left
+  kubectl endpoints rollback --yes                         # asks for nothing but what the cluster does not show"
+            }
+        }
+    }
 }
 
 #[derive(Parser)]
-#[command(after_help = format!("{AFTER}.\n\n{}", exit::help()), next_help_heading = "Migration flags")]
+#[command(next_help_heading = "Migration flags")]
 struct Flags {
     /// Controllers to migrate, separated by commas; endpoint-controller-manager must run with the same --controllers
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
@@ -111,7 +128,8 @@ pub(super) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
 /// The command.
 pub(super) fn command(goal: Goal) -> Command {
     let usage = format!("{USAGE} {} [--yes] [--dry-run] [flags]", goal.name());
-    Flags::command().name(goal.name()).about(goal.about()).override_usage(usage)
+    let after = format!("{}\n\n{AFTER}.\n\n{}", goal.examples(), exit::help());
+    Flags::command().name(goal.name()).about(goal.about()).override_usage(usage).after_help(after)
 }
 
 fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {

@@ -20,6 +20,10 @@ pub(crate) const NAME: &str = "preflight";
 const ABOUT: &str = "Checks a cluster before endpoint-controller-manager takes over from kube-controller-manager, \
      and after: versions, permissions, who writes, what a start would change. Writes nothing: it reads, and creates \
      access reviews, which are not stored";
+const EXAMPLES: &str = "Examples:
+  kubectl endpoints preflight                    # before an installation
+  kubectl endpoints preflight --service-account=kube-system:endpoint-controller-manager -o json
+  kubectl endpoints preflight --emulated-version=1.36 --controllers=endpointslice-mirroring-controller";
 const AFTER: &str = "All other flags of endpoint-controller-manager are accepted. Give those that it will run with: --controllers, \
                      --feature-gates and the limits decide what the first plans change.";
 const HEADING: &str = "Preflight flags";
@@ -100,7 +104,7 @@ fn shape(command: Command) -> Command {
         .override_usage(format!(
             "{USAGE} {NAME} [--service-account NAMESPACE:NAME | --for-user USER] [flags]"
         ))
-        .after_help(format!("{AFTER}\n\n{}", exit::help()))
+        .after_help(format!("{EXAMPLES}\n\n{AFTER}\n\n{}", exit::help()))
 }
 
 fn args() -> Vec<Arg> {

@@ -37,7 +37,7 @@ fn help_and_version_are_commands() {
         place("Commands (each") < place("--version") && place("--version") < place("Examples:"),
         "{help}"
     );
-    for command in ["explain", "audit", "status", "simulate"] {
+    for command in ["explain", "audit", "status", "simulate", "preflight", "handover", "rollback"] {
         let help = program(&["help", command]).stdout;
         assert!(help.contains("Examples:\n  kubectl endpoints"), "{help}");
         let longest = help.lines().map(|line| line.chars().count()).max();

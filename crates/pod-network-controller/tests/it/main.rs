@@ -1,4 +1,21 @@
 //! The controller on an API server in memory, with a clock that only advances when there is nothing to do.
+//!
+//! The public sketch of a controller for ResourceClaims (`LionelJouin/multi-network-api`, at 914d2ef) fails each of these:
+//!
+//! | Scenario | Test |
+//! |---|---|
+//! | IPv6, dual stack | `both_families_are_published_with_named_ports_and_zones` |
+//! | named ports | the same |
+//! | over 1,000 endpoints, over 100 in a slice | `more_than_a_thousand_endpoints_fill_slices_of_a_hundred` |
+//! | a pod or a device that is not ready | `an_endpoint_is_ready_if_pod_and_device_are` |
+//! | a pod that is being deleted, or has ended | `a_terminating_pod_serves_until_it_is_gone` |
+//! | host names of a headless Service | `a_headless_service_publishes_host_names` |
+//! | zones and `trafficDistribution` | `traffic_distribution_sets_hints` |
+//! | a claim that pods share | `a_claim_that_pods_share_counts_for_each`, `a_pod_that_joins_a_shared_claim_is_published` |
+//! | a claim that was another pod's, of the same name | `a_claim_counts_for_the_pod_with_the_reserved_uid_only` |
+//! | an address without a prefix length | `addresses_are_read_in_every_form` |
+//! | a pod of another namespace with the same labels | `pods_of_another_namespace_are_not_published` |
+//! | a claim whose devices or reservation are gone | `the_address_of_a_claim_without_devices_or_reservation_is_withdrawn` |
 
 #![allow(
     clippy::unwrap_used,

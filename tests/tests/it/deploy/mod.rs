@@ -7,6 +7,7 @@ mod components;
 mod forge;
 pub(crate) mod manifests;
 mod monitoring;
+mod page;
 mod priority;
 mod rights;
 pub(crate) mod site;

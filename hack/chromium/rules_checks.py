@@ -114,6 +114,8 @@ def sizes(program, context):
         # A desktop of 1280 by 800 at 200 % is as 640 by 400.
         for width, height in [(360, 740), (640, 400), (1024, 768), (1920, 1080)]:
             tab.set_viewport_size({"width": width, "height": height})
+            go(tab, page.link())
+            see(row(tab, "cart").locator(".why")).to_be_visible()
             for name in views(tab, page):
                 wide = tab.evaluate("() => document.documentElement.scrollWidth")
                 if wide > width:

@@ -6,8 +6,6 @@ import { STATES, VERDICTS, expected, total } from "./model.js";
 import { age, present } from "./time.js";
 import { sparkline } from "./spark.js";
 
-/** Height of a row in pixels; --row in style.css. */
-const ROW = 40;
 /** The time after which ages are written anew. */
 const AGES = 5000;
 /** Rows beyond the edges, for scrolling. */
@@ -24,6 +22,8 @@ export class ServiceList {
   #activeIndex = -1;
   #elements = new Map();
   #frame = null;
+  /** The height of a row in pixels: `--row` in style.css, which depends on the width. */
+  #row = 40;
 
   /** `open(key)` is called for the row that the user opens. */
   constructor(grid, body, open) {
@@ -32,15 +32,24 @@ export class ServiceList {
     this.#open = open;
     grid.addEventListener("scroll", () => this.#schedule(), { passive: true });
     grid.addEventListener("keydown", (event) => this.#key(event));
-    grid.addEventListener("focus", () => this.#active === null && this.#move(Math.ceil(grid.scrollTop / ROW)));
+    grid.addEventListener("focus", () => this.#active === null && this.#move(Math.ceil(grid.scrollTop / this.#row)));
     body.addEventListener("click", (event) => {
       const row = event.target.closest("[data-key]");
       if (row === null) return;
       this.activate(row.dataset.key);
       this.#open(row.dataset.key);
     });
-    new ResizeObserver(() => this.#schedule()).observe(grid);
+    new ResizeObserver(() => this.#resize()).observe(grid);
     setInterval(() => this.#schedule(), AGES);
+  }
+
+  #resize() {
+    const row = parseFloat(getComputedStyle(this.#body).getPropertyValue("--row"));
+    if (row > 0 && row !== this.#row) {
+      this.#row = row;
+      this.#body.style.height = `${this.#rows.length * row}px`;
+    }
+    this.#schedule();
   }
 
   /** The time that ages are relative to: that of a dump, or none for now. */
@@ -50,7 +59,7 @@ export class ServiceList {
   show(rows) {
     this.#rows = rows;
     this.#grid.setAttribute("aria-rowcount", rows.length + 1);
-    this.#body.style.height = `${rows.length * ROW}px`;
+    this.#body.style.height = `${rows.length * this.#row}px`;
     const index = this.#active === null ? -1 : rows.findIndex((row) => row.key === this.#active);
     if (index >= 0) this.#activeIndex = index;
     else if (this.#active !== null) this.#set(Math.min(this.#activeIndex, rows.length - 1));
@@ -84,16 +93,16 @@ export class ServiceList {
   #move(index) {
     if (this.#rows.length === 0) return;
     this.#set(Math.max(0, Math.min(index, this.#rows.length - 1)));
-    const top = this.#activeIndex * ROW;
-    const height = this.#grid.clientHeight - ROW;
+    const top = this.#activeIndex * this.#row;
+    const height = this.#grid.clientHeight - this.#row;
     if (top < this.#grid.scrollTop) this.#grid.scrollTop = top;
-    else if (top + ROW > this.#grid.scrollTop + height) this.#grid.scrollTop = top + ROW - height;
+    else if (top + this.#row > this.#grid.scrollTop + height) this.#grid.scrollTop = top + this.#row - height;
     this.#render();
   }
 
   #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const page = Math.max(1, Math.floor(this.#grid.clientHeight / ROW) - 2);
+    const page = Math.max(1, Math.floor(this.#grid.clientHeight / this.#row) - 2);
     const to = {
       ArrowDown: this.#activeIndex + 1,
       ArrowUp: this.#activeIndex - 1,
@@ -115,8 +124,8 @@ export class ServiceList {
   #render() {
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
     this.#frame = null;
-    const first = Math.max(0, Math.floor(this.#grid.scrollTop / ROW) - OVERSCAN);
-    const last = Math.min(this.#rows.length, first + Math.ceil(this.#grid.clientHeight / ROW) + 2 * OVERSCAN);
+    const first = Math.max(0, Math.floor(this.#grid.scrollTop / this.#row) - OVERSCAN);
+    const last = Math.min(this.#rows.length, first + Math.ceil(this.#grid.clientHeight / this.#row) + 2 * OVERSCAN);
     const seen = new Set();
     for (let index = first; index < last; index++) seen.add(index);
     if (this.#activeIndex >= 0) seen.add(this.#activeIndex);
@@ -163,7 +172,7 @@ export class ServiceList {
     row.dataset.state = service.state;
     row.setAttribute("aria-rowindex", index + 2);
     row.setAttribute("aria-selected", index === this.#activeIndex);
-    row.style.transform = `translateY(${index * ROW}px)`;
+    row.style.transform = `translateY(${index * this.#row}px)`;
     const [name, bar, spark, why, controller, changed] = row.children;
     const { sign, word } = STATES[service.state];
     [sign, `${word}: `, `${service.namespace}/`, service.name].forEach((text, part) => setText(name.children[part], text));

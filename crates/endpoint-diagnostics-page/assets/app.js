@@ -48,6 +48,7 @@ function replace({ services, now }) {
   for (const row of services) put(row, -Infinity);
   list.now = changes.now = finder.now = source.state === "fixed" ? now : null;
   update();
+  finder.refresh();
   detail.refresh();
   if (view.page === "changes") changes.show(view);
 }
@@ -63,7 +64,9 @@ function change({ services, removed }) {
     }
   }
   for (const [namespace, name] of removed) rows.delete(keyOf(namespace, name));
-  frame ??= requestAnimationFrame(update);
+  // A page that is not seen has no frames, and a title.
+  if (document.hidden) update();
+  else frame ??= requestAnimationFrame(update);
   const touched = [...services.map((row) => row.key), ...removed.map(([namespace, name]) => keyOf(namespace, name))];
   if (detail.key !== null && touched.includes(detail.key)) detail.refresh();
   changes.refresh();

@@ -19,6 +19,7 @@ export class Changes {
   #view = null;
   #timer = null;
   #next = null;
+  #pending = Promise.resolve();
   #text = "";
   /** The time of a dump; null for now. */
   now = null;
@@ -65,7 +66,8 @@ export class Changes {
   /** Reads again, if the span ends now. */
   refresh() {
     if (this.#view === null || this.#seconds() === null) return;
-    this.#timer ??= setTimeout(() => this.#read(), 500);
+    // After the answer that is under way, which would otherwise never come while much happens.
+    this.#timer ??= setTimeout(() => this.#pending.then(() => this.#timer !== null && this.#read()), 500);
   }
 
   /** The seconds of a span that ends now; null for one that is over. */
@@ -88,12 +90,13 @@ export class Changes {
     const from = seconds === null ? Date.parse(this.#view.from) : now - seconds * 1000;
     if (seconds !== null && this.now === null) {
       const [least, most] = OFTEN;
-      this.#next = setTimeout(() => this.#read(), Math.min(Math.max((seconds * 1000) / SLOTS, least), most));
+      this.#next = setTimeout(() => this.refresh(), Math.min(Math.max((seconds * 1000) / SLOTS, least), most));
     }
     // Up to now, and a second for what the clock of the program is ahead.
     const until = seconds === null ? to : to + 1000;
     const query = new URLSearchParams({ since: from, until, namespace: this.#view.namespace });
-    const found = await data(`timeline?${query}`, request.signal);
+    this.#pending = data(`timeline?${query}`, request.signal);
+    const found = await this.#pending;
     if (this.#request !== request || found === null) return;
     this.#render(found, from, to, now);
   }

@@ -25,8 +25,7 @@ export class Detail {
   #all = false;
   #request = null;
   #again = false;
-  /** Flags of kubectl for commands about the same objects. */
-  flags = [];
+  #flags = [];
   #picture = new Picture((pod) => this.#reveal(pod));
 
   constructor(title, body) {
@@ -36,6 +35,13 @@ export class Detail {
 
   get key() {
     return this.#key;
+  }
+
+  /** Flags of kubectl for commands about the same objects, which may be known after a Service. */
+  set flags(flags) {
+    if (JSON.stringify(flags) === JSON.stringify(this.#flags)) return;
+    this.#flags = flags;
+    if (this.#view !== null) this.#render();
   }
 
   /** Shows a Service, whose parts are those of its key. */
@@ -95,7 +101,7 @@ export class Detail {
     const parts = [
       element("p", { class: "headline", "data-state": state },
         element("span", { class: "sign", "data-state": state, "aria-hidden": "true" }, STATES[state].sign), headline(view)),
-      facts(report, service, this.flags),
+      facts(report, service, this.#flags),
       this.#picture.node,
       reasons(report.reasons),
       differences(view),

@@ -15,6 +15,7 @@ export class Finder {
   #request = null;
   #text = "";
   #again = null;
+  #html = "";
   #done;
   /** What was found of each Service. */
   found = new Map();
@@ -44,7 +45,8 @@ export class Finder {
     if (this.#text.trim().length < 2) return;
     this.#again ??= setTimeout(() => {
       this.#again = null;
-      if (this.#text.trim().length >= 2) this.#read(this.#text.trim());
+      const text = this.#text;
+      if (text.trim().length >= 2) this.settled = this.settled.then(() => text === this.#text && this.#read(text.trim()));
     }, AGAIN);
   }
 
@@ -63,7 +65,7 @@ export class Finder {
       if (exact || !this.found.has(key)) this.found.set(key, { text, exact });
     };
     const wanted = this.#text.trim().toLowerCase();
-    const isExact = (pod) => [pod.name, ...pod.addresses].some((it) => it.toLowerCase() === wanted);
+    const isExact = (pod) => [pod.name, pod.node, ...pod.addresses].some((it) => it?.toLowerCase() === wanted);
     for (const pod of pods) for (const name of pod.services) add(pod.namespace, name, words(pod), isExact(pod));
     for (const { namespace, name, by, value } of services) add(namespace, name, `${by} ${value}`, value.toLowerCase() === wanted);
     this.#showMatches(pods, more);
@@ -85,7 +87,10 @@ export class Finder {
     }
     if (alone.length > SHOWN) items.push(element("li", { class: "soft" }, `${count(alone.length - SHOWN, "more pod")} without a Service`));
     if (more) items.push(element("li", { class: "soft" }, "There is more: write more of it"));
-    node.replaceChildren(...items);
+    // A link that has the focus keeps it.
+    const html = items.map((item) => item.outerHTML).join("");
+    if (html !== this.#html) node.replaceChildren(...items);
+    this.#html = html;
     node.hidden = items.length === 0;
   }
 }

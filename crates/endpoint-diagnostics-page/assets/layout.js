@@ -180,13 +180,14 @@ function placeClients({ service }, all, lanes, width) {
   const box = (zone, note, has) => ({ zone, note, has, count: [...usable].filter(has).length, x, y: 0, width: own, height: CLIENT.height });
   let boxes;
   if (isHinted) {
-    const zones = [...new Set([...hinted, ...lanes.map((lane) => lane.zone).filter(Boolean)])].sort(compare);
+    const zones = [...new Set([...hinted, ...lanes.map((lane) => lane.zone).filter((zone) => zone && zone !== OTHERS)])].sort(compare);
     const shown = zones.length > CLIENTS ? zones.slice(0, CLIENTS - 1) : zones;
     boxes = shown.map((zone) => (hinted.has(zone)
       ? box(zone, "", (member) => usable.has(member) && member.forZones.includes(zone))
       : box(zone, "no hints", (member) => usable.has(member))));
     const rest = new Set(zones.slice(shown.length));
-    const isForRest = (member) => usable.has(member) && member.forZones.some((zone) => rest.has(zone));
+    const hasAll = [...rest].some((zone) => !hinted.has(zone));
+    const isForRest = (member) => usable.has(member) && (hasAll || member.forZones.some((zone) => rest.has(zone)));
     if (rest.size > 0) boxes.push(box("others", `${rest.size} zones`, isForRest));
   } else {
     const note = hinted.size > 0 ? "not every one has a hint" : service.internalLocal ? "those on their own node" : "";

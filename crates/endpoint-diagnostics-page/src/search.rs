@@ -1,5 +1,7 @@
 //! Services by what a user has in hand: a pod, an address, a node, a label.
 
+use std::collections::HashSet;
+
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::snapshot::{NamespaceObjects, PodEntry};
 use endpointslice::model::LabelSet;
@@ -79,26 +81,26 @@ pub(crate) fn search(snapshot: &Snapshot, query: &str) -> Found {
         }
         services(namespace, objects, &query, &mut found);
     }
+    let known = |it: &ServiceFound| (it.namespace.clone(), it.name.clone());
+    let mut known: HashSet<(String, String)> = found.services.iter().map(known).collect();
     for (namespace, objects, entry, by) in exact.into_iter().chain(others).take(LIMIT + FURTHER) {
         let pod = pod_found(namespace, objects, entry, by);
         if found.pods.len() < LIMIT {
+            known.extend(pod.services.iter().map(|name| (pod.namespace.clone(), name.clone())));
             found.pods.push(pod);
         } else {
             found.more = true;
-            found.add_services_of(pod);
+            found.add_services_of(pod, &mut known);
         }
     }
     found
 }
 
 impl Found {
-    /// Adds the Services of a pod that has no place itself.
-    fn add_services_of(&mut self, pod: PodFound) {
+    /// Adds the Services of a pod that has no place itself, but for those that are known.
+    fn add_services_of(&mut self, pod: PodFound, known: &mut HashSet<(String, String)>) {
         for name in pod.services {
-            let is_same = |found: &ServiceFound| found.name == name && found.namespace == pod.namespace;
-            let is_known = self.services.iter().any(is_same)
-                || self.pods.iter().any(|it| it.namespace == pod.namespace && it.services.contains(&name));
-            if !is_known && self.services.len() < LIMIT {
+            if self.services.len() < LIMIT && known.insert((pod.namespace.clone(), name.clone())) {
                 let (namespace, value) = (pod.namespace.clone(), pod.name.clone());
                 self.services.push(ServiceFound { namespace, name, by: "pod", value });
             }
@@ -123,7 +125,7 @@ impl<'a> Query<'a> {
     fn finds(&self, entry: &PodEntry) -> Option<&'static str> {
         let pod = &entry.pod;
         if let Some(label) = self.label {
-            return has_label(&pod.labels, label).then_some("label");
+            return label_of(&pod.labels, label).map(|_| "label");
         }
         if self.is_address && pod.addresses.iter().any(|address| self.begins(&address.to_string())) {
             return Some("address");
@@ -134,10 +136,11 @@ impl<'a> Query<'a> {
         pod.node_name.as_deref().is_some_and(|node| node.contains(self.text)).then_some("node")
     }
 
-    /// True for a pod whose name or address is the text.
+    /// True for a pod whose name, address or node is the text.
     fn is(&self, entry: &PodEntry) -> bool {
         let pod = &entry.pod;
         &*pod.name == self.text
+            || pod.node_name.as_deref() == Some(self.text)
             || self.is_address && pod.addresses.iter().any(|address| address.to_string() == self.text)
     }
 
@@ -147,9 +150,10 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Labels may have capital letters, and the query has none.
-fn has_label(labels: &LabelSet, (key, value): (&str, &str)) -> bool {
-    labels.iter().any(|(found, its)| found.eq_ignore_ascii_case(key) && its.to_lowercase().starts_with(value))
+/// The label that a query finds. Labels may have capital letters, and the query has none.
+fn label_of<'a>(labels: &'a LabelSet, (key, value): (&str, &str)) -> Option<(&'a str, &'a str)> {
+    let mut labels = labels.iter().map(|(found, its)| (&**found, &**its));
+    labels.find(|(found, its)| found.eq_ignore_ascii_case(key) && its.to_lowercase().starts_with(value))
 }
 
 fn pod_found(namespace: &str, objects: &NamespaceObjects, entry: &PodEntry, by: &'static str) -> PodFound {
@@ -189,10 +193,10 @@ fn services(namespace: &str, objects: &NamespaceObjects, query: &Query<'_>, foun
             } else if let Some(address) = of_others(objects, &entry.name(), query) {
                 add(&entry.name(), "endpoint", address);
             }
-        } else if let Some(label) = query.label
-            && entry.service.selector.as_ref().is_some_and(|selector| has_label(selector, label))
+        } else if let (Some(label), Some(selector)) = (query.label, entry.service.selector.as_ref())
+            && let Some((key, value)) = label_of(selector, label)
         {
-            add(&entry.name(), "selector", query.text.to_owned());
+            add(&entry.name(), "selector", format!("{key}={value}"));
         }
     }
 }

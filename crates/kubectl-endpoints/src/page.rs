@@ -98,7 +98,8 @@ async fn input(target: &Target, listener: TcpListener) -> Result<(), Failure> {
         }
     }
     let (name, message) = (target.files.join(", "), "Files, read once".to_owned());
-    let flags = target.files.iter().flat_map(|file| ["-f".to_owned(), file.clone()]).collect();
+    let files = target.files.iter().flat_map(|file| ["-f".to_owned(), file.clone()]);
+    let flags = files.chain(target.recursive.then(|| "-R".to_owned())).collect();
     let origin = Origin { name, flags, state: State::Fixed, message };
     until_signal(listener, follower(snapshot, origin).await?).await
 }

@@ -55,6 +55,21 @@ fn a_service_is_found_by_what_a_user_has() {
     assert_eq!(found("nothing-like-it"), Vec::<String>::new());
 }
 
+/// The page opens the Service whose label is exactly the text first.
+#[test]
+fn a_selector_is_named_as_it_is() {
+    let mut snapshot = snapshot();
+    let spec = json!({"selector": {"app": "webhook"}});
+    let service = json!({"metadata": {"namespace": "shop", "name": "hook"}, "spec": spec});
+    snapshot.upsert(Object::Service(Arc::new(serde_json::from_value(service).unwrap())));
+    let services = search(&snapshot, "APP=web").services.into_iter();
+    let found: Vec<_> = services.map(|it| (it.name, it.value)).collect();
+    assert_eq!(
+        found,
+        [("hook", "app=webhook"), ("web", "app=web")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+    );
+}
+
 #[test]
 fn an_answer_has_a_bound() {
     let mut snapshot = snapshot();

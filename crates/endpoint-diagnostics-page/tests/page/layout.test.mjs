@@ -94,6 +94,13 @@ test("zones without end are drawn as few, and soon", () => {
   assert.ok(plan.clients.at(-1).count > 900, "clients of the other zones use the other endpoints");
 });
 
+test("clients of zones without hints use every endpoint, also those that are drawn as one", () => {
+  const zone = (index) => `zone-${String(index % 30).padStart(2, "0")}`;
+  const plan = layout(view(60, (it, index) => Object.assign(it, { zone: zone(index), forZones: [`zone-0${index % 10}`] })), 860);
+  assert.ok(plan.clients.every((client) => !client.zone.includes("\uffff")), "no lane of others");
+  assert.equal(plan.clients.at(-1).count, 60);
+});
+
 test("an endpoint that is in slices twice has the best state, and one that has ended counts no more", () => {
   const found = view(1, (it) => (it.state = "notReady"));
   found.slices.push({ name: "again", endpoints: [{ ...found.slices[0].endpoints[0], state: "ready" }] });

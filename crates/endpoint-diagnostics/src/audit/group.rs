@@ -76,9 +76,12 @@ impl<'a> Group<'a> {
 
     /// True if the Endpoints and EndpointSlice controllers publish the Service's pods.
     pub(super) fn is_served(&self) -> bool {
-        self.service.is_some_and(|entry| {
-            entry.service.selector.is_some() && entry.service.service_type != ServiceType::ExternalName
-        })
+        !self.is_alias() && self.service.is_some_and(|entry| entry.service.selector.is_some())
+    }
+
+    /// True if clients resolve the Service to another name: it has no endpoints by design.
+    pub(super) fn is_alias(&self) -> bool {
+        self.service.is_some_and(|entry| entry.service.service_type == ServiceType::ExternalName)
     }
 
     /// True if slices mirror the Endpoints of this name.

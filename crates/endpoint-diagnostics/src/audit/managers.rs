@@ -97,7 +97,7 @@ fn delegated_service(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Find
             "Run endpoint-controller-manager with the feature gate EndpointControllerNameWellKnownLabel instead of \
              kube-controller-manager's controllers, which ignore the label; or remove the selector of the Service",
         ));
-    } else if group.slices.is_empty() && !group.is_ending {
+    } else if group.slices.is_empty() && !group.is_ending && !group.is_alias() {
         findings.push(new(
             format!("The label leaves it to {controller}, and it has no slices: clients find no endpoints"),
             "Check that this controller runs, or remove the label",

@@ -25,7 +25,7 @@ fn network_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut 
     let (Some(controller), Some(entry)) = (group.delegated_to(), group.service) else { return };
     let Some(attachments) = context.snapshot.attachments(&entry.key()) else { return };
     let service = &entry.service;
-    if group.is_ending || service.deleting {
+    if group.is_ending || group.is_alias() || service.deleting {
         return;
     }
     let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();

@@ -439,7 +439,7 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
     cluster.services.push(net);
     cluster.slices.push(published);
     assert_eq!(cluster.findings(), Vec::<String>::new(), "nobody has looked");
-    let found = |address: &str, ready: bool| {
+    let found = |cluster: &Cluster, address: &str, ready: bool| {
         let now = "2026-06-01T00:00:00Z".parse().unwrap();
         let mut snapshot = Snapshot::from_objects(cluster.objects(), now, Coverage::All);
         let attachment = Attachment { addresses: vec![address.parse().unwrap()], ready };
@@ -448,8 +448,16 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
         snapshot.set_attachments(ObjectKey::new("shop", "net"), attachments);
         audit(&snapshot, &cluster.options).findings.iter().map(line).collect::<Vec<_>>()
     };
-    assert_eq!(found("192.168.7.1", true), Vec::<String>::new());
+    assert_eq!(found(&cluster, "192.168.7.1", true), Vec::<String>::new());
     for (address, ready) in [("192.168.7.1", false), ("192.168.7.2", true)] {
-        assert_eq!(found(address, ready), ["network-out-of-sync warning Service net"], "{address}, {ready}");
+        assert_eq!(
+            found(&cluster, address, ready),
+            ["network-out-of-sync warning Service net"],
+            "{address}, {ready}"
+        );
     }
+    // One for an external name has no slices, whatever it selects.
+    cluster.slices.pop();
+    cluster.services.last_mut().unwrap()["spec"]["type"] = "ExternalName".into();
+    assert_eq!(found(&cluster, "192.168.7.1", true), Vec::<String>::new());
 }

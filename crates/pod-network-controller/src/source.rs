@@ -72,7 +72,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// The reason of a Warning, if somebody has made a mistake.
+    /// The reason of the Warning about the pod; none if its network is not misconfigured.
     pub(crate) fn event_reason(&self) -> Option<&'static str> {
         match self {
             Self::NotAttached | Self::NoClaim | Self::NoAddress(_) => None,

@@ -87,7 +87,7 @@ async fn the_address_of_a_claim_that_is_gone_is_withdrawn() {
     assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"]);
 }
 
-/// The claim is there, but not its devices any more; or they are, for nobody.
+/// A claim whose `status.devices` or `status.reservedFor` is emptied.
 #[tokio::test(start_paused = true)]
 async fn the_address_of_a_claim_without_devices_or_reservation_is_withdrawn() {
     for changes in [json!({"devices": null}), json!({"devices": []}), json!({"reservedFor": null})] {

@@ -1,4 +1,4 @@
-//! What a Service can say besides its network.
+//! Fields of a Service besides its network.
 
 use std::net::IpAddr;
 

@@ -96,7 +96,7 @@ pub(crate) fn fill(api: &TestApi) {
     }
 }
 
-/// What [`fill`] leads to.
+/// The addresses that are published of the objects of [`fill`].
 pub(crate) const BOTH: [&str; 4] = ["192.168.7.1", "192.168.7.2", "fd00:7::1", "fd00:7::2"];
 
 /// Starts the controller.

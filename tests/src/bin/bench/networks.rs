@@ -141,7 +141,7 @@ async fn patch(claims: &Api<ResourceClaim>, name: &str, change: Value) {
     patched.unwrap_or_else(|error| panic!("changing claim {name}: {error}"));
 }
 
-/// What the driver reports of both devices; the one in the first network is in this condition.
+/// The status of both devices, with this condition of the one in the first network.
 fn devices(number: u32, ready: &str) -> Value {
     let device = |(index, network): (u32, &str)| {
         let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 128, 0, 1)) + (index << 20) + number);
@@ -251,7 +251,7 @@ impl Networks<'_> {
         self.observer.until("pods to be shown as not ready", self.options.limit(), reached, progress).await;
     }
 
-    /// What a new process on the settled cluster takes, once it has written a change.
+    /// The usage of a new process on the settled cluster, once it has written a change.
     async fn restart(&self, claimant: &Claimant) -> Usage {
         self.set(claimant, "True").await;
         let controller = self.start();

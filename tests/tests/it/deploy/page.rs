@@ -32,7 +32,7 @@ async fn users(cluster: &Cluster) {
     authorized(&client).await;
 }
 
-/// Who is bound to its role sees all Services and who leads; others see nothing, and the page itself is refused nothing.
+/// Users with the role `page-viewer` see all Services and who leads; other users are refused, and the page's account is not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_with_its_role_see_the_page() {
     let objects = file("components/page/page.yaml");

@@ -30,6 +30,8 @@ use crate::progress::Progress;
 
 pub(crate) use built_ins::Entries;
 pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
+#[cfg(test)]
+pub(crate) use check::{Id, VERSION};
 pub(crate) use lease::ago;
 pub(crate) use subject::Subject;
 

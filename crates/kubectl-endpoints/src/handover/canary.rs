@@ -1,4 +1,9 @@
 //! A Service that nothing uses, to see which program writes for it. Made only on request.
+//!
+//! The EndpointSliceMirroring controller alone needs more: Endpoints that nothing but it reads.
+
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -27,6 +32,10 @@ const QUIET: Duration = Duration::from_secs(15);
 /// (docs/reference/parity.md).
 const FOR_EACH_POD: Duration = Duration::from_millis(1);
 const PERIOD: Duration = Duration::from_millis(500);
+/// An address for documentation (RFC 5737), which no pod has.
+const ADDRESS: &str = "192.0.2.1";
+/// The number of times that Endpoints are made.
+const MOST_ENDPOINTS: u32 = 5;
 
 /// The time after which the silence of a program that has led throughout shows that it does not write.
 ///
@@ -43,88 +52,175 @@ pub(super) async fn silence(cluster: &Cluster) -> Result<Duration, Failure> {
 /// longer than for the first.
 ///
 /// # Errors
-/// A line about what the API server refused.
+/// A line about what the API server refused, or about what others made of its name.
 pub(super) async fn writers(cluster: &Cluster, swap: &Swap, limit: Duration) -> Result<Vec<String>, Failure> {
-    let namespace = swap.canary.as_deref().unwrap_or(NAMESPACE);
-    let failed = |error: ApiError| {
-        Failure::Access(format!("canary Service {namespace}/{NAME}: {}", error_chain(&error)))
+    let place = Place {
+        cluster,
+        namespace: swap.canary.as_deref().unwrap_or(NAMESPACE),
+        controllers: &swap.controllers,
+        is_mirrored: swap.controllers == [Controller::EndpointSliceMirroring],
     };
-    let path = format!("/api/v1/namespaces/{namespace}/services/{NAME}");
-    // One that an earlier run left behind has objects of its own.
-    match cluster.client.get_json::<Service>(&path).await {
-        Ok(left) if left.metadata.labels.iter().flatten().any(|(label, _)| label == LABEL) => {
-            remove(cluster, &path, &left).await.map_err(failed)?;
+    place.clear().await?;
+    let service = place.create_service().await.map_err(|error| place.failed(&error))?;
+    let seen = place.watch(&service, limit).await;
+    let removed = place.remove(&service).await.map_err(|error| place.failed(&error));
+    let seen = seen?;
+    removed?;
+    Ok(seen)
+}
+
+/// The namespace of the canary, and what it is to show.
+struct Place<'a> {
+    cluster: &'a Cluster,
+    namespace: &'a str,
+    controllers: &'a [Controller],
+    /// True if only Endpoints that are mirrored show which program writes.
+    is_mirrored: bool,
+}
+
+impl Place<'_> {
+    fn services(&self) -> String {
+        format!("/api/v1/namespaces/{}/services", self.namespace)
+    }
+
+    fn endpoints(&self) -> String {
+        format!("/api/v1/namespaces/{}/endpoints", self.namespace)
+    }
+
+    fn failed(&self, error: &ApiError) -> Failure {
+        Failure::Access(format!("canary Service {}/{NAME}: {}", self.namespace, error_chain(error)))
+    }
+
+    /// Removes what an earlier run left behind, whichever controllers it was for: it has objects of its own.
+    async fn clear(&self) -> Result<(), Failure> {
+        let failed = |error: ApiError| self.failed(&error);
+        let service =
+            match self.cluster.client.get_json::<Service>(&format!("{}/{NAME}", self.services())).await {
+                Ok(service) => Some(service.metadata),
+                Err(error) if error.is_not_found() => None,
+                Err(error) => return Err(failed(error)),
+            };
+        let endpoints = self.present_endpoints().await.map_err(failed)?.map(|it| it.metadata);
+        let left = [("Service", self.services(), service), ("Endpoints", self.endpoints(), endpoints)];
+        for (kind, _, metadata) in &left {
+            if metadata.as_ref().is_some_and(|metadata| !is_ours(metadata)) {
+                return Err(Failure::Input(format!(
+                    "the {kind} {}/{NAME} was not made by this command: --canary-namespace names another namespace",
+                    self.namespace
+                )));
+            }
         }
-        Ok(_) => {
-            return Err(Failure::Input(format!(
-                "the Service {namespace}/{NAME} was not made by this command: --canary-namespace names another namespace"
-            )));
+        for (_, path, metadata) in left {
+            if let Some(metadata) = metadata {
+                self.delete(&path, metadata.uid).await.map_err(failed)?;
+            }
         }
-        Err(error) if error.is_not_found() => {}
-        Err(error) => return Err(failed(error)),
+        Ok(())
     }
-    let service = create(cluster, namespace).await.map_err(failed)?;
-    let seen = watch(cluster, swap, namespace, limit).await;
-    remove(cluster, &path, &service).await.map_err(failed)?;
-    seen.map_err(failed)
-}
 
-async fn create(cluster: &Cluster, namespace: &str) -> Result<Service, ApiError> {
-    let services = format!("/api/v1/namespaces/{namespace}/services");
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME, "labels": {LABEL: "true"}},
-        "spec": {"clusterIP": "None", "selector": {NAME: "none"}, "ports": [{"port": 80}]}});
-    let service: Service = serde_json::from_value(service).map_err(ApiError::malformed)?;
-    cluster.client.create_json(&services, &service).await
-}
+    async fn create_service(&self) -> Result<Service, ApiError> {
+        let selector = (!self.is_mirrored).then(|| json!({NAME: "none"}));
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME, "labels": {LABEL: "true"}},
+            "spec": {"clusterIP": "None", "selector": selector, "ports": [{"port": 80}]}});
+        let service: Service = serde_json::from_value(service).map_err(ApiError::malformed)?;
+        self.cluster.client.create_json(&self.services(), &service).await
+    }
 
-async fn watch(
-    cluster: &Cluster,
-    swap: &Swap,
-    namespace: &str,
-    limit: Duration,
-) -> Result<Vec<String>, ApiError> {
-    let start = Instant::now();
-    loop {
-        let seen = managers(cluster, swap, namespace).await?;
-        if !seen.is_empty() || start.elapsed() > limit {
-            return Ok(seen);
+    /// Makes the Endpoints to be mirrored.
+    async fn create_endpoints(&self) -> Result<Endpoints, ApiError> {
+        let endpoints = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": NAME, "labels": {LABEL: "true"}},
+            "subsets": [{"addresses": [{"ip": ADDRESS}], "ports": [{"port": 80}]}]});
+        let endpoints: Endpoints = serde_json::from_value(endpoints).map_err(ApiError::malformed)?;
+        self.cluster.client.create_json(&self.endpoints(), &endpoints).await
+    }
+
+    /// The Endpoints of the canary's name.
+    async fn present_endpoints(&self) -> Result<Option<Endpoints>, ApiError> {
+        let path = format!("{}?fieldSelector=metadata.name%3D{NAME}", self.endpoints());
+        let found: List<Endpoints> = self.cluster.client.get_json(&path).await?;
+        Ok(found.items.into_iter().next())
+    }
+
+    /// Waits for the first object.
+    async fn watch(&self, service: &Service, limit: Duration) -> Result<Vec<String>, Failure> {
+        let failed = |error: ApiError| self.failed(&error);
+        let (mut start, mut made, mut mirrored) = (Instant::now(), 0, None);
+        loop {
+            if self.is_mirrored {
+                let present = self.present_endpoints().await.map_err(failed)?.and_then(|it| it.metadata.uid);
+                // The Endpoints controller deletes Endpoints of a Service that is gone, also those of the next one: without
+                // them, silence shows nothing.
+                if present.is_none() || present != mirrored {
+                    made += 1;
+                    if made > MOST_ENDPOINTS {
+                        let reason =
+                            format!("its Endpoints were replaced {MOST_ENDPOINTS} times by another client");
+                        return Err(Failure::Access(format!("canary {}/{NAME}: {reason}", self.namespace)));
+                    }
+                    mirrored = match present {
+                        Some(_) => None,
+                        None => self.create_endpoints().await.map_err(failed)?.metadata.uid,
+                    };
+                    start = Instant::now();
+                }
+            }
+            let owner = if self.is_mirrored { mirrored.as_deref() } else { service.metadata.uid.as_deref() };
+            let seen = self.managers(owner.unwrap_or_default()).await.map_err(failed)?;
+            if !seen.is_empty() || start.elapsed() > limit {
+                return Ok(seen);
+            }
+            sleep(PERIOD).await;
         }
-        sleep(PERIOD).await;
+    }
+
+    /// The field managers of the objects that were written for the canary: of slices, those that have this owner.
+    async fn managers(&self, owner: &str) -> Result<Vec<String>, ApiError> {
+        let mut found: Vec<ObjectMeta> = Vec::new();
+        if self.is_mirrored || self.controllers.contains(&Controller::EndpointSlice) {
+            let path = format!(
+                "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{NAME}",
+                self.namespace
+            );
+            let slices: List<EndpointSlice> = self.cluster.client.get_json(&path).await?;
+            // The garbage collector may not have removed those of an earlier canary.
+            let is_owned = |it: &ObjectMeta| it.owner_references.iter().flatten().any(|it| it.uid == owner);
+            found.extend(slices.items.into_iter().map(|slice| slice.metadata).filter(is_owned));
+        }
+        if self.controllers.contains(&Controller::Endpoints) {
+            found.extend(self.present_endpoints().await?.map(|endpoints| endpoints.metadata));
+        }
+        let mut managers: Vec<String> = found
+            .into_iter()
+            .flat_map(|it| it.managed_fields.unwrap_or_default())
+            .filter_map(|it| it.manager)
+            .collect();
+        managers.sort();
+        managers.dedup();
+        Ok(managers)
+    }
+
+    /// Removes the Service with its Endpoints, and no others of their names. One that cannot be removed keeps no other.
+    async fn remove(&self, service: &Service) -> Result<(), ApiError> {
+        let removed = self.delete(&self.services(), service.metadata.uid.clone()).await;
+        if self.is_mirrored
+            && let Some(left) = self.present_endpoints().await?.filter(|left| is_ours(&left.metadata))
+        {
+            self.delete(&self.endpoints(), left.metadata.uid).await?;
+        }
+        removed
+    }
+
+    /// Deletes this object of the canary's name.
+    async fn delete(&self, path: &str, uid: Option<String>) -> Result<(), ApiError> {
+        let only = Preconditions { uid, resource_version: None };
+        match self.cluster.client.delete(&format!("{path}/{NAME}"), &only).await {
+            Err(error) if error.is_not_found() => Ok(()),
+            outcome => outcome,
+        }
     }
 }
 
-/// The field managers of the canary's objects.
-async fn managers(cluster: &Cluster, swap: &Swap, namespace: &str) -> Result<Vec<String>, ApiError> {
-    let mut found: Vec<ObjectMeta> = Vec::new();
-    if swap.controllers.contains(&Controller::EndpointSlice) {
-        let path = format!(
-            "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{NAME}"
-        );
-        let slices: List<EndpointSlice> = cluster.client.get_json(&path).await?;
-        found.extend(slices.items.into_iter().map(|slice| slice.metadata));
-    }
-    if swap.controllers.contains(&Controller::Endpoints) {
-        let path = format!("/api/v1/namespaces/{namespace}/endpoints?fieldSelector=metadata.name%3D{NAME}");
-        let endpoints: List<Endpoints> = cluster.client.get_json(&path).await?;
-        found.extend(endpoints.items.into_iter().map(|endpoints| endpoints.metadata));
-    }
-    // The garbage collector may still be removing those of an earlier canary.
-    found.retain(|metadata| metadata.deletion_timestamp.is_none());
-    let mut managers: Vec<String> = found
-        .into_iter()
-        .flat_map(|it| it.managed_fields.unwrap_or_default())
-        .filter_map(|it| it.manager)
-        .collect();
-    managers.sort();
-    managers.dedup();
-    Ok(managers)
-}
-
-/// Removes this Service, and no other of its name.
-async fn remove(cluster: &Cluster, path: &str, service: &Service) -> Result<(), ApiError> {
-    let only = Preconditions { uid: service.metadata.uid.clone(), resource_version: None };
-    match cluster.client.delete(path, &only).await {
-        Err(error) if error.is_not_found() => Ok(()),
-        outcome => outcome,
-    }
+/// True if this command made the object, or a controller for it: it copies the labels of a Service to Endpoints.
+fn is_ours(metadata: &ObjectMeta) -> bool {
+    metadata.labels.iter().flatten().any(|(label, _)| label == LABEL)
 }

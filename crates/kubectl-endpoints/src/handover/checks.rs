@@ -35,12 +35,13 @@ pub(super) async fn refusal(
     // Without its arguments, the controllers of the migration are known.
     let words = template.and_then(|spec| own_flags::arguments(spec).ok()).unwrap_or_default();
     let checks = preflight::run(cluster, &config(swap, &words)?, &subject, CONFIRM_AFTER).await?;
-    let is_reason = |check: &&Check| {
-        check.status == Status::Failed || check.status != Status::Ok && STRICT.contains(&check.id)
-    };
-    let lines: Vec<String> = checks.iter().filter(is_reason).map(line).collect();
+    let lines: Vec<String> = checks.iter().filter(|check| is_reason(check)).map(line).collect();
     Ok((!lines.is_empty())
         .then(|| format!("`preflight` says:\n{}\n--skip-checks goes on all the same", lines.join("\n"))))
+}
+
+fn is_reason(check: &Check) -> bool {
+    check.status == Status::Failed || check.status != Status::Ok && STRICT.contains(&check.id)
 }
 
 fn line(check: &Check) -> String {
@@ -65,7 +66,20 @@ mod tests {
     use super::super::command;
     use super::super::facts::Goal;
     use super::*;
+    use crate::preflight::{Id, VERSION};
     use endpoint_controller_manager::controllers::Controller;
+
+    #[test]
+    fn a_warning_about_a_lease_or_a_deletion_is_a_reason() {
+        let reasons = |status| {
+            let check =
+                |id: Id| Check { id: id.name, group: id.group, status, message: String::new(), remedy: None };
+            [DELETIONS, OWN_LEASE, UPSTREAM_LEASE, VERSION].map(|id| is_reason(&check(id)))
+        };
+        assert_eq!(reasons(Status::Failed), [true; 4]);
+        assert_eq!(reasons(Status::Warning), [true, true, true, false]);
+        assert_eq!(reasons(Status::Ok), [false; 4]);
+    }
 
     #[test]
     fn only_the_controllers_of_the_swap_are_looked_at_where_the_command_line_is_not_known() {

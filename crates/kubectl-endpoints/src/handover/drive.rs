@@ -81,10 +81,14 @@ fn title(swap: &Swap) -> String {
 }
 
 /// The text of `--dry-run`.
-fn plan(swap: &Swap, facts: &Facts) -> String {
+pub(super) fn plan(swap: &Swap, facts: &Facts) -> String {
     let steps = steps(swap.goal);
     let line = |(index, step): (usize, &Step)| {
-        let state = if (step.is_done)(facts) { "done" } else { "to do" };
+        let state = match (step.is_done)(facts) {
+            true if step.is_left_out(facts) => "left out",
+            true => "done",
+            false => "to do",
+        };
         format!("step {} of {}: {} ({state})", index + 1, steps.len(), step.name)
     };
     let mut lines: Vec<String> = steps.iter().enumerate().map(line).collect();
@@ -123,14 +127,14 @@ impl Drive<'_> {
             answered = Instant::now();
             self.follow(&mut state.facts);
             let Some((index, step)) = next(self.swap.goal, &state.facts) else {
-                self.enter(steps(self.swap.goal).len());
+                self.enter(steps(self.swap.goal).len(), &state.facts);
                 if let Some(reason) = self.see_writer(&state.facts).await? {
                     return Ok(Ended::Refused(reason));
                 }
                 print(&(gap::line(self.swap.goal, &state.facts) + "\n" + after(self.swap.goal)));
                 return Ok(Ended::Done);
             };
-            self.enter(index);
+            self.enter(index, &state.facts);
             self.check_time(step)?;
             let action = (step.action)(&state.facts, &self.swap.settings);
             self.approved = self.approved.filter(|request| action == Action::Write(*request));
@@ -172,7 +176,7 @@ impl Drive<'_> {
     }
 
     /// Prints the steps that are done, and the one that begins.
-    fn enter(&mut self, index: usize) {
+    fn enter(&mut self, index: usize, facts: &Facts) {
         let steps = steps(self.swap.goal);
         let current = self.step.map(|(current, _)| current);
         if current == Some(index) {
@@ -180,7 +184,8 @@ impl Drive<'_> {
         }
         let count = steps.len();
         for (number, step) in steps.iter().enumerate().take(index).skip(current.unwrap_or(0)) {
-            print(&format!("done: step {} of {count}: {}\n", number + 1, step.name));
+            let state = if step.is_left_out(facts) { "left out" } else { "done" };
+            print(&format!("{state}: step {} of {count}: {}\n", number + 1, step.name));
         }
         if let Some(step) = steps.get(index) {
             print(&format!("step {} of {count}: {}\n", index + 1, step.name));
@@ -262,11 +267,8 @@ impl Drive<'_> {
                 writers.join(", ")
             )));
         }
-        // Silence is that of one leader, which was there throughout; otherwise, the next look tries again.
         let state = observer.read().await.map_err(|error| unread(self.cluster, &error))?;
-        if state.facts.is_led_as(facts) {
-            let mut record = state.facts.record.clone();
-            record.confirmed.push(CANARY.to_owned());
+        if let Some(record) = silent(facts, &state.facts) {
             write::note(self.cluster, self.swap, &state, &record).await?;
         }
         Ok(None)
@@ -317,6 +319,14 @@ impl Drive<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// The record once nothing was written for a canary between these facts. Silence is that of one leader, which was there throughout:
+/// after another one, there is none, and the next look tries again.
+pub(super) fn silent(before: &Facts, after: &Facts) -> Option<Record> {
+    let mut record = after.record.clone();
+    record.confirmed.push(CANARY.to_owned());
+    after.is_led_as(before).then_some(record)
 }
 
 /// The record once a step is confirmed that was begun at these facts: the leader from before it must have ended.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use endpoint_controller_manager::controllers::Controller;
 use endpoint_controller_manager::leader_election::HOLD;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -85,10 +84,9 @@ impl<'a> Observer<'a> {
         let (ours, template) = self.ours().await?;
         // Where flags cannot be seen, what the operator says of them is tried.
         let is_unseen = replicas.is_empty() && absent.is_empty();
-        let can_be_tried = swap.controllers != [Controller::EndpointSliceMirroring];
         let facts = Facts {
             controllers: swap.controllers.clone(),
-            wants_canary: swap.canary.is_some() || is_unseen && can_be_tried,
+            wants_canary: swap.canary.is_some() || is_unseen,
             distribution,
             built_in: self.lease_facts("built-in", built_in.as_ref()),
             lease: self.lease_facts("ours", lease.as_ref()),

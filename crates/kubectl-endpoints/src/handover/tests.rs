@@ -6,8 +6,10 @@ mod model;
 use endpoint_controller_manager::controllers::Controller;
 use proptest::prelude::*;
 
+use super::command;
 use super::distribution::Distribution;
-use super::facts::{FLAGS, Facts, Form, Goal, is_of_node};
+use super::drive;
+use super::facts::{CANARY, FLAGS, Facts, Form, Goal, is_of_node};
 use super::own_flags::{self, OwnFlags};
 use super::steps::{Action, Write, has_begun, next, steps};
 use crate::preflight::Entries;
@@ -306,4 +308,43 @@ fn a_renewal_in_the_second_of_a_start_decides_nothing() {
     assert!(with(&facts, -1), "the holder has ended");
     assert!(!with(&facts, 0) && !with(&facts, 999), "it may be the holder from before");
     assert!(with(&facts, 1000), "it is the new process");
+}
+
+/// Silence is that of one leader: another one fills its caches first.
+#[test]
+fn the_silence_of_a_changed_leader_does_not_count() {
+    let mut model = Model::new(2, true, true);
+    model.pass(Event::None);
+    let before = model.facts();
+    let holder = |facts: &Facts| facts.built_in.as_ref().map(|lease| lease.holder.clone());
+    model.pass(Event::None);
+    let record = drive::silent(&before, &model.facts()).expect("the same leader renewed");
+    assert_eq!(record.confirmed, [CANARY]);
+    model.pass(Event::BuiltInCrashes);
+    let looks = (0..ENOUGH).find(|_| {
+        model.pass(Event::None);
+        model.facts().built_in_is_led() && holder(&model.facts()) != holder(&before)
+    });
+    assert!(looks.is_some(), "{:?}", model.facts().built_in);
+    assert!(drive::silent(&before, &model.facts()).is_none(), "another one leads");
+    let mut without = before.clone();
+    without.built_in = None;
+    assert!(drive::silent(&before, &without).is_none() && drive::silent(&without, &before).is_none());
+    assert!(drive::silent(&without, &without).is_some(), "there is none throughout");
+}
+
+/// The canary is a step only where somebody wants it.
+#[test]
+fn a_dry_run_says_which_steps_are_left_out() {
+    let swap = command::parse(Goal::Handover, &[]).unwrap_or_else(|_| panic!("the defaults"));
+    let mut facts = Model::new(1, true, true).facts();
+    let of_canary = |facts: &Facts| drive::plan(&swap, facts).lines().nth(4).unwrap_or_default().to_owned();
+    let step = "step 5 of 7: see by a canary that kube-controller-manager does not write";
+    assert_eq!(of_canary(&facts), format!("{step} (left out)"));
+    // Of an earlier command that wanted it.
+    facts.record.confirmed.push(CANARY.to_owned());
+    assert_eq!(of_canary(&facts), format!("{step} (done)"));
+    facts.record.confirmed.clear();
+    facts.wants_canary = true;
+    assert_eq!(of_canary(&facts), format!("{step} (to do)"));
 }

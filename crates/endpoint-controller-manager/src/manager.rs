@@ -29,7 +29,7 @@ use crate::logging::LogMetrics;
 use crate::metrics::foreign_writes::ForeignWrites;
 use crate::metrics::process::ProcessMetrics;
 use crate::metrics::runtime::TokioMetrics;
-use crate::metrics::{build, running_controllers};
+use crate::metrics::{build, client_certificate, running_controllers};
 use crate::runtimes::{Handles, Runtimes};
 use crate::server::health::Health;
 use crate::server::service_states::{ControllerQueues, ServicePages};
@@ -141,7 +141,7 @@ struct Manager {
 /// Tasks that run until the process ends.
 struct Background {
     watches: Informers,
-    /// The server, if there is one.
+    /// The server and what looks after the client certificate, if there are any.
     tasks: JoinSet<String>,
 }
 
@@ -224,7 +224,7 @@ impl Manager {
             health.watch_election(election);
         }
         let takeover = takeover_gate(&config, approvals, &health, election.as_ref(), &clients);
-        let mut tasks = JoinSet::new();
+        let mut tasks = client_certificate::register(&kube_config, &mut registry, &handles.server);
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
             let pages = server::pages(&config, &health, registry);

@@ -1,6 +1,7 @@
 //! The metrics of the process itself. Those of controllers, queues and requests are next to what they measure.
 
 pub(crate) mod build;
+pub(crate) mod client_certificate;
 pub(crate) mod disabled;
 pub(crate) mod foreign_writes;
 pub(crate) mod process;

@@ -12,6 +12,7 @@
 
 mod adaptive_rate;
 mod client;
+mod client_certificate;
 mod connect;
 mod connections;
 mod connector;
@@ -33,6 +34,7 @@ mod token_cache;
 pub mod version_guard;
 
 pub use client::{ApiClient, Preconditions};
+pub use client_certificate::client_certificate_expiry;
 pub use connect::{ConnectError, connect, connect_anonymously, connect_with};
 pub use connections::{KeepAlive, Origin};
 pub use encoding::{Encoding, Object, UnknownEncoding};

@@ -22,11 +22,12 @@ use crate::{dashboard, runbooks};
 /// The beginning of all names.
 const PREFIX: &str = "EndpointControllerManager";
 
-/// The alerts that no fault here raises: no kubelets are there to be lost, an API server stores nothing that this program cannot read, and too few lines are
-/// logged to fill the buffer of a log that is not read.
-const NOT_RAISED: [&str; 3] = [
+/// The alerts that no fault here raises: no kubelets are there to be lost, an API server stores nothing that this program cannot
+/// read, no certificate ends within a week, and too few lines are logged to fill the buffer of a log that is not read.
+const NOT_RAISED: [&str; 4] = [
     "EndpointControllerManagerKubeletsLost",
     "EndpointControllerManagerUnreadableObjects",
+    "EndpointControllerManagerClientCertificateExpiration",
     "EndpointControllerManagerLogLinesDropped",
 ];
 

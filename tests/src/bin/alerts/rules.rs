@@ -15,7 +15,7 @@ pub(crate) fn repository(path: &str) -> PathBuf {
 
 /// The alerts of the repository.
 pub(crate) struct Alerts {
-    /// Their names, in the order of the file.
+    /// Their names, in the order of the file, each once: rules of one name follow each other.
     pub(crate) names: Vec<String>,
     /// The rules file with shorter times.
     pub(crate) rules: String,
@@ -28,7 +28,10 @@ impl Alerts {
         let mut names = Vec::new();
         for group in file["groups"].as_sequence_mut().expect("groups") {
             for rule in group["rules"].as_sequence_mut().expect("rules") {
-                names.push(rule["alert"].as_str().expect("an alert").to_owned());
+                let name = rule["alert"].as_str().expect("an alert");
+                if names.last().is_none_or(|last| last != name) {
+                    names.push(name.to_owned());
+                }
                 if let Some(duration) = rule.get("for") {
                     let duration = shorter(duration.as_str().expect("a duration"));
                     let expression = shorter_ranges(rule["expr"].as_str().expect("an expression"));
@@ -52,7 +55,11 @@ fn shorter(duration: &str) -> String {
 /// An expression whose ranges are divided by [`FASTER`].
 fn shorter_ranges(expression: &str) -> String {
     let part = |part: &str| match part.split_once(']') {
-        Some((range, rest)) => format!("{}]{rest}", shorter(range)),
+        Some((range, rest)) => match range.split_once(':') {
+            // A subquery looks as often as rules are evaluated.
+            Some((range, _)) => format!("{}:1s]{rest}", shorter(range)),
+            None => format!("{}]{rest}", shorter(range)),
+        },
         None => part.to_owned(),
     };
     expression.split('[').map(part).collect::<Vec<_>>().join("[")

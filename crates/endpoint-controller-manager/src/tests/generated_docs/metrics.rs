@@ -1,10 +1,13 @@
 //! `docs/reference/metrics.md`, collected from the pages of a running program.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::scripted_api::mutual_tls::Authority;
 use kube_api::{ApiClient, Encoding, connect};
+use serde_json::json;
 
 use super::scripted_api::ScriptedApi;
 use super::{REFRESH, assert_current};
@@ -69,7 +72,8 @@ fn document(metrics: &str, slis: &str) -> String {
          Generated from the program by `{REFRESH}`.\n\n\
          Names, types, labels and buckets are those of kube-controller-manager {release} wherever it has the metric; `# HELP` of the page\n\
          describes each. A metric with labels appears with its first series; those of `deferred_writes` need the feature gate\n\
-         `EndpointSliceCoalescing`, those of `kubelet_disruption` `EndpointsKeepReadyOnDisruption`.\n\n\
+         `EndpointSliceCoalescing`, those of `kubelet_disruption` `EndpointsKeepReadyOnDisruption`, and\n\
+         `rest_client_certificate_expiration_seconds` a kubeconfig with a client certificate.\n\n\
          ## From a change to its write\n\n\
          `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\
          deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes\n\
@@ -86,10 +90,29 @@ fn document(metrics: &str, slis: &str) -> String {
     )
 }
 
+/// A kubeconfig with a client certificate.
+fn kubeconfig(folder: &str) -> String {
+    let identity = Authority::new("clients").client();
+    for (name, pem) in [("client.crt", &identity.certificate_pem), ("client.key", &identity.key_pem)] {
+        fs::write(format!("{folder}/{name}"), pem).unwrap();
+    }
+    let user = json!({"client-certificate": "client.crt", "client-key": "client.key"});
+    let kubeconfig = json!({
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1"}}],
+        "users": [{"name": "a", "user": user}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "current-context": "a",
+    });
+    let path = format!("{folder}/kubeconfig");
+    fs::write(&path, kubeconfig.to_string()).unwrap();
+    path
+}
+
 /// A command line for all controllers and an election, whose pages need no credentials.
 fn command_line(api: &ScriptedApi, certificates: &str, port: u16) -> Vec<String> {
     [
         format!("--master={}", api.url()),
+        format!("--kubeconfig={}", kubeconfig(certificates)),
         "--kube-api-content-type=application/json".to_owned(),
         "--leader-elect-retry-period=100ms".to_owned(),
         "--feature-gates=EndpointSliceCoalescing=true,EndpointsKeepReadyOnDisruption=true".to_owned(),

@@ -13,14 +13,14 @@ from playwright.sync_api import Error
 from playwright.sync_api import expect as see
 
 from live_checks import live, partition, real, reconnect, shared, story, walk
-from list_checks import filters, hostile_names, keyboard, many_services
+from list_checks import churn, filters, hostile_names, keyboard, many_services
 from picture_checks import picture, thousand
 from rules_checks import accessibility, contrast, policy, sizes
 from servers import LIMIT, Failure
 from support import browser
 
 CHECKS = [
-    live, real, story, partition, walk, reconnect, shared, many_services, keyboard, filters, hostile_names, picture, thousand, contrast,
+    live, real, story, partition, walk, reconnect, shared, many_services, churn, keyboard, filters, hostile_names, picture, thousand, contrast,
     accessibility, sizes, policy,
 ]
 

@@ -1,13 +1,14 @@
 """The list: thousands of Services, keys, filters, and finding."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from playwright.sync_api import expect as see
 
-from objects import HOSTILE, hostile, many, node, pod, service
-from servers import Failure
-from support import Files, expect, expect_no_complaints, go, opened, row, shown, until
+from objects import HOSTILE, hostile, many, node, pod, ready, service
+from servers import Failure, Page, Simulation
+from support import Files, expect, expect_no_complaints, go, opened, row, shown, until, written
 
 SERVICES = 5000
 # Elements of rows that may exist at a time, for a grid of up to forty rows.
@@ -77,6 +78,32 @@ def many_services(program, context):
         return (f"loaded in {loaded * 1000:.0f} ms; scrolling: {scrolled['most']} rows at most, 95 % of frames within "
                 f"{scrolled['p95']:.0f} ms, {scrolled['tasks']} long tasks (up to {scrolled['longest']:.0f} ms); "
                 f"filtered in {filtered:.0f} ms; a pod found in {found * 1000:.0f} ms")
+
+
+def churn(program, context):
+    """While pods of 5,000 Services change all the time, the list stays in order and can be scrolled."""
+    pods = 500
+    with written(ready(SERVICES)) as file, closing(Simulation(program, "-f", file)) as cluster, \
+            closing(Page(program, "-A", f"--kubeconfig={cluster.kubeconfig}")) as page:
+        tab = opened(context, page.link())
+        until(tab, "the number of rows", f"() => ({COUNT})() === {SERVICES}")
+        see(tab.locator("[data-count=attention]")).to_have_text("0")
+        tab.select_option("#sort", "name")
+        start = time.monotonic()
+        with ThreadPoolExecutor() as executor:
+            changed = executor.submit(lambda: [cluster.set_ready(f"service-{index:05}-0", False) for index in range(pods)])
+            scrolled = tab.evaluate(SCROLL)
+            changed.result()
+        rate = pods / (time.monotonic() - start)
+        expect("frames without rows", scrolled["gaps"], 0)
+        expect("the last row", scrolled["text"], f"service-{SERVICES - 1:05}")
+        # All have arrived, and nothing else has.
+        see(tab.locator("[data-count=attention]")).to_have_text(str(pods))
+        tab.select_option("#sort", "attention")
+        tab.evaluate("() => document.getElementById('services').scrollTo(0, 0)")
+        see(row(tab, "service-00000")).to_contain_text("0 of 1")
+        expect_no_complaints(tab)
+        return f"{rate:.0f} changes a second; 95 % of frames within {scrolled['p95']:.0f} ms, {scrolled['tasks']} long tasks"
 
 
 def keyboard(program, context):

@@ -69,7 +69,25 @@ def real(program, context):
     if folder is None:
         return "NOT DONE: KUBEBUILDER_ASSETS names no servers"
     with closing(RealCluster(program, folder)) as cluster:
-        return changes_on(cluster, program, context)
+        outcome = changes_on(cluster, program, context)
+        restarted(cluster, program, context)
+        return outcome
+
+
+def restarted(cluster, program, context):
+    """Controllers that were started again go on, and the page shows that they have changed nothing."""
+    with closing(Page(program, "-A", f"--kubeconfig={cluster.kubeconfig}")) as page:
+        tab = opened(context, page.link("default/web"))
+        see(row(tab, "web")).to_contain_text("1 of 1")
+        happened = tab.locator(".timeline").inner_text
+        before = happened()
+        cluster.restart_controllers()
+        cluster.create(f"{CORE}/services", service("later"))
+        see(row(tab, "later")).to_contain_text("selects-no-pods")
+        expect("what happened to web", happened(), before)
+        cluster.set_ready("web-0", False)
+        see(row(tab, "web")).to_contain_text("0 of 1")
+        expect_no_complaints(tab)
 
 
 def story(program, context):
@@ -92,7 +110,10 @@ def story(program, context):
             cluster.set_ready("web-1", False)
             see(headline).to_contain_text("2 of 3 pods get traffic.")
             see(tab.locator(".dot[data-name=web-1]")).to_have_attribute("data-state", "notReady")
-            cluster.delete(f"{CORE}/pods/web-2")
+            cluster.terminate("web-2")
+            see(tab.locator(".dot[data-name=web-2]")).to_have_attribute("data-state", "serving")
+            see(headline).to_contain_text("1 of 3 pods gets traffic.")
+            cluster.end("web-2")
             see(happened).to_contain_text("web-2 was deleted")
             cluster.set_ready("web-1", True)
             see(headline).to_contain_text("All 2 pods get traffic.")
@@ -122,25 +143,25 @@ def partition(program, context):
     """A zone whose nodes fail is named, and so is a control plane that is away."""
     with closing(Simulation(program)) as cluster:
         cluster.create(f"{CORE}/services", service("web"))
-        for index, zone in enumerate("aabb"):
+        for index, zone in enumerate("aaaabbb"):
             cluster.create("/api/v1/nodes", node(f"node-{index}", zone))
             start_pod(cluster, f"web-{index}", {"app": "web"}, f"10.1.0.{index + 1}", on=f"node-{index}")
         with closing(Page(program, "-A", f"--kubeconfig={cluster.kubeconfig}")) as page:
             tab = opened(context, page.link())
-            see(row(tab, "web")).to_contain_text("4 of 4")
+            see(row(tab, "web")).to_contain_text("7 of 7")
             see(tab.locator("#banner")).to_be_hidden()
             failed = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-            for index in (2, 3):
+            for index in (4, 5, 6):
                 cluster.patch(f"/api/v1/nodes/node-{index}/status", failed)
                 cluster.set_ready(f"web-{index}", False)
-            see(tab.locator("#banner")).to_have_text("Zone b: 2 of 2 nodes not ready")
-            see(row(tab, "web")).to_contain_text("2 of 4")
-            see(tab.locator(".zones li", has_text="b")).to_contain_text("2 of 2 nodes down")
+            see(tab.locator("#banner")).to_have_text("Zone b: 3 of 3 nodes not ready")
+            see(row(tab, "web")).to_contain_text("4 of 7")
+            see(tab.locator(".zones li", has_text="b")).to_contain_text("3 of 3 nodes down")
             expect_no_complaints(tab)
             cluster.server.close()
             see(tab.locator("#connection")).to_have_attribute("data-state", "stale")
             see(tab.locator("#connection")).to_contain_text("Cannot watch")
-            see(row(tab, "web")).to_contain_text("2 of 4")
+            see(row(tab, "web")).to_contain_text("4 of 7")
 
 
 def reconnect(program, context):

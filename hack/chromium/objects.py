@@ -56,6 +56,16 @@ def many(number):
     return items(found)
 
 
+def ready(number):
+    """So many Services with a ready pod each, for which nothing is written yet."""
+    found = [node("node-1")]
+    for index in range(number):
+        name = f"service-{index:05}"
+        ip = f"10.{index >> 16}.{index >> 8 & 255}.{index & 255}"
+        found += [service(name), pod(f"{name}-0", {"app": name}, ip)]
+    return items(found)
+
+
 def slice_of(service_, pod_=None, ip=None, is_ready=True):
     """The slice of a Service as the controller writes it, for one pod, or for none."""
     namespace, name = service_["metadata"]["namespace"], service_["metadata"]["name"]

@@ -82,6 +82,16 @@ class Cluster:
     def delete(self, path):
         return self.request("DELETE", path)
 
+    def terminate(self, pod):
+        """Deletes a pod of the namespace default, which its kubelet has not ended yet."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 30}
+        self.request("DELETE", f"/api/v1/namespaces/default/pods/{pod}", options)
+
+    def end(self, pod):
+        """Removes a pod of the namespace default that has ended."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+        self.request("DELETE", f"/api/v1/namespaces/default/pods/{pod}", options)
+
     def set_ready(self, pod, is_ready):
         """Sets the Ready condition of a pod of the namespace default."""
         status = "True" if is_ready else "False"
@@ -155,6 +165,12 @@ class RealCluster(Cluster):
                 if time.monotonic() > deadline:
                     raise Failure(f"the API server is not ready: {error}; {self.programs[1].last_words()}") from error
             time.sleep(0.1)
+
+    def restart_controllers(self):
+        """Ends the controllers, and starts them again."""
+        old = self.programs.pop()
+        old.close()
+        self.programs.append(Program(old.command, cwd=self.folder.name))
 
     def close(self):
         for program in reversed(self.programs):

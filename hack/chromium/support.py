@@ -18,14 +18,21 @@ def expect(what, found, expected):
         raise Failure(f"{what}: {found!r} instead of {expected!r}")
 
 
+@contextmanager
+def written(dump):
+    """The name of a file with a dump."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(dump, file)
+        file.flush()
+        yield file.name
+
+
 class Files:
     """A page about a dump."""
 
     def __init__(self, program, dump, *words):
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(dump, file)
-            file.flush()
-            self.page = Page(program, "-f", file.name, *words)
+        with written(dump) as file:
+            self.page = Page(program, "-f", file, *words)
         self.url, self.link, self.close = self.page.url, self.page.link, self.page.close
 
 

@@ -35,10 +35,14 @@ token();
 export const request = (path, signal) =>
   fetch(`api/${path}`, { cache: "no-store", headers: { Authorization: `Bearer ${token()}` }, signal });
 
+/** Longer than the program takes to answer: of a connection that nobody has closed, there is no answer. */
+const PATIENCE = 20_000;
+
 /** The answer to a request as data; null if there is none. */
 export async function data(path, signal) {
   try {
-    const answer = await request(path, signal);
+    const signals = [AbortSignal.timeout(PATIENCE), signal].filter(Boolean);
+    const answer = await request(path, AbortSignal.any(signals));
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;

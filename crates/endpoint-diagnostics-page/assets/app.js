@@ -7,8 +7,8 @@ import { Announcer, byId, copyButton, count, element, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Finder } from "./find.js";
 import { ServiceList } from "./list.js";
-import { SHOWS, SORTS, STATES, expected, keyOf, prepared, select } from "./model.js";
-import { alerts, showOverview } from "./overview.js";
+import { SHOWS, SORTS, STATES, banner, expected, keyOf, prepared, select, sums } from "./model.js";
+import { showOverview } from "./overview.js";
 import { format, parse } from "./route.js";
 import "./theme.js";
 
@@ -23,7 +23,7 @@ const PAUSE = 250;
 
 const rows = new Map();
 let view = parse(location.hash);
-let overview = { zones: [], writes: { counts: [] }, leaders: [], watched: 0 };
+let overview = { disruptions: [], zones: [], writes: { counts: [] }, leaders: [], watched: 0 };
 let source = { state: "live", message: "" };
 let connection = "connecting";
 let frame = null;
@@ -94,13 +94,14 @@ const overviewIsEmpty = () => byId("overview").childElementCount === 0;
 function sum() {
   summed = null;
   showNamespaces();
-  const banner = alerts(overview);
-  byId("banner").hidden = banner.length === 0;
-  byId("banner-lines").replaceChildren(...banner.map((line) => element("li", {}, line)));
-  if (banner.length > 0) announcer.say("banner", banner.join(", "));
+  const all = sums(rows.values());
+  const lines = banner(overview.disruptions, all.kept);
+  byId("banner").hidden = lines.length === 0;
+  byId("banner-lines").replaceChildren(...lines.map((line) => element("li", {}, line)));
+  if (lines.length > 0) announcer.say("banner", lines.join(", "));
   const active = document.activeElement;
   const place = byId("overview").contains(active) ? active.textContent : null;
-  showOverview(byId("overview"), rows.values(), overview, (filter) => go({ code: "", ...filter }));
+  showOverview(byId("overview"), all, overview, (filter) => go({ code: "", ...filter }));
   if (place !== null) [...byId("overview").querySelectorAll("button")].find((it) => it.textContent === place)?.focus();
 }
 

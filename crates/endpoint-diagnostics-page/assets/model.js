@@ -118,13 +118,14 @@ export function select(rows, { namespace, text, code, show, sort }, found = new 
 export function sums(rows) {
   const states = Object.fromEntries(ORDER.map((state) => [state, 0]));
   const [reasons, zones, writers] = [new Map(), new Map(), new Map()];
-  const sum = { services: 0, ready: 0, endpoints: 0, slices: 0, entries: 0, capacity: 0 };
+  const sum = { services: 0, kept: 0, ready: 0, endpoints: 0, slices: 0, entries: 0, capacity: 0 };
   const add = (map, key, by = 1) => map.set(key, (map.get(key) ?? 0) + by);
   for (const row of rows) {
     const { traffic } = row;
     sum.services += 1;
     states[row.state] += 1;
     if (SHOWS.none.has(row)) add(reasons, row.code || "no-reason");
+    sum.kept += row.kept;
     sum.ready += traffic.ready;
     sum.endpoints += total(traffic);
     sum.slices += traffic.slices;
@@ -143,10 +144,12 @@ export function sums(rows) {
   };
 }
 
-/** The disruptions that a banner names: zones of which at least half of the nodes are not ready. */
-export function disruptions(zones) {
-  return zones.filter(({ nodes, notReady }) => notReady > 0 && notReady * 2 >= nodes).map(({ zone, nodes, notReady }) =>
-    `${zone === "" ? "Nodes without a zone" : `Zone ${zone}`}: ${notReady} of ${nodes} ${nodes === 1 ? "node" : "nodes"} not ready`);
+/** The lines of the banner: where a disruption is, and how many pods it leaves published. */
+export function banner(disruptions, kept) {
+  const place = (zone) => (zone === null ? "Cluster" : zone === "" ? "Nodes without a zone" : `Zone ${zone}`);
+  const lines = disruptions.map(({ zone, lost, nodes }) => `${place(zone)}: ${lost} of ${nodes} nodes not ready`);
+  if (kept > 0) lines.push(`${kept} ${kept === 1 ? "endpoint stays" : "endpoints stay"} ready while their kubelets are lost`);
+  return lines;
 }
 
 /** True for a pod of which the report only says that the Service doesn't select it. */

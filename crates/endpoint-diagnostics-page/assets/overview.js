@@ -1,7 +1,7 @@
-// The cluster at a glance: cards above the list, and the banner about disruptions.
+// The cluster at a glance: cards above the list.
 
 import { button, count, element, svg } from "./dom.js";
-import { STATES, disruptions, sums } from "./model.js";
+import { STATES } from "./model.js";
 import { bars } from "./spark.js";
 import { age, present } from "./time.js";
 
@@ -12,14 +12,10 @@ const FEW = 4;
 /** Zones that are shown. */
 const ZONES = 6;
 
-/** Fills the cards. `filter(change)` changes the filter of the list. */
-export function showOverview(node, rows, overview, filter) {
-  const sum = sums(rows);
+/** Fills the cards from the sums over all rows. `filter(change)` changes the filter of the list. */
+export function showOverview(node, sum, overview, filter) {
   node.replaceChildren(services(sum, filter), reasons(sum, filter), zones(sum, overview), slices(sum), writes(overview, sum));
 }
-
-/** The lines of the banner. */
-export const alerts = (overview) => disruptions(overview.zones);
 
 function card(title, figure, ...children) {
   return element("section", { class: "card" }, element("h3", {}, title), element("p", { class: "figure" }, figure), ...children);

@@ -208,6 +208,7 @@ impl Followed {
         self.seen.writes.advance(self.snapshot.now());
         board.set_overview(Overview {
             facts: self.facts.clone(),
+            disruptions: self.snapshot.disruptions(),
             zones: overview::zones(&self.snapshot),
             writes: self.seen.writes.clone(),
             watched: self.watched.as_millisecond(),

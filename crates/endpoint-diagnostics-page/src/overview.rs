@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::snapshot::DisruptedNodes;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -20,6 +21,8 @@ pub struct Overview {
     /// Versions of the program and of the control plane, and Leases.
     #[serde(flatten)]
     pub facts: Facts,
+    /// Where a disruption is.
+    pub disruptions: Vec<DisruptedNodes>,
     /// The zones of nodes, by name; empty for nodes without one.
     pub zones: Vec<ZoneNodes>,
     /// Writes of slices and Endpoints, as far as they changed what consumers read.

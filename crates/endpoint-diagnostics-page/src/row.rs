@@ -24,6 +24,8 @@ pub struct Row {
     pub counts: Counts,
     /// Pods that should be ready, or endpoints of a Service without a selector.
     pub expected: usize,
+    /// Pods that slices keep ready while their kubelets are lost.
+    pub kept: usize,
     /// The endpoints of the slices, also those that are no pods.
     pub traffic: EndpointCounts,
     /// The code of the first reason; empty if there is none.
@@ -46,6 +48,7 @@ impl Row {
             verdict: report.verdict,
             counts: report.counts,
             expected: Traffic::of(report).map_or(0, |traffic| traffic.of),
+            kept: report.pods.iter().filter(|pod| has(pod, KEPT_READY)).count(),
             traffic,
             code: code(report),
             summary,
@@ -53,6 +56,13 @@ impl Row {
             trend: Trend::default(),
         }
     }
+}
+
+/// The code of pods that the gate `EndpointsKeepReadyOnDisruption` keeps ready.
+const KEPT_READY: &str = "kept-ready";
+
+fn has(pod: &PodReport, code: &str) -> bool {
+    pod.reasons.iter().any(|reason| reason.code == code)
 }
 
 /// The code of the first reason, of the Service or of a pod that decides.
@@ -116,8 +126,13 @@ mod tests {
         }
     }
 
-    fn summary(verdict: Verdict, selected: usize, reasons: Vec<Reason>, pods: Vec<PodReport>) -> String {
-        let report = ServiceReport {
+    fn report(
+        verdict: Verdict,
+        selected: usize,
+        reasons: Vec<Reason>,
+        pods: Vec<PodReport>,
+    ) -> ServiceReport {
+        ServiceReport {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             verdict,
@@ -126,8 +141,11 @@ mod tests {
             slices: vec![],
             endpoints: None,
             pods,
-        };
-        Row::of(&report, EndpointCounts::default(), None).summary
+        }
+    }
+
+    fn summary(verdict: Verdict, selected: usize, reasons: Vec<Reason>, pods: Vec<PodReport>) -> String {
+        Row::of(&report(verdict, selected, reasons, pods), EndpointCounts::default(), None).summary
     }
 
     #[test]
@@ -153,6 +171,16 @@ mod tests {
             pod(Verdict::Wrong, Presence::Absent, "outdated"),
         ];
         assert_eq!(summary(Verdict::Wrong, 2, vec![], pods), "because of outdated");
+    }
+
+    #[test]
+    fn kept_pods_are_counted() {
+        let pods =
+            ["kept-ready", "not-ready", "kept-ready"].map(|code| pod(Verdict::Ok, Presence::Ready, code));
+        let mut report = report(Verdict::Ok, 3, vec![], pods.into());
+        assert_eq!(Row::of(&report, EndpointCounts::default(), None).kept, 2);
+        report.pods.clear();
+        assert_eq!(Row::of(&report, EndpointCounts::default(), None).kept, 0);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { disruptions, headline, keyOf, prepared, select, stateOf, sums } from "../../assets/model.js";
+import { banner, headline, keyOf, prepared, select, stateOf, sums } from "../../assets/model.js";
 
 /** A row with so many pods, of which so many are ready. */
 function row(name, ready, pods, more = {}) {
   const { kind = "ClusterIP", zones = [], serving = 0, ...rest } = more;
   return prepared({
-    namespace: "shop", name, verdict: "ok", code: "", summary: "", changed: 0, trend: [], expected: pods,
+    namespace: "shop", name, verdict: "ok", code: "", summary: "", changed: 0, trend: [], expected: pods, kept: 0,
     traffic: { kind, ready, serving, notReady: pods - ready, zones, slices: 1, entries: pods, capacity: 100, writers: ["a"] }, ...rest,
   });
 }
@@ -77,10 +77,12 @@ test("sums are over all Services", () => {
   assert.deepEqual([sum.services, sum.ready, sum.endpoints, sum.slices, sum.states.some, sum.states.none], [3, 6, 8, 3, 2, 1]);
 });
 
-test("a zone is disrupted if half of its nodes are", () => {
-  const zone = (name, nodes, notReady) => ({ zone: name, nodes, notReady });
-  assert.deepEqual(disruptions([zone("a", 4, 1), zone("b", 4, 2), zone("", 1, 1), zone("c", 0, 0)]),
-    ["Zone b: 2 of 4 nodes not ready", "Nodes without a zone: 1 of 1 node not ready"]);
+test("the banner says where a disruption is, and what it leaves published", () => {
+  const nodes = (zone, lost, all) => ({ zone, lost, nodes: all });
+  assert.deepEqual(banner([], 0), []);
+  assert.deepEqual(banner([nodes(null, 7, 12), nodes("", 3, 4), nodes("b", 4, 4)], 1), [
+    "Cluster: 7 of 12 nodes not ready", "Nodes without a zone: 3 of 4 nodes not ready", "Zone b: 4 of 4 nodes not ready",
+    "1 endpoint stays ready while their kubelets are lost"]);
 });
 
 function view(pods, more = {}) {

@@ -1,5 +1,6 @@
 //! The endpoints of a Service in numbers.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -21,7 +22,8 @@ pub struct EndpointCounts {
     pub serving: usize,
     /// Other endpoints.
     pub not_ready: usize,
-    /// The zones of the endpoints, by name; empty for those without a zone.
+    /// The zones of the endpoints, by name; empty for those without a zone. Of more than 20, those with the most endpoints,
+    /// then the sum of the others.
     pub zones: Vec<ZoneCounts>,
     /// The number of slices, of every manager.
     pub slices: usize,
@@ -29,9 +31,16 @@ pub struct EndpointCounts {
     pub entries: usize,
     /// The endpoints that the slices have room for.
     pub capacity: usize,
-    /// The field managers of the newest writes of the slices.
+    /// The field managers of the newest writes of the slices, by name; eight at most.
     pub writers: Vec<String>,
 }
+
+/// Zones that are named: endpoints of custom slices may be in as many as their author likes.
+const ZONES: usize = 20;
+/// The name of the others.
+const OTHERS: &str = "(others)";
+/// Field managers that are named.
+const WRITERS: usize = 8;
 
 /// The endpoints of a Service in one zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -68,7 +77,7 @@ impl EndpointCounts {
             slices: slices.len(),
             entries: slices.iter().map(|slice| slice.endpoints.as_ref().map_or(0, Vec::len)).sum(),
             capacity: slices.len() * super::capacity(objects, name),
-            writers: writers.into_iter().map(Into::into).collect(),
+            writers: writers.into_iter().take(WRITERS).map(Into::into).collect(),
         })
     }
 }
@@ -96,8 +105,17 @@ fn zones(states: &BTreeMap<Identity<'_>, (Presence, &str)>) -> Vec<ZoneCounts> {
         *ready += usize::from(*state == Presence::Ready);
         *total += 1;
     }
+    let counts = |(zone, (ready, total)): (&str, _)| ZoneCounts { zone: zone.to_owned(), ready, total };
+    let mut zones: Vec<ZoneCounts> = zones.into_iter().map(counts).collect();
+    if zones.len() > ZONES {
+        zones.sort_by_key(|zone| Reverse(zone.total));
+        let others = zones.split_off(ZONES);
+        zones.sort_by(|a, b| a.zone.cmp(&b.zone));
+        zones.push(ZoneCounts {
+            zone: OTHERS.to_owned(),
+            ready: others.iter().map(|zone| zone.ready).sum(),
+            total: others.iter().map(|zone| zone.total).sum(),
+        });
+    }
     zones
-        .into_iter()
-        .map(|(zone, (ready, total))| ZoneCounts { zone: zone.to_owned(), ready, total })
-        .collect()
 }

@@ -90,6 +90,29 @@ fn an_endpoint_in_two_slices_counts_once() {
     assert_eq!(traffic.writers, ["kube-controller-manager"]);
 }
 
+/// Whoever may write slices chooses zones and field managers.
+#[test]
+fn zones_and_writers_are_bounded() {
+    let zoned = |number: usize| {
+        let mut endpoint = endpoint(&format!("web-{number}"), true);
+        // Two in the last zone.
+        endpoint["zone"] = json!(format!("z{:02}", number.min(29)));
+        endpoint
+    };
+    let slices: Vec<Value> = (0..31)
+        .map(|number| {
+            let mut slice = slice(&format!("web-{number:02}"), &[zoned(number)]);
+            slice["metadata"]["managedFields"][0]["manager"] = json!(format!("writer-{number:02}"));
+            slice
+        })
+        .collect();
+    let traffic = EndpointCounts::of(&snapshot(&slices), "shop", "web").unwrap();
+    let [first, .., last, others] = traffic.zones.as_slice() else { panic!("{:?}", traffic.zones) };
+    assert_eq!((traffic.zones.len(), traffic.writers.len()), (21, 8));
+    assert_eq!((first.zone.as_str(), last.zone.as_str(), last.total), ("z00", "z29", 2));
+    assert_eq!((others.zone.as_str(), others.ready, others.total), ("(others)", 10, 10));
+}
+
 fn differences(slices: &[Value]) -> (Verdict, Vec<Difference>) {
     let found = explain_with_differences(&snapshot(slices), &ObjectKey::new("shop", "web")).unwrap();
     let slices = found.1.into_iter().filter(|difference| difference.kind == "EndpointSlice");

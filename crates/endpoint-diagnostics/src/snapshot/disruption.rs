@@ -10,11 +10,24 @@ use endpointslice::disruption::MIN_LOST;
 use endpointslice::model::{ConditionFields, only_marked_not_ready};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde::Serialize;
 
 use super::{PodEntry, Snapshot};
 
 /// The lowest share of lost nodes that the gate's flags allow, in percent.
 const SHARE: usize = 50;
+
+/// Nodes of which so many are not ready that it is a disruption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisruptedNodes {
+    /// Their zone, empty for nodes without one; none for all nodes of the cluster.
+    pub zone: Option<String>,
+    /// The number of nodes that are not ready.
+    pub lost: usize,
+    /// The number of all.
+    pub nodes: usize,
+}
 
 impl Snapshot {
     /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, because
@@ -32,7 +45,7 @@ impl Snapshot {
         };
         let is_kept = |entry: &&PodEntry| !entry.pod.ready && is_marked(&entry.object) && is_lost(entry);
         let marked: Vec<&PodEntry> = selected.filter(is_kept).collect();
-        if marked.is_empty() || !self.is_disrupted() {
+        if marked.is_empty() || self.disruptions().is_empty() {
             return BTreeMap::new();
         }
         let published: BTreeSet<&str> = slices.flat_map(published_ready).collect();
@@ -45,8 +58,8 @@ impl Snapshot {
         kept.map(as_before).collect()
     }
 
-    /// True if so many nodes are not ready, of the cluster or of a zone, that the gate can have an effect.
-    fn is_disrupted(&self) -> bool {
+    /// Where so many nodes are not ready that the gate can have an effect: the cluster, then zones by name. Linear in nodes.
+    pub fn disruptions(&self) -> Vec<DisruptedNodes> {
         let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
         for node in self.nodes().iter() {
             for scope in [None, Some(node.zone.as_deref().unwrap_or_default())] {
@@ -55,7 +68,14 @@ impl Snapshot {
                 *all += 1;
             }
         }
-        scopes.values().any(|(lost, all)| *lost >= MIN_LOST && lost * 100 >= all * SHARE)
+        let disrupted =
+            scopes.into_iter().filter(|(_, (lost, all))| *lost >= MIN_LOST && lost * 100 >= all * SHARE);
+        let nodes = |(zone, (lost, nodes)): (Option<&str>, _)| DisruptedNodes {
+            zone: zone.map(str::to_owned),
+            lost,
+            nodes,
+        };
+        disrupted.map(nodes).collect()
     }
 }
 

@@ -20,6 +20,7 @@ use endpointslice::model::Uid;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 
+pub use disruption::DisruptedNodes;
 pub use labels::{Labels, NearMiss};
 pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
 pub use nodes::Nodes;

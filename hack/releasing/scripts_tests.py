@@ -102,6 +102,8 @@ class Sign(Scripts):
         other = self.root / "other"
         self.openssl("genpkey", "-quiet", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", other)
         self.assert_not_signed("P-256", "--key", other)
+        # Its copy is gone, too.
+        self.assert_not_signed("P-256", RELEASE_KEY=other.read_text())
 
 
 class Publish(Scripts):

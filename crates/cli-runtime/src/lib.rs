@@ -4,6 +4,9 @@
 //! words ─> Program ─> subcommand        -f ─> input ─> objects ─> differences ─> printing ─> stdout
 //! ```
 
+// What is printed goes through `printing`, which escapes control characters.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod completion;
 pub mod differences;
 pub mod input;

@@ -4,6 +4,9 @@
 //! for deterministic simulations. The other modules are for the operator's tool, which reads the same flags and runs the
 //! same controllers.
 
+// What is printed goes through `printing`, which escapes control characters.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 // First, for its macros.
 #[macro_use]
 mod release;

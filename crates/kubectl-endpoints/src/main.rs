@@ -8,6 +8,9 @@
 //! It needs get, list and watch alone, and writes nothing but the repairs of `audit --fix`, the access reviews of `preflight`,
 //! which the API server does not store, and the Leases and Deployments of `handover` and `rollback`.
 
+// What is printed goes through `printing`, which escapes control characters.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod audit;
 mod cluster;
 mod complete;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, advance, sleep};
 
 use scripted_api::candidates::{Candidate, HOLD, metrics};
 use scripted_api::leases::LeaseServer;
@@ -12,6 +12,8 @@ use scripted_api::leases::LeaseServer;
 const SECOND: Duration = Duration::from_secs(1);
 /// Far longer than any duration of the election.
 const HOUR: Duration = Duration::from_secs(3_600);
+/// After this, a hold is no leftover either.
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Sets an annotation, or removes it.
 fn annotate(lease: &mut Option<Lease>, annotation: &str, value: Option<&str>) {
@@ -45,6 +47,7 @@ async fn a_held_lease_is_acquired_when_it_is_released_and_not_before() {
         let server = LeaseServer::new();
         server.edit(|lease| *lease = Some(manifest()));
         let candidates = ["one", "two"].map(|name| Candidate::start(&server, name));
+        advance(DAY).await;
         sleep(HOUR).await;
         assert!(candidates.iter().all(|it| !it.leadership.is_held() && is_held(it)));
         assert_eq!(server.holder(), "");

@@ -57,6 +57,31 @@ fn pods(api: &TestApi, service: &str, count: usize) {
     }
 }
 
+/// Five Services need as many writes as the rate allows in half a minute. They take turns of five writes, after which another
+/// Service is written: 25 writes at 20 a second are 1.25 s.
+#[tokio::test(start_paused = true)]
+async fn under_a_rate_limit_a_service_waits_for_one_turn_of_each_large_one() {
+    let api = TestApi::default();
+    api.limit(20.0, 30);
+    api.node("node-1", "zone-a");
+    for n in 0..5 {
+        let name = format!("big{n}");
+        api.service(service(&name, json!({})));
+        pods(&api, &name, MANY);
+    }
+    let harness = Harness::start_small(&api);
+    for round in 0..3 {
+        harness.api.advance(5 * SECOND).await;
+        let name = format!("small{round}");
+        harness.api.service(service(&name, json!({})));
+        harness.api.pod(pod(&format!("{name}-1"), &format!("10.9.0.{round}"), true));
+        harness.api.advance(2 * SECOND).await;
+        assert_eq!(harness.api.addresses(&name), [format!("10.9.0.{round}")]);
+    }
+    let written: usize = (0..5).map(|n| harness.slice_count(&format!("big{n}"))).sum();
+    assert!(written < 5 * MANY, "{written}: nothing had to wait");
+}
+
 /// With one worker, and requests that take a minute.
 #[tokio::test(start_paused = true)]
 async fn writes_of_different_services_overlap_and_those_of_one_do_not() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::manifests::{documents, folder};
 
-/// Commands that install or build what others have written. Our scripts are read for them, too.
+/// Commands that install or build what others have written, besides those of hack/common. Our scripts are read for them, too.
 const FOREIGN: [&str; 10] =
     [".ci/run", "apt-get", "cargo", "curl", "docker", "go", "npm", "pip", "pipx", "rustup"];
 /// The actions that a job with the key or a permission to write may use.
@@ -34,6 +34,29 @@ fn words(script: &str) -> impl Iterator<Item = &str> {
     lines.flat_map(|line| line.split(|char: char| char.is_whitespace() || "\"'`$(){};|&<>".contains(char)))
 }
 
+/// True for what installs or builds others' code: a command, or one of hack/common's functions that see to a tool.
+fn is_foreign(word: &str) -> bool {
+    FOREIGN.contains(&word) || word.starts_with("need_")
+}
+
+/// A file of the repository; empty if there is none.
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_default()
+}
+
+/// The foreign words of a script of ours, and of those that it names.
+fn foreign_in(script: &str, read: fn(&str) -> String, seen: &mut BTreeSet<String>) -> BTreeSet<String> {
+    // Those of hack/common are definitions.
+    let is_read = |word: &str| Path::new(word).starts_with("hack") && word != "hack/common";
+    if !is_read(script) || !seen.insert(script.to_owned()) {
+        return BTreeSet::new();
+    }
+    let inside = read(script);
+    let own = words(&inside).filter(|word| is_foreign(word)).map(str::to_owned);
+    let called: Vec<BTreeSet<String>> = words(&inside).map(|word| foreign_in(word, read, seen)).collect();
+    own.chain(called.into_iter().flatten()).collect()
+}
+
 /// What a job runs of others' code: commands, actions, other workflows.
 fn foreign(job: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -44,14 +67,11 @@ fn foreign(job: &Value) -> BTreeSet<String> {
         }
     }
     for word in steps(job, "run").flat_map(words) {
-        let own =
-            Path::new(word).starts_with("hack").then(|| std::fs::read_to_string(root().join(word)).ok());
-        let inside = own.flatten().unwrap_or_default();
-        if FOREIGN.contains(&word) {
+        if is_foreign(word) {
             found.insert(word.to_owned());
         }
         found.extend(
-            words(&inside).filter(|word| FOREIGN.contains(word)).map(|inner| format!("{word}: {inner}")),
+            foreign_in(word, read, &mut BTreeSet::new()).iter().map(|inner| format!("{word}: {inner}")),
         );
     }
     found
@@ -127,6 +147,7 @@ fn each_way_to_mix_a_build_with_the_key_is_found() {
         (Box::new(step("sign", json!({"run": "cargo build --release"}))), "sign has the key"),
         (Box::new(step("sign", json!({"run": "x=$(hack/tool crane)"}))), "sign has the key"),
         (Box::new(step("sign", json!({"run": "hack/package"}))), "sign has the key"),
+        (Box::new(step("sign", json!({"run": "need_zig"}))), "sign has the key"),
         (Box::new(step("publish", json!({"run": "python3 -m pip install x"}))), "publish has the key"),
         (Box::new(step("publish", json!({"uses": "actions/setup-go@v6"}))), "publish has the key"),
         (Box::new(step("build", json!({"env": {"KEY": "${{ secrets.RELEASE_KEY }}"}}))), "not one job"),
@@ -152,6 +173,21 @@ fn each_way_to_mix_a_build_with_the_key_is_found() {
         let found = problems(&workflow);
         assert!(found.iter().any(|problem| problem.contains(expected)), "{expected}: {found:?}");
     }
+}
+
+#[test]
+fn what_a_script_calls_counts() {
+    let scripts = |path: &str| {
+        let text = match path {
+            "hack/a" => "source hack/common\nhack/b --all\n# cargo",
+            "hack/b" => "hack/a; (cd x && need_zig)",
+            "hack/common" => "curl x",
+            _ => "",
+        };
+        text.to_owned()
+    };
+    let found = foreign_in("hack/a", scripts, &mut BTreeSet::new());
+    assert_eq!(found, ["need_zig".to_owned()].into());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
 use tests::binaries;
 use tests::cluster::{self, User};
-use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::pages::Pages;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
@@ -199,6 +199,28 @@ async fn swap(site: &Site, world: &World) {
         .map(ToString::to_string)
         .collect();
     assert!(early.is_empty(), "written before the Lease was free:\n{}", early.join("\n"));
+    assert!(manager.stop().await.success());
+}
+
+/// The program may not create the Lease: without one nobody leads, until it is applied again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_lease_ends_the_leader_and_an_apply_brings_it_back() {
+    let site = Site::prepare(&kustomization("base"), deployment(), Vec::new()).await;
+    let world = World::prepare(site.cluster.client(), Controller::ALL).await;
+    let soon = |options| ManagerOptions { leader_election: Some(LeaderElection::DEFAULT), ..options };
+    let mut leader = site.start(soon).await;
+    world.sync().await;
+    let mark = site.cluster.audit().mark();
+    site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
+    assert!(!leader.process().ended(LIMIT).await.success());
+    let tried = |request: &Request| {
+        (request.verb.as_str(), request.resource.as_str(), request.code) == ("create", "leases", 403)
+    };
+    assert!(requests(&site, mark).iter().any(tried), "{:#?}", requests(&site, mark));
+    kubectl(&site, &["apply", "--filename=base/rbac/lease.yaml"]);
+    let manager = site.start(soon).await;
+    world.pod(Pod::new("after-the-apply", "web", 0x3100)).await;
+    world.sync().await;
     assert!(manager.stop().await.success());
 }
 

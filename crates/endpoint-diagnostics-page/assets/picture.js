@@ -79,7 +79,9 @@ export class Picture {
     });
     const heads = element("div", { class: "columns", "aria-hidden": "true" },
       ["Pods, by zone and node", "EndpointSlices", "Clients"].map((text) => element("span", {}, text)));
-    const scroller = element("div", { class: "scroller" }, heads, drawing);
+    // What scrolls sideways does so by keys, too.
+    const keys = plan.width > this.#width ? { tabindex: "0", role: "group", "aria-label": "Picture" } : {};
+    const scroller = element("div", { class: "scroller", ...keys }, heads, drawing);
     heads.style.width = `${plan.width}px`;
     this.#figure.replaceChildren(scroller, legend(), this.#inspector, table(plan));
     if (this.#pinned !== null && !this.#dots.has(this.#pinned)) this.#pinned = null;

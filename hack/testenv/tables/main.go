@@ -55,7 +55,7 @@ func run() error {
 			return err
 		}
 		if !bytes.Equal(present, file.text) {
-			return fmt.Errorf("%s is not that of Kubernetes %s: run go -C hack/testenv run ./tables -crate %s", name, release, *crate)
+			return fmt.Errorf("%s is not that of Kubernetes %s: run hack/testenv/compile run ./tables -crate %s", name, release, *crate)
 		}
 	}
 	return nil

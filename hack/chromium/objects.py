@@ -62,7 +62,8 @@ def ready(number):
     for index in range(number):
         name = f"service-{index:05}"
         ip = f"10.{index >> 16}.{index >> 8 & 255}.{index & 255}"
-        found += [service(name), pod(f"{name}-0", {"app": name}, ip)]
+        families = {"clusterIP": "None", "ipFamilies": ["IPv4"]}
+        found += [service(name, **families), pod(f"{name}-0", {"app": name}, ip)]
     return items(found)
 
 

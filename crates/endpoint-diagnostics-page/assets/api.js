@@ -35,14 +35,16 @@ token();
 export const request = (path, signal) =>
   fetch(`api/${path}`, { cache: "no-store", headers: { Authorization: `Bearer ${token()}` }, signal });
 
-/** Longer than the program takes to answer: of a connection that nobody has closed, there is no answer. */
+/** Longer than the program takes to answer. A dead connection that was never closed gives no answer. */
 const PATIENCE = 20_000;
+
+/** A signal that also ends a request without an answer. */
+export const timely = (signal) => AbortSignal.any([AbortSignal.timeout(PATIENCE), signal]);
 
 /** The answer to a request as data; null if there is none. */
 export async function data(path, signal) {
   try {
-    const signals = [AbortSignal.timeout(PATIENCE), signal].filter(Boolean);
-    const answer = await request(path, AbortSignal.any(signals));
+    const answer = await request(path, timely(signal));
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;

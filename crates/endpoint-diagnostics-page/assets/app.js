@@ -95,7 +95,7 @@ function sum() {
   summed = null;
   showNamespaces();
   const all = sums(rows.values());
-  const lines = banner(overview.disruptions, all.kept);
+  const lines = banner(overview, all.kept);
   byId("banner").hidden = lines.length === 0;
   byId("banner-lines").replaceChildren(...lines.map((line) => element("li", {}, line)));
   if (lines.length > 0) announcer.say("banner", lines.join(", "));

@@ -1,6 +1,6 @@
 // A Service: what its clients get and why, its picture, what differs, what happened, its pods and slices.
 
-import { request as requested } from "./api.js";
+import { request as requested, timely } from "./api.js";
 import { commands } from "./command.js";
 import { button, copyButton, count, element } from "./dom.js";
 import { PRESENCES, STATES, VERDICTS, headline, isMissed, keyOf, stateOfView } from "./model.js";
@@ -174,7 +174,7 @@ export class Detail {
 /** The answer's text; null if there is none. A refusal is a view with nothing but an error. */
 async function read(path, signal) {
   try {
-    const answer = await requested(path, signal);
+    const answer = await requested(path, timely(signal));
     if (answer.ok || answer.status === 404) return await answer.text();
     return JSON.stringify({ error: `The server responded with status ${answer.status}.` });
   } catch {

@@ -144,10 +144,13 @@ export function sums(rows) {
   };
 }
 
-/** The lines of the banner: where a disruption is, and how many pods it leaves published. */
-export function banner(disruptions, kept) {
+/** The lines of the banner: where a disruption is, small zones that are lost, and how many pods stay published. */
+export function banner({ disruptions, zones }, kept) {
   const place = (zone) => (zone === null ? "Cluster" : zone === "" ? "Nodes without a zone" : `Zone ${zone}`);
-  const lines = disruptions.map(({ zone, lost, nodes }) => `${place(zone)}: ${lost} of ${nodes} nodes not ready`);
+  const isNamed = ({ zone }) => disruptions.some((it) => it.zone === zone);
+  const lost = zones.filter((zone) => zone.nodes > 1 && zone.notReady === zone.nodes && !isNamed(zone))
+    .map(({ zone, nodes }) => ({ zone, lost: nodes, nodes }));
+  const lines = [...disruptions, ...lost].map(({ zone, lost, nodes }) => `${place(zone)}: ${lost} of ${nodes} nodes not ready`);
   if (kept > 0) lines.push(`${kept} ${kept === 1 ? "endpoint stays" : "endpoints stay"} ready while their kubelets are lost`);
   return lines;
 }

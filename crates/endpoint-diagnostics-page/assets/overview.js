@@ -15,6 +15,9 @@ const ZONES = 6;
 /** Fills the cards from the sums over all rows. `filter(change)` changes the filter of the list. */
 export function showOverview(node, sum, overview, filter) {
   node.replaceChildren(services(sum, filter), reasons(sum, filter), zones(sum, overview), slices(sum), writes(overview, sum));
+  // On a phone the cards scroll sideways, also by keys.
+  if (node.scrollWidth > node.clientWidth) node.tabIndex = 0;
+  else node.removeAttribute("tabindex");
 }
 
 function card(title, figure, ...children) {

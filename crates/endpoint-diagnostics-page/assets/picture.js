@@ -80,10 +80,14 @@ export class Picture {
     const heads = element("div", { class: "columns", "aria-hidden": "true" },
       ["Pods, by zone and node", "EndpointSlices", "Clients"].map((text) => element("span", {}, text)));
     // What scrolls sideways does so by keys, too.
-    const keys = plan.width > this.#width ? { tabindex: "0", role: "group", "aria-label": "Picture" } : {};
+    const keys = plan.width > this.#width ? { tabindex: "0", role: "group", "aria-label": "Pods, slices and clients" } : {};
     const scroller = element("div", { class: "scroller", ...keys }, heads, drawing);
+    const old = this.#figure.querySelector(".scroller");
+    const [left, had] = [old?.scrollLeft ?? 0, old !== null && document.activeElement === old];
     heads.style.width = `${plan.width}px`;
     this.#figure.replaceChildren(scroller, legend(), this.#inspector, table(plan));
+    scroller.scrollLeft = left;
+    if (had) scroller.focus({ preventScroll: true });
     if (this.#pinned !== null && !this.#dots.has(this.#pinned)) this.#pinned = null;
     this.mark(this.#pinned);
   }

@@ -91,6 +91,10 @@ impl Place<'_> {
         Failure::Access(format!("canary Service {}/{NAME}: {}", self.namespace, error_chain(error)))
     }
 
+    fn disturbed(&self, reason: &str) -> Failure {
+        Failure::Access(format!("canary {}/{NAME}: {reason}", self.namespace))
+    }
+
     /// Removes what an earlier run left behind, whichever controllers it was for: it has objects of its own.
     async fn clear(&self) -> Result<(), Failure> {
         let failed = |error: ApiError| self.failed(&error);
@@ -150,18 +154,15 @@ impl Place<'_> {
                 let present = self.present_endpoints().await.map_err(failed)?.and_then(|it| it.metadata.uid);
                 // The Endpoints controller deletes Endpoints of a Service that is gone, also those of the next one: without
                 // them, silence shows nothing.
-                if present.is_none() || present != mirrored {
+                if present.is_none() {
                     made += 1;
                     if made > MOST_ENDPOINTS {
-                        let reason =
-                            format!("its Endpoints were replaced {MOST_ENDPOINTS} times by another client");
-                        return Err(Failure::Access(format!("canary {}/{NAME}: {reason}", self.namespace)));
+                        return Err(self.disturbed("another client deletes its Endpoints"));
                     }
-                    mirrored = match present {
-                        Some(_) => None,
-                        None => self.create_endpoints().await.map_err(failed)?.metadata.uid,
-                    };
+                    mirrored = self.create_endpoints().await.map_err(failed)?.metadata.uid;
                     start = Instant::now();
+                } else if present != mirrored {
+                    return Err(self.disturbed("its Endpoints are those of another client"));
                 }
             }
             let owner = if self.is_mirrored { mirrored.as_deref() } else { service.metadata.uid.as_deref() };
@@ -199,15 +200,18 @@ impl Place<'_> {
         Ok(managers)
     }
 
-    /// Removes the Service with its Endpoints, and no others of their names. One that cannot be removed keeps no other.
+    /// Deletes the Service and its Endpoints, and no others of their names. If one cannot be deleted, the other is all the same.
     async fn remove(&self, service: &Service) -> Result<(), ApiError> {
         let removed = self.delete(&self.services(), service.metadata.uid.clone()).await;
-        if self.is_mirrored
-            && let Some(left) = self.present_endpoints().await?.filter(|left| is_ours(&left.metadata))
-        {
-            self.delete(&self.endpoints(), left.metadata.uid).await?;
+        let endpoints = if self.is_mirrored { self.remove_endpoints().await } else { Ok(()) };
+        removed.and(endpoints)
+    }
+
+    async fn remove_endpoints(&self) -> Result<(), ApiError> {
+        match self.present_endpoints().await?.filter(|left| is_ours(&left.metadata)) {
+            Some(left) => self.delete(&self.endpoints(), left.metadata.uid).await,
+            None => Ok(()),
         }
-        removed
     }
 
     /// Deletes this object of the canary's name.

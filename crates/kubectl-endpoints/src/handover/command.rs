@@ -96,9 +96,9 @@ struct Flags {
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
     lease: Qualified,
     /// Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is released
-    /// none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time; for the EndpointSliceMirroring
-    /// controller alone it has Endpoints, which are too. By default, none is made where kube-controller-manager's flags can
-    /// be seen, and elsewhere one in default
+    /// none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. For the EndpointSliceMirroring
+    /// controller alone, Endpoints are made for it, and deleted. By default, none is made where kube-controller-manager's
+    /// flags can be seen, and elsewhere one in default
     #[arg(long, value_name = "NAMESPACE", value_parser = name)]
     canary_namespace: Option<String>,
     /// Longest wait for each step, and for each command of the operator

@@ -218,7 +218,7 @@ async fn a_deleted_lease_ends_the_leader_and_an_apply_brings_it_back() {
     };
     assert!(requests(&site, mark).iter().any(tried), "{:#?}", requests(&site, mark));
     kubectl(&site, &["apply", "--filename=base/rbac/lease.yaml"]);
-    let manager = site.start(soon).await;
+    let manager = site.start(|options| options).await;
     world.pod(Pod::new("after-the-apply", "web", 0x3100)).await;
     world.sync().await;
     assert!(manager.stop().await.success());

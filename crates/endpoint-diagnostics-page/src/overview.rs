@@ -21,7 +21,7 @@ pub struct Overview {
     /// Versions of the program and of the control plane, and Leases.
     #[serde(flatten)]
     pub facts: Facts,
-    /// Where a disruption is.
+    /// The cluster, or zones, in which so many nodes are not ready that it is a disruption.
     pub disruptions: Vec<DisruptedNodes>,
     /// The zones of nodes, by name; empty for nodes without one.
     pub zones: Vec<ZoneNodes>,

@@ -90,7 +90,7 @@ fn an_endpoint_in_two_slices_counts_once() {
     assert_eq!(traffic.writers, ["kube-controller-manager"]);
 }
 
-/// Whoever may write slices chooses zones and field managers.
+/// Authors of custom slices choose zones and field managers.
 #[test]
 fn zones_and_writers_are_bounded() {
     let zoned = |number: usize| {

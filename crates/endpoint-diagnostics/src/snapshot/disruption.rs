@@ -17,7 +17,7 @@ use super::{PodEntry, Snapshot};
 /// The lowest share of lost nodes that the gate's flags allow, in percent.
 const SHARE: usize = 50;
 
-/// Nodes of which so many are not ready that it is a disruption.
+/// The numbers of nodes of a cluster, or of a zone, in a disruption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DisruptedNodes {
@@ -58,7 +58,9 @@ impl Snapshot {
         kept.map(as_before).collect()
     }
 
-    /// Where so many nodes are not ready that the gate can have an effect: the cluster, then zones by name. Linear in nodes.
+    /// Returns the cluster, then zones by name, in which so many nodes are not ready that the gate can have an effect.
+    ///
+    /// Cost: linear in nodes.
     pub fn disruptions(&self) -> Vec<DisruptedNodes> {
         let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
         for node in self.nodes().iter() {

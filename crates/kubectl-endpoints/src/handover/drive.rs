@@ -321,12 +321,14 @@ impl Drive<'_> {
     }
 }
 
-/// The record once nothing was written for a canary between these facts. Silence is that of one leader, which was there throughout:
-/// after another one, there is none, and the next look tries again.
+/// Returns the record that confirms the canary, for which nothing was written between these facts; none if the leader of
+/// kube-controller-manager changed meanwhile: a new leader fills its caches first, and the next look tries again.
 pub(super) fn silent(before: &Facts, after: &Facts) -> Option<Record> {
-    let mut record = after.record.clone();
-    record.confirmed.push(CANARY.to_owned());
-    after.is_led_as(before).then_some(record)
+    after.is_led_as(before).then(|| {
+        let mut record = after.record.clone();
+        record.confirmed.push(CANARY.to_owned());
+        record
+    })
 }
 
 /// The record once a step is confirmed that was begun at these facts: the leader from before it must have ended.

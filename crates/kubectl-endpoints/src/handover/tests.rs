@@ -333,7 +333,7 @@ fn the_silence_of_a_changed_leader_does_not_count() {
     assert!(drive::silent(&without, &without).is_some(), "there is none throughout");
 }
 
-/// The canary is a step only where somebody wants it.
+/// `--dry-run` calls the canary left out unless it is requested.
 #[test]
 fn a_dry_run_says_which_steps_are_left_out() {
     let swap = command::parse(Goal::Handover, &[]).unwrap_or_else(|_| panic!("the defaults"));

@@ -311,7 +311,8 @@ fn watch_writes(api: &TestApi, seed: u64) -> Arc<Mutex<BTreeSet<String>>> {
     right
 }
 
-/// Waits until no request is made within 5 s, for so many times 5 s: two if no request fails, more for the back-off otherwise.
+/// Waits until the controller makes no request for 5 s, at most `times` periods of 5 s. Two suffice if no request fails; a back-off
+/// needs more.
 async fn rest(api: &TestApi, times: usize) -> Result<(), Vec<String>> {
     let mut requests = Vec::new();
     for _ in 0..times {

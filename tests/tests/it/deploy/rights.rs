@@ -202,7 +202,7 @@ async fn swap(site: &Site, world: &World) {
     assert!(manager.stop().await.success());
 }
 
-/// The program may not create the Lease: without one nobody leads, until it is applied again.
+/// The service account may not create the Lease: no replica leads until the Lease is applied again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_lease_ends_the_leader_and_an_apply_brings_it_back() {
     let site = Site::prepare(&kustomization("base"), deployment(), Vec::new()).await;

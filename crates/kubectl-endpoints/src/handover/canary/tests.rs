@@ -49,7 +49,7 @@ fn object(server: &ApiServer, kind: &str) -> Option<Value> {
     server.objects("v1", kind).into_iter().find(|object| object["metadata"]["name"] == NAME)
 }
 
-/// What there is of the canary.
+/// The kinds of the canary's objects that exist.
 fn left(server: &ApiServer) -> Vec<&'static str> {
     ["Service", "Endpoints"].into_iter().filter(|kind| object(server, kind).is_some()).collect()
 }

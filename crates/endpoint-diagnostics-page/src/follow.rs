@@ -147,7 +147,11 @@ impl Followed {
                 let listed: BTreeSet<(&str, &str)> = objects.iter().map(Object::key).collect();
                 let gone = touched::names(&self.snapshot, kind);
                 let gone = gone.into_iter().filter(|(namespace, name)| !listed.contains(&(namespace, name)));
-                self.seen.gap(at, kind);
+                // The first list of ResourceClaims follows the first Service that needs them.
+                if self.snapshot.can_read(kind) {
+                    self.seen.gap(at, kind);
+                }
+                self.snapshot.set_readable(kind);
                 for (namespace, name) in gone.collect::<Vec<_>>() {
                     self.seen.change(at, &self.snapshot, kind, (&namespace, &name), None);
                     self.snapshot.remove(kind, &namespace, &name);

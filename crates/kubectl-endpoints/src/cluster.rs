@@ -1,6 +1,5 @@
 //! The objects of a cluster, by lists.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use endpoint_controller_manager::{connection, version};
@@ -11,11 +10,10 @@ use jiff::Timestamp;
 use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
 use tokio::time::timeout;
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::flags::{ClusterFlags, Target};
 use crate::live::{List, Resource, Selection, list};
 use crate::name::NAME;
-use crate::networks;
 
 /// A cluster, and the namespace to read in it.
 pub(crate) struct Cluster {
@@ -62,22 +60,30 @@ impl Cluster {
         &self.http
     }
 
-    /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them, and what
-    /// ResourceClaims say of pods.
+    /// Reads all objects once. Nodes, Namespaces, Endpoints and ResourceClaims are left out if the caller may not list them, and
+    /// ResourceClaims if no Service is on a pod network.
     ///
     /// # Errors
     /// A line about the first kind that cannot be listed.
     pub(crate) async fn read(&self) -> Result<Snapshot, Failure> {
-        let (mut snapshot, _) = self.read_to_watch().await?;
-        networks::attach(&self.client, &mut snapshot).await;
-        Ok(snapshot)
+        self.read_to_watch().await.map(|(snapshot, _)| snapshot)
     }
 
     /// The same, with the resources that were read, and the versions from which their watches continue.
     pub(crate) async fn read_to_watch(&self) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
-        let resources = Kind::ALL.map(|kind| Resource { kind, namespace: self.namespace.clone() });
-        let wanted = resources.map(|resource| (resource, Selection::All)).into();
-        self.lists(wanted, self.namespace.as_deref()).await
+        let all = |kind| (Resource { kind, namespace: self.namespace.clone() }, Selection::All);
+        let coverage = self.namespace.as_deref().map_or(Coverage::All, one);
+        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, Kind::ALL);
+        let mut versions = self.add_lists(&mut snapshot, Kind::ALWAYS.map(all).into()).await?;
+        if snapshot.needs_claims() {
+            versions.extend(self.add_lists(&mut snapshot, vec![all(Kind::ResourceClaims)]).await?);
+            if !snapshot.can_read(Kind::ResourceClaims) {
+                exit::note(
+                    "Note: Services whose network ResourceClaims describe are not compared: cannot list resourceclaims",
+                );
+            }
+        }
+        Ok((snapshot, versions))
     }
 
     /// Reads a Service, its Endpoints and its slices, as the API server has them now.
@@ -92,18 +98,17 @@ impl Cluster {
         ];
         let resource = |kind| Resource { kind, namespace: Some(namespace.to_owned()) };
         let wanted = wanted.map(|(kind, selection)| (resource(kind), selection)).into();
-        self.lists(wanted, Some(namespace)).await.map(|(snapshot, _)| snapshot)
+        let mut snapshot = Snapshot::new(Timestamp::now(), one(namespace), Kind::ALL);
+        self.add_lists(&mut snapshot, wanted).await?;
+        Ok(snapshot)
     }
 
-    async fn lists(
+    /// Adds what the caller may list to a snapshot. Returns the resources that were listed, with their versions.
+    async fn add_lists(
         &self,
+        snapshot: &mut Snapshot,
         wanted: Vec<(Resource, Selection)>,
-        namespace: Option<&str>,
-    ) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
-        let coverage = match namespace {
-            None => Coverage::All,
-            Some(namespace) => Coverage::Namespaces([namespace.to_owned()].into()),
-        };
+    ) -> Result<Vec<(Resource, String)>, Failure> {
         let requests = wanted.iter().map(async |(resource, selection)| {
             let request = list(&self.client, resource, selection);
             match self.timeout {
@@ -112,24 +117,22 @@ impl Cluster {
             }
         });
         let lists = join_all(requests).await;
-        let mut unread: BTreeSet<Kind> = Kind::ALL.into();
-        let (mut objects, mut versions) = (vec![], vec![]);
+        let mut versions = vec![];
         for ((resource, _), list) in wanted.into_iter().zip(lists) {
             match list {
-                Ok(List { objects: listed, version }) => {
-                    unread.remove(&resource.kind);
-                    objects.extend(listed);
+                Ok(List { objects, version }) => {
+                    snapshot.set_readable(resource.kind);
+                    for object in objects {
+                        snapshot.upsert(object);
+                    }
                     versions.push((resource, version));
                 }
-                Err(error) if resource.is_optional() && is_forbidden(&error) => {}
+                Err(error) if resource.is_optional() && is_refused(&error) => {}
                 Err(error) => return Err(self.unlisted(&resource, &error)),
             }
         }
-        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, unread);
-        for object in objects {
-            snapshot.upsert(object);
-        }
-        Ok((snapshot, versions))
+        snapshot.set_now(Timestamp::now());
+        Ok(versions)
     }
 
     fn unlisted(&self, resource: &Resource, error: &ApiError) -> Failure {
@@ -148,6 +151,11 @@ impl Cluster {
     }
 }
 
-fn is_forbidden(error: &ApiError) -> bool {
-    matches!(error, ApiError::Refused(status) if status.code == 403)
+/// True if the caller may not list a kind, or the API server does not have it.
+fn is_refused(error: &ApiError) -> bool {
+    error.is_not_found() || matches!(error, ApiError::Refused(status) if status.code == 403)
+}
+
+fn one(namespace: &str) -> Coverage {
+    Coverage::Namespaces([namespace.to_owned()].into())
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::exit::Failure;
 use super::flags::Target;
+use super::live::claim;
 
 /// The namespace of objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -73,6 +74,7 @@ pub(crate) fn object(tree: Value) -> Option<Result<Object, serde_json::Error>> {
         ("v1", "Endpoints") => read(tree).map(Object::Endpoints),
         ("v1", "Namespace") => read(tree).map(Object::Namespace),
         ("discovery.k8s.io/v1", "EndpointSlice") => read(tree).map(Object::EndpointSlice),
+        ("resource.k8s.io/v1", "ResourceClaim") => claim(&tree.to_string()).map(Object::ResourceClaim),
         _ => return None,
     })
 }

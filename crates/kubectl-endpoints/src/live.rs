@@ -13,10 +13,11 @@ mod lines;
 mod list;
 mod message;
 mod watch;
+mod watches;
 
 pub(crate) use control_plane::control_plane;
 pub(crate) use gather::gather;
-pub(crate) use kinds::Resource;
+pub(crate) use kinds::{Resource, claim};
 pub(crate) use list::{List, Selection, each, list};
 pub(crate) use message::Message;
-pub(crate) use watch::watch;
+pub(crate) use watches::Watches;

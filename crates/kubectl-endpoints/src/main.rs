@@ -26,7 +26,6 @@ mod label_selector;
 mod live;
 mod loopback;
 mod name;
-mod networks;
 mod page;
 mod preflight;
 mod progress;

@@ -14,17 +14,13 @@ use endpoint_diagnostics_page::{Facts, Origin, State, server};
 use jiff::Timestamp;
 use kube_api::ApiClient;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
 use crate::explain::Page;
 use crate::flags::Target;
-use crate::{files, live, token};
-
-/// Messages of watches that wait to be applied.
-const MESSAGES: usize = 1_000;
+use crate::live::{self, Watches};
+use crate::{files, token};
 
 /// Serves for the subcommand of this name until a signal.
 ///
@@ -69,12 +65,7 @@ async fn cluster(
 ) -> Result<(), Failure> {
     let cluster = Cluster::of(target, name).await?;
     let (snapshot, versions) = cluster.read_to_watch().await?;
-    let (sender, messages) = mpsc::channel(MESSAGES);
-    let mut watches = JoinSet::new();
-    for (resource, version) in versions {
-        watches.spawn(live::watch(cluster.client.clone(), resource, version, sender.clone()));
-    }
-    drop(sender);
+    let watches = Watches::start(&cluster.client, cluster.namespace.as_deref(), versions);
     let name = match &cluster.namespace {
         None => cluster.server.clone(),
         Some(namespace) => format!("{}, namespace {namespace}", cluster.server),
@@ -84,7 +75,7 @@ async fn cluster(
     tokio::select! {
         served = serve(cluster.client.clone(), Arc::clone(&follower)) => served,
         () = live::control_plane(cluster.client.clone(), Arc::clone(&follower)) => Ok(()),
-        () = live::gather(messages, follower) => Err(Failure::Access("the watches have ended".to_owned())),
+        () = live::gather(watches, follower) => Err(Failure::Access("the watches have ended".to_owned())),
     }
 }
 

@@ -2,6 +2,10 @@ use std::sync::Arc;
 
 use endpoint_diagnostics::explain_all;
 use endpoint_diagnostics::snapshot::Coverage;
+use endpoint_informers::resource::Resource as _;
+use endpointslice::Interner;
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use pod_network_controller::ResourceClaim;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -27,11 +31,16 @@ fn object(kind: Kind, name: u8, variant: u8) -> Object {
                 if variant > 3 { json!({"app": app, "tier": "front"}) } else { json!({"app": app}) };
             let mut metadata = named("s");
             metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+            if name < 2 {
+                metadata["labels"] = json!({ENDPOINT_CONTROLLER_NAME: "pod-network-controller"});
+                metadata["annotations"] = json!({"pod-network-controller/dra-driver": "net.example.com"});
+            }
             let spec = json!({"selector": selector, "ports": [{"port": 80}], "clusterIPs": ["10.0.0.1"], "ipFamilies": ["IPv4"]});
             Object::Service(parsed(json!({"metadata": metadata, "spec": spec})))
         }
         Kind::Pods => {
             let mut metadata = named("p");
+            metadata["uid"] = json!(format!("u-{name}"));
             metadata["labels"] = json!({"app": app, "tier": if variant > 2 { "front" } else { "back" }});
             let status = json!({
                 "podIPs": [{"ip": format!("10.1.0.{name}")}],
@@ -64,6 +73,18 @@ fn object(kind: Kind, name: u8, variant: u8) -> Object {
         Kind::Namespaces => {
             let phase = if variant > 2 { "Terminating" } else { "Active" };
             Object::Namespace(parsed(json!({"metadata": {"name": namespace}, "status": {"phase": phase}})))
+        }
+        Kind::ResourceClaims => {
+            let pod = variant / 2;
+            let ready =
+                json!({"type": "Ready", "status": if variant.is_multiple_of(2) { "True" } else { "False" }});
+            let claim = json!({"metadata": named("c"), "status": {
+                "reservedFor": [{"resource": "pods", "name": format!("p-{pod}"), "uid": format!("u-{pod}")}],
+                "devices": [{"driver": "net.example.com", "pool": "p", "device": "eth1", "conditions": [ready],
+                    "networkData": {"ips": ["192.0.2.1"]}}],
+            }});
+            let (claim, _) = ResourceClaim::read_json(&claim.to_string(), &mut Interner::default()).unwrap();
+            Object::ResourceClaim(Arc::new(claim))
         }
     }
 }
@@ -159,4 +180,28 @@ fn a_new_list_replaces_the_objects_of_its_kind() {
     assert_eq!(names, ["s-2", "s-4"]);
     assert_eq!(follower.report(&ObjectKey::new("shop", "s-2")).unwrap().counts.pods, 1, "the pod stays");
     assert!(follower.report(&ObjectKey::new("shop", "s-0")).is_none());
+}
+
+#[test]
+fn a_changed_claim_changes_the_reports_of_its_pods() {
+    let follower = follower();
+    apply(&follower, [Kind::Services, Kind::Pods].map(|kind| Change::Upserted(object(kind, 0, 0))).into());
+    let claim = |variant| change((Kind::ResourceClaims, 0, variant));
+    for (change, reason) in [
+        (claim(Some(1)), Some("network-not-ready")),
+        (claim(Some(0)), None),
+        (claim(None), Some("not-in-network")),
+        (
+            Change::Listed(Kind::ResourceClaims, vec![object(Kind::ResourceClaims, 0, 1)]),
+            Some("network-not-ready"),
+        ),
+    ] {
+        let cursor = follower.board().list().cursor;
+        apply(&follower, vec![change]);
+        let report = follower.report(&ObjectKey::new("shop", "s-0")).unwrap();
+        let reasons = report.pods.iter().flat_map(|pod| &pod.reasons).map(|reason| reason.code);
+        let of_network = reasons.filter(|code| code.contains("network")).collect::<Vec<_>>();
+        assert_eq!(of_network, reason.into_iter().collect::<Vec<_>>());
+        assert_eq!(follower.board().after(cursor, 9).unwrap().services.len(), 1, "{reason:?}");
+    }
 }

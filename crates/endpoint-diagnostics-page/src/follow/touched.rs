@@ -108,6 +108,11 @@ impl Touched {
             Kind::Namespaces => {
                 self.namespaces.insert(name.to_owned());
             }
+            // The pods of before the change, and of after it.
+            Kind::ResourceClaims => {
+                let pods = snapshot.networks().pods_of_claim(namespace, name);
+                self.pods.entry(namespace.to_owned()).or_default().names.extend(pods);
+            }
             Kind::Pods | Kind::Nodes => {}
         }
     }
@@ -171,6 +176,7 @@ pub(super) fn names(snapshot: &Snapshot, kind: Kind) -> Vec<(String, String)> {
     match kind {
         Kind::Nodes => snapshot.nodes().iter().map(|node| cluster_wide(&node.name)).collect(),
         Kind::Namespaces => snapshot.namespaces().keys().map(|name| cluster_wide(name)).collect(),
+        Kind::ResourceClaims => snapshot.networks().claims(),
         _ => snapshot
             .by_namespace()
             .flat_map(|(namespace, objects)| names_in(namespace, objects, kind))
@@ -186,6 +192,6 @@ fn names_in(namespace: &Arc<str>, objects: &NamespaceObjects, kind: Kind) -> Vec
         Kind::Pods => objects.pods().map(|entry| of(&entry.pod.name)).collect(),
         Kind::EndpointSlices => objects.slices().map(|slice| of_meta(&slice.metadata.name)).collect(),
         Kind::Endpoints => objects.all_endpoints().map(|object| of_meta(&object.metadata.name)).collect(),
-        Kind::Nodes | Kind::Namespaces => vec![],
+        Kind::Nodes | Kind::Namespaces | Kind::ResourceClaims => vec![],
     }
 }

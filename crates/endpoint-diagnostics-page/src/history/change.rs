@@ -54,7 +54,7 @@ pub(crate) fn of_change(
                 .into_iter()
                 .collect()
         }
-        (ObjectKind::Namespaces, _) => vec![],
+        (ObjectKind::Namespaces | ObjectKind::ResourceClaims, _) => vec![],
     }
 }
 

@@ -23,13 +23,13 @@ pub(super) const RULES: [Rule; 1] = [Rule {
 /// Slices of a Service on a pod network that differ from the addresses of its pods there.
 fn network_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     let (Some(controller), Some(entry)) = (group.delegated_to(), group.service) else { return };
-    let Some(attachments) = context.snapshot.attachments(&entry.key()) else { return };
     let service = &entry.service;
     if group.is_ending || group.is_alias() || service.deleting {
         return;
     }
     let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();
     let pods = names.iter().filter_map(|name| group.objects.pod(name)).map(|entry| &*entry.pod);
+    let Some(attachments) = context.snapshot.networks().attachments(service, pods.clone()) else { return };
     let nodes = context.snapshot.nodes();
     let attachment = |pod: &Pod| -> Attachment<&[IpAddr]> {
         let found = attachments.get(&pod.uid).and_then(|found| found.as_ref().ok());

@@ -5,17 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointslice::Pod;
-use endpointslice::disruption::MIN_LOST;
-use endpointslice::model::{ConditionFields, only_marked_not_ready};
-use k8s_openapi::api::core::v1 as core;
+use endpointslice::disruption::{Nodes, Period, Policy, Scope, ScopeState};
+use endpointslice::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde::Serialize;
 
-use super::{PodEntry, Snapshot};
+use super::namespace::PodEntry;
 
 /// The lowest share of lost nodes that the gate's flags allow, in percent.
-const SHARE: usize = 50;
+const SHARE: u32 = 50;
 
 /// The numbers of nodes of a cluster, or of a zone, in a disruption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,71 +21,88 @@ const SHARE: usize = 50;
 pub struct DisruptedNodes {
     /// Their zone, empty for nodes without one; none for all nodes of the cluster.
     pub zone: Option<String>,
-    /// The number of nodes that are not ready.
+    /// The number of nodes whose kubelets are lost.
     pub lost: usize,
-    /// The number of all.
+    /// The number of nodes that are lost or ready.
     pub nodes: usize,
 }
 
-impl Snapshot {
+/// The rule of the gate, with the flags that keep the most: by cluster and by zone, because no object says which.
+pub(super) struct Disruptions {
+    cluster: Nodes,
+    zones: Nodes,
+}
+
+impl Default for Disruptions {
+    fn default() -> Self {
+        let nodes = |scope| Nodes::new(Policy { scope, percent: SHARE, ..Policy::default() });
+        Self { cluster: nodes(Scope::Cluster), zones: nodes(Scope::Zone) }
+    }
+}
+
+impl Disruptions {
+    /// Records a node that is new or has changed. The time is in seconds since the epoch.
+    pub(super) fn observe(&mut self, node: &Node, now: i64) {
+        for nodes in [&mut self.cluster, &mut self.zones] {
+            // Who asks, asks about the present.
+            let _ = nodes.observe(node, now);
+        }
+    }
+
+    pub(super) fn forget(&mut self, node: &str, now: i64) {
+        for nodes in [&mut self.cluster, &mut self.zones] {
+            let _ = nodes.forget(node, now);
+        }
+    }
+
+    fn keeps(&self, pod: &Pod, now: i64) -> bool {
+        let (Some(node), Some(marked)) = (&pod.node_name, pod.ready_changed_at()) else { return false };
+        pod.marked_not_ready
+            && [&self.cluster, &self.zones].iter().any(|nodes| nodes.hold(node, marked).at(now))
+    }
+
     /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, because
-    /// their node is not ready, in a disruption: as they are for the controllers, by name.
+    /// their node was lost in a disruption: as they are for the controllers, by name.
     ///
-    /// Cost: nothing to speak of unless a pod is marked; then linear in nodes and endpoints.
-    pub(crate) fn kept_ready<'a>(
+    /// Cost: nothing to speak of unless a pod is marked; then linear in endpoints.
+    pub(super) fn kept_ready<'a>(
         &self,
         selected: impl Iterator<Item = &'a PodEntry>,
         slices: impl Iterator<Item = &'a EndpointSlice>,
+        now: i64,
     ) -> BTreeMap<Box<str>, Pod> {
-        let is_lost = |entry: &PodEntry| {
-            let node = entry.pod.node_name.as_deref().and_then(|name| self.nodes().get(name));
-            node.is_some_and(|node| !node.ready)
-        };
-        let is_kept = |entry: &&PodEntry| !entry.pod.ready && is_marked(&entry.object) && is_lost(entry);
-        let marked: Vec<&PodEntry> = selected.filter(is_kept).collect();
-        if marked.is_empty() || self.disruptions().is_empty() {
+        let marked: Vec<&Pod> =
+            selected.map(|entry| &*entry.pod).filter(|pod| self.keeps(pod, now)).collect();
+        if marked.is_empty() {
             return BTreeMap::new();
         }
         let published: BTreeSet<&str> = slices.flat_map(published_ready).collect();
-        let kept = marked.into_iter().filter(|entry| published.contains(&*entry.pod.name));
-        let as_before = |entry: &PodEntry| {
-            let mut pod = (*entry.pod).clone();
+        let kept = marked.into_iter().filter(|pod| published.contains(&*pod.name));
+        let as_before = |pod: &Pod| {
+            let mut pod = pod.clone();
             pod.ready = true;
             (pod.name.clone(), pod)
         };
         kept.map(as_before).collect()
     }
 
-    /// Returns the cluster, then zones by name, in which so many nodes are not ready that the gate can have an effect.
+    /// Returns the cluster, then zones by name, in which so many nodes are lost that the gate can have an effect.
     ///
-    /// Cost: linear in nodes.
-    pub fn disruptions(&self) -> Vec<DisruptedNodes> {
-        let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
-        for node in self.nodes().iter() {
-            for scope in [None, Some(node.zone.as_deref().unwrap_or_default())] {
-                let (lost, all) = scopes.entry(scope).or_default();
-                *lost += usize::from(!node.ready);
-                *all += 1;
-            }
-        }
-        let disrupted =
-            scopes.into_iter().filter(|(_, (lost, all))| *lost >= MIN_LOST && lost * 100 >= all * SHARE);
-        let nodes = |(zone, (lost, nodes)): (Option<&str>, _)| DisruptedNodes {
+    /// Cost: linear in zones.
+    pub(super) fn ongoing(&self) -> Vec<DisruptedNodes> {
+        let nodes = |zone: Option<&str>, state: &ScopeState| DisruptedNodes {
             zone: zone.map(str::to_owned),
-            lost,
-            nodes,
+            lost: state.lost,
+            nodes: state.total,
         };
-        disrupted.map(nodes).collect()
+        let ongoing =
+            |nodes: &Nodes| nodes.scopes().filter(|state| state.period == Period::Ongoing).collect();
+        let [cluster, zones]: [Vec<ScopeState>; 2] = [&self.cluster, &self.zones].map(ongoing);
+        let cluster = cluster.iter().map(|state| nodes(None, state));
+        cluster
+            .chain(zones.iter().map(|state| nodes(Some(state.zone.as_deref().unwrap_or_default()), state)))
+            .collect()
     }
-}
-
-fn is_marked(pod: &core::Pod) -> bool {
-    let status = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
-    let conditions: Vec<ConditionFields<'_>> =
-        status.unwrap_or_default().iter().map(ConditionFields::from).collect();
-    let gates = pod.spec.as_ref().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
-    let gates: Vec<&str> = gates.iter().map(|gate| &*gate.condition_type).collect();
-    only_marked_not_ready(&conditions, &gates)
 }
 
 /// The names of the pods that a slice has as ready.

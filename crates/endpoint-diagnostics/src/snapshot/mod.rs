@@ -6,25 +6,27 @@
 mod disruption;
 mod labels;
 mod namespace;
+mod networks;
 mod nodes;
 mod objects;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use controller_kit::key::ObjectKey;
-use endpointslice::Interner;
-use endpointslice::desired::Attachment;
-use endpointslice::model::Uid;
+use endpointslice::{Interner, Pod};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 pub use disruption::DisruptedNodes;
 pub use labels::{Labels, NearMiss};
 pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
+pub use networks::{Attachments, Networks, is_on_pod_network};
 pub use nodes::Nodes;
 pub use objects::{Kind, Object, Objects};
+
+use self::disruption::Disruptions;
 
 /// The fewest Services with slices and without Endpoints from which follows that the controller of Endpoints is off.
 const ENOUGH_SERVICES: usize = 3;
@@ -36,16 +38,13 @@ pub struct Snapshot {
     unreadable: BTreeSet<Kind>,
     by_namespace: BTreeMap<Arc<str>, NamespaceObjects>,
     nodes: Nodes,
+    disruptions: Disruptions,
     namespaces: BTreeMap<String, Arc<Namespace>>,
     interner: Interner,
-    attachments: BTreeMap<ObjectKey, Attachments>,
+    networks: Networks,
     /// [`Self::keeps_endpoints`], until something changes.
     keeps_endpoints: OnceLock<bool>,
 }
-
-/// The addresses of a Service's pods in its network, by uid, as `pod-network-controller` reads them; or the reason for which a pod has
-/// none.
-pub type Attachments = HashMap<Uid, Result<Attachment<Vec<IpAddr>>, String>>;
 
 /// The namespaces that a snapshot covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,15 +58,18 @@ pub enum Coverage {
 impl Snapshot {
     /// An empty snapshot, to be filled by [`Self::upsert`]. The caller may read all kinds, except the `unreadable` ones.
     pub fn new(now: Timestamp, coverage: Coverage, unreadable: impl IntoIterator<Item = Kind>) -> Self {
+        let unreadable: BTreeSet<Kind> = unreadable.into_iter().collect();
+        let has_claims = !unreadable.contains(&Kind::ResourceClaims);
         Self {
             now,
             coverage,
-            unreadable: unreadable.into_iter().collect(),
+            unreadable,
             by_namespace: BTreeMap::new(),
             nodes: Nodes::default(),
+            disruptions: Disruptions::default(),
             namespaces: BTreeMap::new(),
-            interner: Interner::default(),
-            attachments: BTreeMap::new(),
+            interner: Networks::interner().reading_conditions(),
+            networks: if has_claims { Networks::default() } else { Networks::without_claims() },
             keeps_endpoints: OnceLock::new(),
         }
     }
@@ -103,15 +105,26 @@ impl Snapshot {
         !self.unreadable.contains(&kind)
     }
 
+    /// Notes that the caller may read objects of this kind after all.
+    pub fn set_readable(&mut self, kind: Kind) {
+        if self.unreadable.remove(&kind) && kind == Kind::ResourceClaims {
+            self.networks = Networks::default();
+        }
+    }
+
     /// Adds an object, or replaces the one of its name.
     pub fn upsert(&mut self, object: Object) {
         self.keeps_endpoints = OnceLock::new();
         match object {
-            Object::Node(node) => self.nodes.upsert(&node, &mut self.interner),
+            Object::Node(node) => {
+                let node = self.nodes.upsert(&node, &mut self.interner);
+                self.disruptions.observe(node, self.now.as_second());
+            }
             Object::Namespace(namespace) => {
                 let name = namespace.metadata.name.clone().unwrap_or_default();
                 self.namespaces.insert(name, namespace);
             }
+            Object::ResourceClaim(claim) => self.networks.upsert(claim),
             object => {
                 let namespace = self.interner.string(object.key().0);
                 self.by_namespace.entry(namespace).or_default().upsert(object, &mut self.interner);
@@ -119,24 +132,50 @@ impl Snapshot {
         }
     }
 
-    /// Sets the attachments of a Service's pods to its network.
-    pub fn set_attachments(&mut self, service: ObjectKey, attachments: Attachments) {
-        self.attachments.insert(service, attachments);
+    /// The addresses of pods in other networks.
+    pub fn networks(&self) -> &Networks {
+        &self.networks
     }
 
-    /// The attachments of a Service's pods; none if [`Self::set_attachments`] has not set them.
-    pub fn attachments(&self, service: &ObjectKey) -> Option<&Attachments> {
-        self.attachments.get(service)
+    /// True if a report depends on ResourceClaims: some Service is on a pod network.
+    ///
+    /// Cost: linear in Services.
+    pub fn needs_claims(&self) -> bool {
+        let mut services = self.by_namespace.values().flat_map(NamespaceObjects::services);
+        services.any(|entry| is_on_pod_network(&entry.service))
+    }
+
+    /// The cluster, then zones by name, in which so many nodes are lost that the gate `EndpointsKeepReadyOnDisruption` can have an
+    /// effect.
+    ///
+    /// Cost: linear in zones.
+    pub fn disruptions(&self) -> Vec<DisruptedNodes> {
+        self.disruptions.ongoing()
+    }
+
+    /// The pods among `selected` that the gate keeps ready, if `slices` have them as ready: as they are for the controllers, by name.
+    ///
+    /// Cost: nothing to speak of unless a pod is marked; then linear in endpoints.
+    pub(crate) fn kept_ready<'a>(
+        &self,
+        selected: impl Iterator<Item = &'a PodEntry>,
+        slices: impl Iterator<Item = &'a EndpointSlice>,
+    ) -> BTreeMap<Box<str>, Pod> {
+        self.disruptions.kept_ready(selected, slices, self.now.as_second())
     }
 
     /// Removes an object by its kind, namespace (empty for cluster-wide kinds) and name.
     pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
         self.keeps_endpoints = OnceLock::new();
         match kind {
-            Kind::Nodes => self.nodes.remove(name),
+            Kind::Nodes => {
+                self.nodes.remove(name);
+                self.disruptions.forget(name, self.now.as_second());
+            }
             Kind::Namespaces => {
                 self.namespaces.remove(name);
             }
+            Kind::ResourceClaims => self.networks.remove(namespace, name),
             _ => {
                 if let Some(objects) = self.by_namespace.get_mut(namespace) {
                     objects.remove(kind, name);

@@ -127,7 +127,7 @@ impl NamespaceObjects {
             Object::Endpoints(endpoints) => {
                 self.endpoints.insert(name, endpoints);
             }
-            Object::Node(_) | Object::Namespace(_) => {}
+            Object::Node(_) | Object::Namespace(_) | Object::ResourceClaim(_) => {}
         }
     }
 
@@ -147,7 +147,7 @@ impl NamespaceObjects {
                 }
             }
             Kind::Endpoints => drop(self.endpoints.remove(name)),
-            Kind::Nodes | Kind::Namespaces => {}
+            Kind::Nodes | Kind::Namespaces | Kind::ResourceClaims => {}
         }
     }
 }

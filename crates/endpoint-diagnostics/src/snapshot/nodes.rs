@@ -37,7 +37,7 @@ impl Nodes {
         &self.topology
     }
 
-    pub(super) fn upsert(&mut self, object: &core::Node, interner: &mut Interner) {
+    pub(super) fn upsert(&mut self, object: &core::Node, interner: &mut Interner) -> &Node {
         let node = Node::from_api(object, interner);
         match &object.metadata.creation_timestamp {
             Some(created) => self.created.insert(Arc::clone(&node.name), created.0),
@@ -45,7 +45,8 @@ impl Nodes {
         };
         let before = self.by_name.get(&node.name);
         self.topology.node_changed(before, Some(&node));
-        self.by_name.insert(Arc::clone(&node.name), node);
+        let name = Arc::clone(&node.name);
+        self.by_name.entry(name).insert_entry(node).into_mut()
     }
 
     pub(super) fn remove(&mut self, name: &str) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use pod_network_controller::ResourceClaim;
 
 /// A kind of object that diagnoses read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +22,8 @@ pub enum Kind {
     Endpoints,
     /// Namespaces.
     Namespaces,
+    /// ResourceClaims, which only Services on pod networks depend on.
+    ResourceClaims,
 }
 
 /// One API object.
@@ -38,6 +41,8 @@ pub enum Object {
     Endpoints(Arc<Endpoints>),
     /// A Namespace.
     Namespace(Arc<Namespace>),
+    /// A ResourceClaim.
+    ResourceClaim(Arc<ResourceClaim>),
 }
 
 /// Lists of objects; `None` if the caller may not read the kind.
@@ -55,12 +60,25 @@ pub struct Objects {
     pub endpoints: Option<Vec<Endpoints>>,
     /// Namespaces.
     pub namespaces: Option<Vec<Namespace>>,
+    /// ResourceClaims.
+    pub claims: Option<Vec<ResourceClaim>>,
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 6] =
+    /// The kinds that every diagnosis reads.
+    pub const ALWAYS: [Self; 6] =
         [Self::Services, Self::Pods, Self::Nodes, Self::EndpointSlices, Self::Endpoints, Self::Namespaces];
+
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Services,
+        Self::Pods,
+        Self::Nodes,
+        Self::EndpointSlices,
+        Self::Endpoints,
+        Self::Namespaces,
+        Self::ResourceClaims,
+    ];
 
     /// The name of the resource, as in permissions and URLs.
     pub const fn resource(self) -> &'static str {
@@ -71,26 +89,26 @@ impl Kind {
             Self::EndpointSlices => "endpointslices",
             Self::Endpoints => "endpoints",
             Self::Namespaces => "namespaces",
+            Self::ResourceClaims => "resourceclaims",
         }
     }
 }
 
 impl Object {
-    fn metadata(&self) -> &ObjectMeta {
-        match self {
-            Self::Service(object) => &object.metadata,
-            Self::Pod(object) => &object.metadata,
-            Self::Node(object) => &object.metadata,
-            Self::EndpointSlice(object) => &object.metadata,
-            Self::Endpoints(object) => &object.metadata,
-            Self::Namespace(object) => &object.metadata,
-        }
-    }
-
     /// Namespace (empty for cluster-wide kinds) and name.
     pub fn key(&self) -> (&str, &str) {
-        let metadata = self.metadata();
-        (metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
+        fn key(metadata: &ObjectMeta) -> (&str, &str) {
+            (metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
+        }
+        match self {
+            Self::Service(object) => key(&object.metadata),
+            Self::Pod(object) => key(&object.metadata),
+            Self::Node(object) => key(&object.metadata),
+            Self::EndpointSlice(object) => key(&object.metadata),
+            Self::Endpoints(object) => key(&object.metadata),
+            Self::Namespace(object) => key(&object.metadata),
+            Self::ResourceClaim(claim) => (&claim.namespace, &claim.name),
+        }
     }
 
     /// The kind.
@@ -102,6 +120,7 @@ impl Object {
             Self::EndpointSlice(_) => Kind::EndpointSlices,
             Self::Endpoints(_) => Kind::Endpoints,
             Self::Namespace(_) => Kind::Namespaces,
+            Self::ResourceClaim(_) => Kind::ResourceClaims,
         }
     }
 }
@@ -116,6 +135,7 @@ impl Objects {
             Kind::EndpointSlices => self.slices.is_some(),
             Kind::Endpoints => self.endpoints.is_some(),
             Kind::Namespaces => self.namespaces.is_some(),
+            Kind::ResourceClaims => self.claims.is_some(),
         };
         Kind::ALL.into_iter().filter(|kind| !listed(kind)).collect()
     }
@@ -137,6 +157,9 @@ impl Objects {
             Object::Namespace(object) => {
                 self.namespaces.get_or_insert_default().push(Arc::unwrap_or_clone(object))
             }
+            Object::ResourceClaim(claim) => {
+                self.claims.get_or_insert_default().push(Arc::unwrap_or_clone(claim))
+            }
         }
     }
 
@@ -149,6 +172,7 @@ impl Objects {
             slices: Some(vec![]),
             endpoints: Some(vec![]),
             namespaces: Some(vec![]),
+            claims: Some(vec![]),
         }
     }
 
@@ -162,5 +186,6 @@ impl Objects {
             .chain(all(self.pods, Object::Pod))
             .chain(all(self.slices, Object::EndpointSlice))
             .chain(all(self.endpoints, Object::Endpoints))
+            .chain(all(self.claims, Object::ResourceClaim))
     }
 }

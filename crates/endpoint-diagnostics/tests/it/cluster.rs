@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use endpoint_diagnostics::snapshot::Coverage;
 use endpoint_diagnostics::{Object, Objects, Snapshot};
+use endpoint_informers::resource::Resource as _;
 use endpoints_controller::{Plan, Unready};
 use endpointslice::well_known::{
     ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME,
 };
-use endpointslice::{Hints, Node, Pod, Service, SlicePlan};
+use endpointslice::{Hints, Interner, Node, Pod, Service, SlicePlan};
 use endpointslice_controller::ServicePlanOptions;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use pod_network_controller::ResourceClaim;
 use random_operations::requests::node_status;
 use random_operations::{NAMESPACE, Operation};
 use serde_json::{Value, json};
@@ -30,6 +32,7 @@ pub(crate) struct Cluster {
     pub(crate) endpoints: BTreeMap<String, Value>,
     pub(crate) slices: BTreeMap<String, Value>,
     namespaces: BTreeMap<String, Value>,
+    claims: BTreeMap<String, Value>,
     made: u32,
 }
 
@@ -107,6 +110,7 @@ impl Cluster {
             "endpoints" => &mut self.endpoints,
             "slices" => &mut self.slices,
             "namespaces" => &mut self.namespaces,
+            "claims" => &mut self.claims,
             other => panic!("no kind {other}"),
         };
         if patch.is_null() {
@@ -231,6 +235,10 @@ impl Cluster {
         push(&mut objects, &self.endpoints, |value| Object::Endpoints(Arc::new(read(value))));
         push(&mut objects, &self.slices, |value| Object::EndpointSlice(Arc::new(read(value))));
         push(&mut objects, &self.namespaces, |value| Object::Namespace(Arc::new(read(value))));
+        push(&mut objects, &self.claims, |value| {
+            let claim = ResourceClaim::read_json(&value.to_string(), &mut Interner::default());
+            Object::ResourceClaim(Arc::new(claim.unwrap().0))
+        });
         for kind in unreadable {
             match &**kind {
                 "nodes" => objects.nodes = None,

@@ -1,12 +1,11 @@
 //! Each reason: a cluster that has it, and what the report says about it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::explain;
 use endpoint_diagnostics::explain::CODES;
 use endpoint_diagnostics::report::{PodReport, Reason, ServiceReport};
-use endpointslice::desired::Attachment;
 use random_operations::NAMESPACE;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -156,39 +155,11 @@ fn each_case_has_its_reason() {
 #[test]
 fn each_reason_has_a_case() {
     let cases = cases();
-    let of_networks = [Ok(false), Err("")].into_iter().flat_map(network_reasons).map(|reason| reason.code);
-    let tested = cases.iter().map(|case| &*case.code).chain(of_networks);
+    let tested = cases.iter().map(|case| &*case.code);
     let known: BTreeSet<&str> =
         CODES.iter().map(|code| code.name).filter(|code| *code != "unexplained").collect();
     assert_eq!(tested.collect::<BTreeSet<_>>(), known);
     assert!(known.len() >= 25);
-}
-
-/// The reasons of a pod of which `pod-network-controller` finds this.
-fn network_reasons(found: Result<bool, &str>) -> Vec<Reason> {
-    let mut cluster = cluster();
-    cluster.settle();
-    let mut snapshot = cluster.snapshot_without("2001-01-02T00:00:00Z".parse().unwrap(), &[]);
-    let service = ObjectKey::new(NAMESPACE, "web");
-    let uid = snapshot.namespace(NAMESPACE).unwrap().pod("web-1").unwrap().pod.uid.clone();
-    let found = found.map(|ready| Attachment { addresses: Vec::new(), ready }).map_err(str::to_owned);
-    snapshot.set_attachments(service.clone(), HashMap::from([(uid, found)]));
-    explain(&snapshot, &service).unwrap().pods.remove(0).reasons
-}
-
-#[test]
-fn a_pod_that_is_not_ready_in_its_network_has_a_reason() {
-    let reasons = |found| -> Vec<_> {
-        let reasons = network_reasons(found).into_iter();
-        reasons.map(|reason| (reason.code, reason.message)).collect()
-    };
-    assert_eq!(reasons(Ok(true)), []);
-    assert_eq!(
-        reasons(Ok(false)),
-        [("network-not-ready", "its device in the network is not ready".to_owned())]
-    );
-    let missing = "no ResourceClaim is reserved for it";
-    assert_eq!(reasons(Err(missing)), [("not-in-network", missing.to_owned())]);
 }
 
 #[test]

@@ -52,7 +52,8 @@ fn has_labels(explanation: &Explanation, snapshot: &Snapshot, report: &ServiceRe
 /// Says once which objects are missing, if that matters.
 fn noted(snapshot: &Snapshot, reports: Vec<ServiceReport>) -> Vec<ServiceReport> {
     let is_undecided = reports.iter().any(|report| report.verdict == Verdict::Unknown);
-    let missing = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Namespaces && !snapshot.can_read(*kind));
+    let missing =
+        Kind::ALWAYS.into_iter().filter(|kind| *kind != Kind::Namespaces && !snapshot.can_read(*kind));
     let missing: Vec<&str> = missing.map(Kind::resource).collect();
     if is_undecided && !missing.is_empty() {
         exit::note(&format!(

@@ -7,8 +7,7 @@ use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::{ServiceReport, Snapshot, Verdict};
 use endpoint_diagnostics_page::follow::Change;
 use jiff::Timestamp;
-use tokio::sync::mpsc::{self, Receiver};
-use tokio::task::JoinSet;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::sleep;
 
 use super::command::Explanation;
@@ -16,12 +15,10 @@ use super::output::{self, View};
 use super::select::select;
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
-use crate::live::{self, Message};
+use crate::live::{Message, Watches};
 
 /// The time for which changes are gathered before they are shown.
 const BATCH: Duration = Duration::from_secs(1);
-/// Messages that wait to be applied.
-const MESSAGES: usize = 1_000;
 
 /// Prints the Services, and each of them again that changes, until the watches end.
 ///
@@ -35,13 +32,8 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
     exit::print(&output::text(&first, view));
     let mut shown = by_name(first);
 
-    let (sender, mut messages) = mpsc::channel(MESSAGES);
-    let mut watches = JoinSet::new();
-    for (resource, version) in versions {
-        watches.spawn(live::watch(cluster.client.clone(), resource, version, sender.clone()));
-    }
-    drop(sender);
-    while let Some(batch) = next(&mut messages).await {
+    let mut watches = Watches::start(&cluster.client, namespace, versions);
+    while let Some(batch) = next(&mut watches).await {
         // A verdict can change by time alone only while it is late.
         if batch.is_empty() && shown.values().all(|report| report.verdict != Verdict::Lagging) {
             continue;
@@ -51,7 +43,7 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
             has_gap |= apply(&mut snapshot, message);
         }
         if has_gap {
-            (snapshot, _) = cluster.read_to_watch().await?;
+            snapshot = cluster.read().await?;
         }
         snapshot.set_now(Timestamp::now());
         // A Service that was asked for may be gone for a while.
@@ -70,14 +62,14 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
 }
 
 /// The messages of a while.
-async fn next(messages: &mut Receiver<Message>) -> Option<Vec<Message>> {
+async fn next(watches: &mut Watches) -> Option<Vec<Message>> {
     sleep(BATCH).await;
     let mut batch = Vec::new();
     loop {
-        match messages.try_recv() {
+        match watches.try_next() {
             Ok(message) => batch.push(message),
-            Err(mpsc::error::TryRecvError::Empty) => return Some(batch),
-            Err(mpsc::error::TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => return Some(batch),
+            Err(TryRecvError::Disconnected) => return None,
         }
     }
 }

@@ -8,10 +8,10 @@ use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::{Change, Follower};
 use endpoint_diagnostics_page::{Origin, Source as _, State};
 use jiff::Timestamp;
-use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::message::Message;
+use super::watches::Watches;
 
 /// The time for which further changes are awaited after the first.
 const BATCH: Duration = Duration::from_millis(75);
@@ -21,12 +21,12 @@ const CHANGES: usize = 5_000;
 const TICK: Duration = Duration::from_secs(1);
 
 /// Applies the messages of all watches to a follower, until the watches end.
-pub(crate) async fn gather(mut messages: Receiver<Message>, follower: Arc<Follower>) {
+pub(crate) async fn gather(mut watches: Watches, follower: Arc<Follower>) {
     let mut failures = BTreeMap::<Kind, String>::new();
     let mut ticks = interval(TICK);
     loop {
         tokio::select! {
-            message = messages.recv() => {
+            message = watches.next() => {
                 let Some(first) = message else { return };
                 let mut changes = Vec::new();
                 let deadline = Instant::now() + BATCH;
@@ -34,7 +34,7 @@ pub(crate) async fn gather(mut messages: Receiver<Message>, follower: Arc<Follow
                 while changes.len() < CHANGES {
                     tokio::select! {
                         () = sleep_until(deadline) => break,
-                        next = messages.recv() => match next {
+                        next = watches.next() => match next {
                             Some(next) => sort(next, &mut changes, &mut failures),
                             None => break,
                         },

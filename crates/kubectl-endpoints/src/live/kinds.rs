@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use endpoint_diagnostics::Object;
 use endpoint_diagnostics::snapshot::Kind;
+use endpoint_informers::resource::Resource as _;
+use endpointslice::Interner;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use pod_network_controller::ResourceClaim;
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
@@ -29,6 +32,7 @@ impl Resource {
     fn root(&self) -> &'static str {
         match self.kind {
             Kind::EndpointSlices => "/apis/discovery.k8s.io/v1",
+            Kind::ResourceClaims => "/apis/resource.k8s.io/v1",
             _ => "/api/v1",
         }
     }
@@ -42,6 +46,7 @@ impl Resource {
             Kind::EndpointSlices => ("discovery.k8s.io/v1", "EndpointSlice"),
             Kind::Endpoints => ("v1", "Endpoints"),
             Kind::Namespaces => ("v1", "Namespace"),
+            Kind::ResourceClaims => ("resource.k8s.io/v1", "ResourceClaim"),
         }
     }
 
@@ -51,7 +56,7 @@ impl Resource {
 
     /// True if reports do without this kind, and only say less.
     pub(crate) fn is_optional(&self) -> bool {
-        !self.is_namespaced() || self.kind == Kind::Endpoints
+        !self.is_namespaced() || matches!(self.kind, Kind::Endpoints | Kind::ResourceClaims)
     }
 
     /// An object from JSON. One that can't be decoded is left out: it must not hide all others.
@@ -70,8 +75,14 @@ impl Resource {
             Kind::EndpointSlices => parsed(json).map(Object::EndpointSlice),
             Kind::Endpoints => parsed(json).map(Object::Endpoints),
             Kind::Namespaces => parsed(json).map(Object::Namespace),
+            Kind::ResourceClaims => claim(json).map(Object::ResourceClaim),
         }
     }
+}
+
+/// A ResourceClaim, as far as its controller reads it: parameters of drivers have any shape.
+pub(crate) fn claim(json: &str) -> Result<Arc<ResourceClaim>, serde_json::Error> {
+    ResourceClaim::read_json(json, &mut Interner::default()).map(|(claim, _)| Arc::new(claim))
 }
 
 fn parsed<T>(json: &str) -> Result<Arc<T>, serde_json::Error>

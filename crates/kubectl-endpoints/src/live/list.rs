@@ -78,7 +78,9 @@ pub(crate) async fn each(
         let selector = selection.query();
         let path = format!("{}?limit={PAGE}{selector}&continue={}", resource.path(), escaped(&token));
         let (_, body) = client.page(&path, HEADER).await?;
-        let page: Page<'_> = serde_json::from_slice(&body).map_err(ApiError::malformed)?;
+        // Parameters of drivers need not be UTF-8.
+        let body = String::from_utf8_lossy(&body);
+        let page: Page<'_> = serde_json::from_str(&body).map_err(ApiError::malformed)?;
         page.items.unwrap_or_default().into_iter().for_each(|item| take(item.get()));
         token = page.metadata.continue_.unwrap_or_default();
         if token.is_empty() {

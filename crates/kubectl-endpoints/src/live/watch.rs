@@ -136,7 +136,9 @@ impl Watch {
     }
 
     async fn event(&mut self, line: &[u8]) -> Result<(), End> {
-        let event: Event<'_> = serde_json::from_slice(line).map_err(ApiError::malformed)?;
+        // Parameters of drivers need not be UTF-8.
+        let line = String::from_utf8_lossy(line);
+        let event: Event<'_> = serde_json::from_str(&line).map_err(ApiError::malformed)?;
         let object = event.object.get();
         if event.kind == "ERROR" {
             let status = serde_json::from_str(object).map_err(ApiError::malformed)?;

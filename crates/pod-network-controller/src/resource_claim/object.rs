@@ -16,6 +16,8 @@ pub(super) struct Object {
 pub(super) struct Metadata {
     pub(super) namespace: String,
     pub(super) name: String,
+    /// Objects of files have none.
+    #[serde(default)]
     pub(super) resource_version: String,
 }
 

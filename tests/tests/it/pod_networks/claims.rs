@@ -6,6 +6,9 @@ use kube::Api;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use tests::binaries;
+use tests::cluster::User;
+use tests::process::Process;
 use tests::scenario::{NAMESPACE, Pod};
 
 use super::published::addresses;
@@ -52,9 +55,18 @@ fn devices(number: u16, ready: &str) -> Value {
     json!({"devices": [device("backup", 8), device("storage", 7)]})
 }
 
+fn explain_watch(site: &Site) -> Process {
+    let kubeconfig = site.cluster.kubeconfig(User::Admin).display().to_string();
+    let words = ["explain", "db", "--watch", "-n", NAMESPACE, "--kubeconfig", &kubeconfig];
+    Process::start("explain", &binaries::kubectl_endpoints(), site.cluster.folder(), words)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slices_follow_the_status_of_claims() {
     let site = Site::start().await;
+    // It follows ResourceClaims from the label on.
+    let mut explained = explain_watch(&site);
+    explained.says_all(&["/db: 0 of 0"]).await;
     let labels = json!({"metadata": {"labels": {LABEL: CONTROLLER, NETWORK_NAME: "storage"}}});
     site.world.change_service("db", labels).await;
     for number in [1, 2] {
@@ -65,11 +77,13 @@ async fn slices_follow_the_status_of_claims() {
     let mut controller = site.controller();
     site.until("an empty slice for each family, before the driver reports", &[(CONTROLLER, Vec::new())])
         .await;
+    explained.says_all(&["db-2", "not attached to the network (not-in-network)"]).await;
 
     let storage = |numbers: &[u16]| (CONTROLLER, addresses("192.168.7.", "fd00:7::", numbers));
     report(&site, "db-1", devices(1, "True")).await;
     site.until("the addresses of one pod", &[storage(&[1])]).await;
     report(&site, "db-2", devices(2, "False")).await;
+    explained.says_all(&["db-2", "its device in the network is not ready (network-not-ready)"]).await;
     report(&site, "db-2", devices(2, "True")).await;
     site.until("those of both, once the second device is ready", &[storage(&[1, 2])]).await;
 

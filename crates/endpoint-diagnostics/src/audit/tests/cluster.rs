@@ -67,6 +67,7 @@ impl Cluster {
             slices: Some(typed::<EndpointSlice>(&self.slices)),
             endpoints: Some(typed::<Endpoints>(&self.endpoints)),
             namespaces: Some(typed::<Namespace>(&[])),
+            claims: Some(vec![]),
         }
     }
 

@@ -5,14 +5,14 @@ mod cluster;
 mod documents;
 mod repairs;
 
-use controller_kit::key::ObjectKey;
-use endpointslice::desired::Attachment;
-use endpointslice::model::Uid;
+use endpoint_informers::resource::Resource as _;
+use endpointslice::Interner;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use pod_network_controller::ResourceClaim;
 use serde_json::{Value, json};
 
-use crate::audit::{Options, audit};
-use crate::snapshot::{Coverage, Snapshot};
+use crate::Objects;
+use crate::audit::Options;
 use cluster::{
     Cluster, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR, SLICES, audit_of, endpoint, line,
     metadata, pod, service, slice,
@@ -351,7 +351,7 @@ fn what_changed_half_a_minute_ago_is_not_out_of_sync_yet() {
 
 /// Of so many nodes the kubelets are lost, that of the pods among them, and the node lifecycle controller has marked the pods.
 fn lose_kubelets(cluster: &mut Cluster, lost: usize) {
-    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": "2026-05-01T00:00:00Z"});
     let node = cluster.nodes[0].clone();
     cluster.nodes.extend((1..4).map(|number| named(node.clone(), &format!("other-{number}"))));
     for (number, node) in cluster.nodes.iter_mut().enumerate() {
@@ -434,19 +434,24 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
     let mut cluster = Cluster::healthy();
     let mut net = service("net", json!({"selector": {"app": "web"}, "clusterIP": "10.96.0.3"}));
     net["metadata"]["labels"] = json!({ENDPOINT_CONTROLLER_NAME: CONTROLLER});
+    net["metadata"]["annotations"] = json!({"pod-network-controller/dra-driver": "net.example.com"});
     let mut published = slice("net", CONTROLLER, vec![endpoint("web-1", "192.168.7.1")]);
     published["metadata"]["labels"][ENDPOINT_CONTROLLER_NAME] = CONTROLLER.into();
     cluster.services.push(net);
     cluster.slices.push(published);
-    assert_eq!(cluster.findings(), Vec::<String>::new(), "nobody has looked");
+    let without_claims = Objects { claims: None, ..cluster.objects() };
+    assert!(audit_of(without_claims, &cluster.options).findings.is_empty(), "nobody has looked");
     let found = |cluster: &Cluster, address: &str, ready: bool| {
-        let now = "2026-06-01T00:00:00Z".parse().unwrap();
-        let mut snapshot = Snapshot::from_objects(cluster.objects(), now, Coverage::All);
-        let attachment = Attachment { addresses: vec![address.parse().unwrap()], ready };
-        let attachments = [("uid-web-1", Ok(attachment)), ("uid-web-2", Err("no claim".to_owned()))];
-        let attachments = attachments.into_iter().map(|(uid, found)| (Uid::from(uid), found)).collect();
-        snapshot.set_attachments(ObjectKey::new("shop", "net"), attachments);
-        audit(&snapshot, &cluster.options).findings.iter().map(line).collect::<Vec<_>>()
+        let claim = json!({"metadata": {"namespace": "shop", "name": "web-1-net"}, "status": {
+            "reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-web-1"}],
+            "devices": [{
+                "driver": "net.example.com", "pool": "p", "device": "eth1", "networkData": {"ips": [address]},
+                "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
+            }],
+        }});
+        let (claim, _) = ResourceClaim::read_json(&claim.to_string(), &mut Interner::default()).unwrap();
+        let objects = Objects { claims: Some(vec![claim]), ..cluster.objects() };
+        audit_of(objects, &cluster.options).findings.iter().map(line).collect::<Vec<_>>()
     };
     assert_eq!(found(&cluster, "192.168.7.1", true), Vec::<String>::new());
     for (address, ready) in [("192.168.7.1", false), ("192.168.7.2", true)] {

@@ -60,7 +60,7 @@ struct Look {
 async fn look(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Look>) {
     let mut reading = Reading::new(config);
     let (mut writers, mut all) = (Ok(()), Ok(()));
-    for kind in Kind::ALL {
+    for kind in Kind::ALWAYS {
         let resource = Resource { kind, namespace: None };
         let outcome =
             each(&cluster.client, &resource, &Selection::All, |json| reading.take(&resource, json)).await;
@@ -93,7 +93,7 @@ struct Reading {
 
 impl Reading {
     fn new(config: &Config) -> Self {
-        let others = [Kind::Pods, Kind::Nodes, Kind::EndpointSlices];
+        let others = [Kind::Pods, Kind::Nodes, Kind::EndpointSlices, Kind::ResourceClaims];
         let snapshot = Snapshot::new(Timestamp::now(), Coverage::All, others);
         Self { dry_run: DryRun::new(config), snapshot, writers: Writers::default(), unreadable: vec![] }
     }

@@ -1,0 +1,87 @@
+//! Addresses of pods in the networks of their Services, by the rules of `pod-network-controller`.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use endpoint_informers::cache::{Cache, CachedResource as _};
+use endpoint_informers::reconciler::SliceReconciler as _;
+use endpoint_informers::resource::Resource as _;
+use endpointslice::desired::Attachment;
+use endpointslice::model::Uid;
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use endpointslice::{Interner, Pod, Service};
+use pod_network_controller::{Missing, NAME, PodNetworks, ResourceClaim};
+
+/// The addresses of a Service's pods in its network, by uid; or the reason for which a pod has none.
+pub type Attachments = HashMap<Uid, Result<Attachment<Vec<IpAddr>>, Missing>>;
+
+/// The ResourceClaims, and the rules for them.
+#[derive(Default)]
+pub struct Networks {
+    rules: PodNetworks,
+    claims: Cache,
+}
+
+impl Networks {
+    /// Without claims, Services whose networks they describe are not compared.
+    pub(super) fn without_claims() -> Self {
+        Self { rules: PodNetworks::without_claims(), claims: Cache::default() }
+    }
+
+    /// An interner that keeps the annotations by which Services and pods name networks.
+    pub(super) fn interner() -> Interner {
+        Interner::keeping_annotations(PodNetworks::ANNOTATIONS.iter().copied())
+    }
+
+    pub(super) fn upsert(&self, claim: Arc<ResourceClaim>) {
+        self.claims.upsert(Arc::unwrap_or_clone(claim));
+    }
+
+    pub(super) fn remove(&self, namespace: &str, name: &str) {
+        self.claims.remove::<ResourceClaim>(namespace, name);
+    }
+
+    /// The namespaces and names of the ResourceClaims.
+    pub fn claims(&self) -> Vec<(String, String)> {
+        let key = |claim: &Arc<ResourceClaim>| (claim.namespace().to_owned(), claim.name().to_owned());
+        self.claims.read(|state| ResourceClaim::table(state).iter().map(key).collect())
+    }
+
+    /// The names of the pods that a ResourceClaim is reserved for.
+    pub fn pods_of_claim(&self, namespace: &str, name: &str) -> Vec<String> {
+        self.claims.read(|state| {
+            let claim = ResourceClaim::table(state).get(namespace, name);
+            claim.into_iter().flat_map(|claim| &claim.pods).map(|pod| pod.name.to_string()).collect()
+        })
+    }
+
+    /// The address of a pod in the network of the Service; none if the Service is on no pod network, names none, or names one of
+    /// ResourceClaims that are not known.
+    pub fn attachment(
+        &self,
+        service: &Service,
+        pod: &Pod,
+    ) -> Option<Result<Attachment<Vec<IpAddr>>, Missing>> {
+        let find = |state: &_| {
+            self.rules.check_readable(service, state).ok()?;
+            self.rules.attachment(service, pod, state)
+        };
+        is_on_pod_network(service).then(|| self.claims.read(find))?
+    }
+
+    /// The addresses of pods that the Service selects; none like [`Self::attachment`].
+    pub fn attachments<'a>(
+        &self,
+        service: &Service,
+        pods: impl Iterator<Item = &'a Pod>,
+    ) -> Option<Attachments> {
+        let pods = pods.filter(|pod| !pod.terminal);
+        pods.map(|pod| Some((pod.uid.clone(), self.attachment(service, pod)?))).collect()
+    }
+}
+
+/// True if `pod-network-controller` is to publish this Service.
+pub fn is_on_pod_network(service: &Service) -> bool {
+    service.labels.get(ENDPOINT_CONTROLLER_NAME) == Some(NAME)
+}

@@ -100,7 +100,8 @@ fn routes(phase: &watch::Sender<Phase>, registry: Registry) -> Routes {
     Routes::new(info)
         .health("healthz", Checks::new(), slis.clone())
         .health("livez", Checks::new(), slis.clone())
-        .health("readyz", readyz, slis)
+        .health("readyz", readyz, slis.clone())
+        .slis(slis, |text| text)
         .metrics(move |text| encode(text, &registry))
 }
 

@@ -36,6 +36,11 @@ app.kubernetes.io/name: {{ include "workload" . }}-page
 app.kubernetes.io/name: pod-network-controller
 {{- end }}
 
+{{- /* The programs that serve metrics; their objects have their names. */}}
+{{- define "programs" -}}
+{{ include "workload" . }}{{ if .Values.podNetworks.enabled }} pod-network-controller{{ end }}
+{{- end }}
+
 {{- define "podNetworks.labels" -}}
 {{ include "podNetworks.selectorLabels" . }}
 {{ include "releaseLabels" . }}
@@ -83,8 +88,11 @@ insecureSkipVerify: true
 {{- end }}
 {{- end }}
 
-{{- /* Both pages of a pod, as monitors scrape them: with the token of an account that may read the metrics and nothing else. */}}
+{{- /* Both pages of a program's pod, as monitors scrape them: with the token of an account that may read the metrics and nothing
+else. */}}
 {{- define "metricsEndpoints" -}}
+{{- $ := .root }}
+{{- $program := .program }}
 {{- range $path, $interval := dict "/metrics" "" "/metrics/slis" "5s" }}
 - port: https
   scheme: https
@@ -101,7 +109,12 @@ insecureSkipVerify: true
       name: {{ include "workload" $ }}-metrics-reader
       key: token
   tlsConfig:
+    {{- if eq $program (include "workload" $) }}
     {{- include "tlsConfig" $ | nindent 4 }}
+    {{- else }}
+    # Its certificate is self-signed.
+    insecureSkipVerify: true
+    {{- end }}
 {{- end }}
 {{- end }}
 

@@ -54,6 +54,28 @@ fn pod_networks_are_the_manifests_of_their_controller() {
     assert_equal(&json!({"podNetworks": {"enabled": true}}), expected);
 }
 
+/// Each object that selects the manager's pods has a twin for those of `pod-network-controller`, which have a port of their own.
+#[test]
+fn options_apply_to_both_programs() {
+    const OTHER: &str = "pod-network-controller";
+    let on = json!({"enabled": true});
+    let both = json!({"podNetworks": on, "networkPolicy": on, "podMonitor": on, "serviceMonitor": on});
+    let objects = template(SYSTEM, &both);
+    for kind in ["PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor", "Service"] {
+        let found: BTreeMap<&str, String> = objects
+            .iter()
+            .filter(|object| text(object, "/kind") == kind)
+            .map(|object| (text(object, "/metadata/name"), object.to_string()))
+            .collect();
+        assert_eq!(found.keys().collect::<Vec<_>>(), [&ACCOUNT, &OTHER], "{kind}");
+        let twin = found[ACCOUNT].replace(ACCOUNT, OTHER).replace("10261", "10272");
+        let token = |name: &str| format!("{name}-metrics-reader");
+        let twin = twin.replace(&token(OTHER), &token(ACCOUNT));
+        let chart = |name: &str| format!("\"helm.sh/chart\":\"{name}");
+        assert_eq!(found[OTHER], twin.replace(&chart(OTHER), &chart(ACCOUNT)), "{kind}");
+    }
+}
+
 #[test]
 fn each_option_is_the_component_of_that_name() {
     for (values, component) in [

@@ -151,7 +151,7 @@ export function banner({ disruptions, zones }, kept) {
   const lost = zones.filter((zone) => zone.nodes > 1 && zone.notReady === zone.nodes && !isNamed(zone))
     .map(({ zone, nodes }) => ({ zone, lost: nodes, nodes }));
   const lines = [...disruptions, ...lost].map(({ zone, lost, nodes }) => `${place(zone)}: ${lost} of ${nodes} nodes not ready`);
-  if (kept > 0) lines.push(`${kept} ${kept === 1 ? "endpoint stays" : "endpoints stay"} ready while their kubelets are lost`);
+  if (kept > 0) lines.push(`${kept} ${kept === 1 ? "endpoint stays" : "endpoints stay"} ready as before the disruption`);
   return lines;
 }
 

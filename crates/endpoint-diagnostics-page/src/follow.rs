@@ -16,7 +16,7 @@ use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics::traffic::Traffic;
 use endpoint_diagnostics::{
-    EndpointCounts, Object, Picture, ServiceReport, Snapshot, Verdict, explain, explain_with_differences,
+    EndpointCounts, Object, Picture, ServiceReport, Snapshot, explain, explain_with_differences,
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -144,22 +144,17 @@ impl Followed {
     fn apply(&mut self, at: Timestamp, change: Change, touched: &mut Touched) {
         match change {
             Change::Listed(kind, objects) => {
-                let listed: BTreeSet<(&str, &str)> = objects.iter().map(Object::key).collect();
-                let gone = touched::names(&self.snapshot, kind);
-                let gone = gone.into_iter().filter(|(namespace, name)| !listed.contains(&(namespace, name)));
                 // The first list of ResourceClaims follows the first Service that needs them.
                 if self.snapshot.can_read(kind) {
                     self.seen.gap(at, kind);
                 }
-                self.snapshot.set_readable(kind);
-                for (namespace, name) in gone.collect::<Vec<_>>() {
+                for (namespace, name) in self.snapshot.missing_in(kind, &objects) {
                     self.seen.change(at, &self.snapshot, kind, (&namespace, &name), None);
-                    self.snapshot.remove(kind, &namespace, &name);
                 }
-                for object in objects {
-                    self.seen.change(at, &self.snapshot, kind, object.key(), Some(&object));
-                    self.snapshot.upsert(object);
+                for object in &objects {
+                    self.seen.change(at, &self.snapshot, kind, object.key(), Some(object));
                 }
+                self.snapshot.replace(kind, objects);
                 touched.add_all();
             }
             Change::Upserted(object) => {
@@ -191,7 +186,7 @@ impl Followed {
                 gone.push(key);
                 continue;
             };
-            if report.verdict == Verdict::Lagging {
+            if report.depends_on_time() {
                 self.lagging.insert(key.clone());
             } else {
                 self.lagging.remove(&key);

@@ -24,7 +24,7 @@ pub struct Row {
     pub counts: Counts,
     /// Pods that should be ready, or endpoints of a Service without a selector.
     pub expected: usize,
-    /// Pods that slices keep ready while their kubelets are lost.
+    /// Pods that slices keep ready as they were before a disruption.
     pub kept: usize,
     /// The endpoints of the slices, also those that are no pods.
     pub traffic: EndpointCounts,

@@ -25,6 +25,14 @@ pub struct ServiceReport {
     pub pods: Vec<PodReport>,
 }
 
+impl ServiceReport {
+    /// True if time alone changes the report: a verdict that is late becomes wrong, and a pod is kept ready for a while.
+    pub fn depends_on_time(&self) -> bool {
+        let is_kept = |reason: &Reason| reason.code == "kept-ready";
+        self.verdict == Verdict::Lagging || self.pods.iter().flat_map(|pod| &pod.reasons).any(is_kept)
+    }
+}
+
 /// Numbers of pods of a Service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,6 @@
 //! The objects of a cluster, by lists.
 
+use std::sync::Once;
 use std::time::Duration;
 
 use endpoint_controller_manager::{connection, version};
@@ -14,6 +15,9 @@ use crate::exit::{self, Failure};
 use crate::flags::{ClusterFlags, Target};
 use crate::live::{List, Resource, Selection, list};
 use crate::name::NAME;
+
+/// One note, however often a command reads.
+static NOTED: Once = Once::new();
 
 /// A cluster, and the namespace to read in it.
 pub(crate) struct Cluster {
@@ -60,8 +64,8 @@ impl Cluster {
         &self.http
     }
 
-    /// Reads all objects once. Nodes, Namespaces, Endpoints and ResourceClaims are left out if the caller may not list them, and
-    /// ResourceClaims if no Service is on a pod network.
+    /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them. ResourceClaims are read
+    /// if a Service depends on them; if they cannot be listed, a line on stderr says so.
     ///
     /// # Errors
     /// A line about the first kind that cannot be listed.
@@ -76,11 +80,14 @@ impl Cluster {
         let mut snapshot = Snapshot::new(Timestamp::now(), coverage, Kind::ALL);
         let mut versions = self.add_lists(&mut snapshot, Kind::ALWAYS.map(all).into()).await?;
         if snapshot.needs_claims() {
-            versions.extend(self.add_lists(&mut snapshot, vec![all(Kind::ResourceClaims)]).await?);
-            if !snapshot.can_read(Kind::ResourceClaims) {
-                exit::note(
-                    "Note: Services whose network ResourceClaims describe are not compared: cannot list resourceclaims",
-                );
+            match self.add_lists(&mut snapshot, vec![all(Kind::ResourceClaims)]).await {
+                Ok(claims) => versions.extend(claims),
+                Err(failure) => NOTED.call_once(|| {
+                    exit::note(&format!(
+                        "Note: Services on pod networks are not compared: {}",
+                        failure.line()
+                    ));
+                }),
             }
         }
         Ok((snapshot, versions))
@@ -127,7 +134,7 @@ impl Cluster {
                     }
                     versions.push((resource, version));
                 }
-                Err(error) if resource.is_optional() && is_refused(&error) => {}
+                Err(error) if resource.is_optional() && is_forbidden(&error) => {}
                 Err(error) => return Err(self.unlisted(&resource, &error)),
             }
         }
@@ -151,9 +158,8 @@ impl Cluster {
     }
 }
 
-/// True if the caller may not list a kind, or the API server does not have it.
-fn is_refused(error: &ApiError) -> bool {
-    error.is_not_found() || matches!(error, ApiError::Refused(status) if status.code == 403)
+fn is_forbidden(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused(status) if status.code == 403)
 }
 
 fn one(namespace: &str) -> Coverage {

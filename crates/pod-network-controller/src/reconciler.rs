@@ -51,6 +51,11 @@ impl PodNetworks {
         self
     }
 
+    /// True if the addresses of the Service's pods in its network are those of ResourceClaims.
+    pub fn reads_claims(service: &Service) -> bool {
+        !NetworkStatus.serves(service) && Claims.serves(service)
+    }
+
     /// The addresses of a pod in the network of the Service; none if the Service names no network.
     pub fn attachment(
         &self,

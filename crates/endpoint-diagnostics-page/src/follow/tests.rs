@@ -5,6 +5,7 @@ use endpoint_diagnostics::snapshot::Coverage;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::Interner;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use jiff::SignedDuration;
 use pod_network_controller::ResourceClaim;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
@@ -47,7 +48,8 @@ fn object(kind: Kind, name: u8, variant: u8) -> Object {
                 "conditions": [{"type": "Ready", "status": if variant.is_multiple_of(2) { "True" } else { "False" }}],
                 "phase": if variant == 3 { "Failed" } else { "Running" },
             });
-            let spec = json!({"nodeName": "n-0", "containers": []});
+            let claims = json!([{"name": "net", "resourceClaimName": format!("c-{name}")}]);
+            let spec = json!({"nodeName": "n-0", "containers": [], "resourceClaims": claims});
             Object::Pod(parsed(json!({"metadata": metadata, "spec": spec, "status": status})))
         }
         Kind::Nodes => {
@@ -94,7 +96,11 @@ fn now() -> Timestamp {
 }
 
 fn follower() -> Follower {
-    let snapshot = Snapshot::new(now(), Coverage::All, []);
+    follower_without([])
+}
+
+fn follower_without<const N: usize>(unreadable: [Kind; N]) -> Follower {
+    let snapshot = Snapshot::new(now(), Coverage::All, unreadable);
     Follower::new(
         snapshot,
         1,
@@ -203,5 +209,55 @@ fn a_changed_claim_changes_the_reports_of_its_pods() {
         let of_network = reasons.filter(|code| code.contains("network")).collect::<Vec<_>>();
         assert_eq!(of_network, reason.into_iter().collect::<Vec<_>>());
         assert_eq!(follower.board().after(cursor, 9).unwrap().services.len(), 1, "{reason:?}");
+    }
+}
+
+/// Claims are read from the first Service on that depends on them: nobody has missed one before.
+#[test]
+fn the_first_list_of_claims_is_no_gap() {
+    let follower = follower_without([Kind::ResourceClaims]);
+    apply(&follower, [Kind::Services, Kind::Pods].map(|kind| Change::Upserted(object(kind, 0, 0))).into());
+    let reasons = || {
+        let report = follower.report(&ObjectKey::new("shop", "s-0")).unwrap();
+        let reasons = report.pods.iter().flat_map(|pod| &pod.reasons).map(|reason| reason.code);
+        reasons.filter(|code| code.contains("network")).collect::<Vec<_>>()
+    };
+    let gaps = || follower.followed.lock().seen.history.all().filter(|entry| entry.service.is_none()).count();
+    assert!(reasons().is_empty(), "nothing is known");
+    apply(&follower, vec![Change::Listed(Kind::ResourceClaims, vec![])]);
+    assert_eq!((reasons(), gaps()), (vec!["not-in-network"], 0));
+    apply(&follower, vec![Change::Listed(Kind::ResourceClaims, vec![object(Kind::ResourceClaims, 0, 1)])]);
+    assert_eq!((reasons(), gaps()), (vec!["network-not-ready"], 1));
+}
+
+/// A pod is kept ready for ten minutes after the disruption, and then the report changes by time alone.
+#[test]
+fn the_end_of_a_hold_changes_the_report() {
+    let after = |seconds: i64| now() + SignedDuration::from_secs(seconds);
+    let node = |name: &str, ready: &str, at: i64| {
+        let condition =
+            json!({"type": "Ready", "status": ready, "lastTransitionTime": after(at).to_string()});
+        let metadata = json!({"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"});
+        Change::Upserted(Object::Node(parsed(
+            json!({"metadata": metadata, "status": {"conditions": [condition]}}),
+        )))
+    };
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": now().to_string()});
+    let Object::Pod(pod) = object(Kind::Pods, 2, 0) else { panic!("no pod") };
+    let mut pod = serde_json::to_value(&*pod).unwrap();
+    pod["status"]["conditions"] = json!([condition("Ready", "False"), condition("ContainersReady", "True")]);
+    let pod = Object::Pod(parsed(pod));
+    let follower = follower();
+    let slice = json!({"metadata": {"namespace": "shop", "name": "e", "labels": {"kubernetes.io/service-name": "s-2",
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}}, "addressType": "IPv4", "ports": [],
+        "endpoints": [{"addresses": ["10.1.0.2"], "conditions": {"ready": true}, "targetRef": {"kind": "Pod", "name": "p-2"}}]});
+    let slice = Change::Upserted(Object::EndpointSlice(parsed(slice)));
+    let service = Change::Upserted(object(Kind::Services, 2, 0));
+    let nodes = [node("n-0", "Unknown", 0), node("n-1", "True", 60), node("n-2", "True", 60)];
+    apply(&follower, [service, Change::Upserted(pod), slice].into_iter().chain(nodes).collect());
+    let is_kept = || shown(&follower)[0].kept > 0;
+    for (seconds, kept) in [(0, true), (659, true), (660, false)] {
+        follower.tick(after(seconds));
+        assert_eq!(is_kept(), kept, "after {seconds} s");
     }
 }

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::Snapshot;
-use endpoint_diagnostics::snapshot::{Kind, NamespaceObjects};
+use endpoint_diagnostics::snapshot::{Kind, NamespaceObjects, ServiceEntry, is_on_pod_network};
 use endpointslice::model::LabelSet;
 use endpointslice::well_known::SERVICE_NAME;
 use endpointslice::{Node, Service};
@@ -19,6 +18,8 @@ pub(super) type Reported = BTreeMap<ObjectKey, Vec<String>>;
 pub(super) struct Touched {
     everything: bool,
     namespaces: BTreeSet<String>,
+    /// The namespaces of changed ResourceClaims, on which Services on pod networks depend.
+    claims: BTreeSet<String>,
     services: BTreeSet<ObjectKey>,
     pods: BTreeMap<String, Pods>,
 }
@@ -108,10 +109,8 @@ impl Touched {
             Kind::Namespaces => {
                 self.namespaces.insert(name.to_owned());
             }
-            // The pods of before the change, and of after it.
             Kind::ResourceClaims => {
-                let pods = snapshot.networks().pods_of_claim(namespace, name);
-                self.pods.entry(namespace.to_owned()).or_default().names.extend(pods);
+                self.claims.insert(namespace.to_owned());
             }
             Kind::Pods | Kind::Nodes => {}
         }
@@ -127,6 +126,11 @@ impl Touched {
                 objects.services().map(|service| ObjectKey::new(namespace.as_str(), service.name()))
             }));
             self.services.extend(of_namespace(reported, namespace).map(|(key, _)| key.clone()));
+        }
+        for namespace in &self.claims {
+            let services = snapshot.namespace(namespace).into_iter().flat_map(NamespaceObjects::services);
+            let services = services.filter(|entry| is_on_pod_network(&entry.service));
+            self.services.extend(services.map(ServiceEntry::key));
         }
         for (namespace, pods) in &self.pods {
             for (key, mentioned) in of_namespace(reported, namespace) {
@@ -168,30 +172,4 @@ fn of_namespace<'a>(
 ) -> impl Iterator<Item = (&'a ObjectKey, &'a Vec<String>)> {
     let first = Bound::Included(ObjectKey::new(namespace, ""));
     reported.range((first, Bound::Unbounded)).take_while(move |(key, _)| *key.namespace == *namespace)
-}
-
-/// Namespaces and names of all objects of a kind.
-pub(super) fn names(snapshot: &Snapshot, kind: Kind) -> Vec<(String, String)> {
-    let cluster_wide = |name: &str| (String::new(), name.to_owned());
-    match kind {
-        Kind::Nodes => snapshot.nodes().iter().map(|node| cluster_wide(&node.name)).collect(),
-        Kind::Namespaces => snapshot.namespaces().keys().map(|name| cluster_wide(name)).collect(),
-        Kind::ResourceClaims => snapshot.networks().claims(),
-        _ => snapshot
-            .by_namespace()
-            .flat_map(|(namespace, objects)| names_in(namespace, objects, kind))
-            .collect(),
-    }
-}
-
-fn names_in(namespace: &Arc<str>, objects: &NamespaceObjects, kind: Kind) -> Vec<(String, String)> {
-    let of = |name: &str| (namespace.to_string(), name.to_owned());
-    let of_meta = |name: &Option<String>| of(name.as_deref().unwrap_or_default());
-    match kind {
-        Kind::Services => objects.services().map(|entry| of(&entry.name())).collect(),
-        Kind::Pods => objects.pods().map(|entry| of(&entry.pod.name)).collect(),
-        Kind::EndpointSlices => objects.slices().map(|slice| of_meta(&slice.metadata.name)).collect(),
-        Kind::Endpoints => objects.all_endpoints().map(|object| of_meta(&object.metadata.name)).collect(),
-        Kind::Nodes | Kind::Namespaces | Kind::ResourceClaims => vec![],
-    }
 }

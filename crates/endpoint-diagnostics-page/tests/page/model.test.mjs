@@ -82,11 +82,11 @@ test("the banner says where a disruption is, and what it leaves published", () =
   const zone = (name, notReady, all) => ({ zone: name, notReady, nodes: all });
   assert.deepEqual(banner({ disruptions: [], zones: [zone("a", 1, 1), zone("b", 1, 2), zone("c", 0, 0)] }, 0), []);
   assert.deepEqual(banner({ disruptions: [], zones: [zone("a", 2, 2)] }, 2),
-    ["Zone a: 2 of 2 nodes not ready", "2 endpoints stay ready while their kubelets are lost"]);
+    ["Zone a: 2 of 2 nodes not ready", "2 endpoints stay ready as before the disruption"]);
   const disruptions = [nodes(null, 7, 12), nodes("", 3, 4), nodes("b", 4, 4)];
   assert.deepEqual(banner({ disruptions, zones: [zone("b", 4, 4)] }, 1), [
     "Cluster: 7 of 12 nodes not ready", "Nodes without a zone: 3 of 4 nodes not ready", "Zone b: 4 of 4 nodes not ready",
-    "1 endpoint stays ready while their kubelets are lost"]);
+    "1 endpoint stays ready as before the disruption"]);
 });
 
 function view(pods, more = {}) {

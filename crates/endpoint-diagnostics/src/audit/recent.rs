@@ -20,5 +20,5 @@ pub(super) fn is_recent(context: &Context<'_>, group: &Group<'_>) -> bool {
     let selector = group.service.and_then(|entry| entry.service.selector.as_ref());
     let pods = selector.map(|selector| group.objects.labels().selected(selector)).unwrap_or_default();
     let mut pods = pods.iter().filter_map(|name| group.objects.pod(name));
-    pods.any(|entry| of_pod(&entry.object).is_some_and(is_new))
+    pods.any(|entry| of_pod(&entry.object).max(context.snapshot.kept_until(&entry.pod)).is_some_and(is_new))
 }

@@ -108,7 +108,8 @@ impl<'a> Comparison<'a> {
         let entry = self.subject.objects.pod(name);
         let (mut verdict, mut reasons) = self.differences(name, entry);
         reasons.extend(self.explanations(name, entry));
-        reasons.extend(entry.and_then(|entry| network_reason(self.subject, entry)));
+        let published = entry.filter(|entry| self.selected.contains_key(name) && !entry.pod.terminal);
+        reasons.extend(published.and_then(|entry| network_reason(self.subject, entry)));
         if self.subject.is_undecided() {
             verdict = verdict.max(Verdict::Unknown);
         }
@@ -175,7 +176,8 @@ impl<'a> Comparison<'a> {
 
     /// The newest change that the state of a pod depends on.
     fn newest(&self, entry: Option<&PodEntry>) -> Option<Timestamp> {
-        let of_pod = entry.and_then(|entry| time::of_pod(&entry.object));
+        let kept_until = entry.and_then(|entry| self.subject.snapshot.kept_until(&entry.pod));
+        let of_pod = entry.and_then(|entry| time::of_pod(&entry.object)).max(kept_until);
         let of_service = time::of_service(&self.subject.entry.object);
         let node = entry.and_then(|entry| entry.pod.node_name.as_deref());
         let of_node = node.and_then(|node| self.subject.snapshot.nodes().created(node));

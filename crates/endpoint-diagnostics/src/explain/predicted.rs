@@ -28,8 +28,8 @@ pub(super) struct Predicted {
     pub(super) reasons: Vec<Reason>,
 }
 
-const KEPT_READY: &str = "only the node lifecycle controller says that the pod is not ready: its kubelet is lost, as are most; slices \
-                          keep it as it was (feature gate EndpointsKeepReadyOnDisruption)";
+const KEPT_READY: &str = "only the node lifecycle controller says that the pod is not ready, in a disruption of most nodes or after it; \
+                          slices keep it as it was (feature gate EndpointsKeepReadyOnDisruption)";
 
 /// The state of a pod that the Service of `subject` selects.
 pub(super) fn predict<'a>(subject: &Subject<'a>, entry: &'a PodEntry) -> Predicted {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointslice::disruption::{Nodes, Period, Policy, Scope, ScopeState};
+use endpointslice::disruption::{Hold, MIN_LOST, Nodes, Policy, Scope};
 use endpointslice::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde::Serialize;
@@ -21,9 +21,9 @@ const SHARE: u32 = 50;
 pub struct DisruptedNodes {
     /// Their zone, empty for nodes without one; none for all nodes of the cluster.
     pub zone: Option<String>,
-    /// The number of nodes whose kubelets are lost.
+    /// The number of nodes that are not ready.
     pub lost: usize,
-    /// The number of nodes that are lost or ready.
+    /// The number of all.
     pub nodes: usize,
 }
 
@@ -55,10 +55,18 @@ impl Disruptions {
         }
     }
 
-    fn keeps(&self, pod: &Pod, now: i64) -> bool {
-        let (Some(node), Some(marked)) = (&pod.node_name, pod.ready_changed_at()) else { return false };
-        pod.marked_not_ready
-            && [&self.cluster, &self.zones].iter().any(|nodes| nodes.hold(node, marked).at(now))
+    /// Whether, and until when, a pod counts as ready.
+    fn hold(&self, pod: &Pod) -> Hold {
+        let (true, Some(node), Some(marked)) = (pod.marked_not_ready, &pod.node_name, pod.ready_changed_at())
+        else {
+            return Hold::No;
+        };
+        self.cluster.hold(node, marked).max(self.zones.hold(node, marked))
+    }
+
+    /// The time at which a pod ceased to count as ready, in seconds since the epoch.
+    pub(super) fn ended(&self, pod: &Pod, now: i64) -> Option<i64> {
+        self.hold(pod).end().filter(|end| *end <= now)
     }
 
     /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, because
@@ -72,7 +80,7 @@ impl Disruptions {
         now: i64,
     ) -> BTreeMap<Box<str>, Pod> {
         let marked: Vec<&Pod> =
-            selected.map(|entry| &*entry.pod).filter(|pod| self.keeps(pod, now)).collect();
+            selected.map(|entry| &*entry.pod).filter(|pod| self.hold(pod).at(now)).collect();
         if marked.is_empty() {
             return BTreeMap::new();
         }
@@ -85,24 +93,28 @@ impl Disruptions {
         };
         kept.map(as_before).collect()
     }
+}
 
-    /// Returns the cluster, then zones by name, in which so many nodes are lost that the gate can have an effect.
-    ///
-    /// Cost: linear in zones.
-    pub(super) fn ongoing(&self) -> Vec<DisruptedNodes> {
-        let nodes = |zone: Option<&str>, state: &ScopeState| DisruptedNodes {
-            zone: zone.map(str::to_owned),
-            lost: state.lost,
-            nodes: state.total,
-        };
-        let ongoing =
-            |nodes: &Nodes| nodes.scopes().filter(|state| state.period == Period::Ongoing).collect();
-        let [cluster, zones]: [Vec<ScopeState>; 2] = [&self.cluster, &self.zones].map(ongoing);
-        let cluster = cluster.iter().map(|state| nodes(None, state));
-        cluster
-            .chain(zones.iter().map(|state| nodes(Some(state.zone.as_deref().unwrap_or_default()), state)))
-            .collect()
+/// Returns the cluster, then zones by name, in which three nodes and half of all are not ready, whoever says so.
+///
+/// Cost: linear in nodes.
+pub(super) fn disrupted<'a>(nodes: impl Iterator<Item = &'a Node>) -> Vec<DisruptedNodes> {
+    let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
+    for node in nodes {
+        for scope in [None, Some(node.zone.as_deref().unwrap_or_default())] {
+            let (lost, all) = scopes.entry(scope).or_default();
+            *lost += usize::from(!node.ready);
+            *all += 1;
+        }
     }
+    let disrupted =
+        scopes.into_iter().filter(|(_, (lost, all))| *lost >= MIN_LOST && lost * 100 >= all * SHARE as usize);
+    let nodes = |(zone, (lost, nodes)): (Option<&str>, _)| DisruptedNodes {
+        zone: zone.map(str::to_owned),
+        lost,
+        nodes,
+    };
+    disrupted.map(nodes).collect()
 }
 
 /// The names of the pods that a slice has as ready.

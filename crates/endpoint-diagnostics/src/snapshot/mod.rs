@@ -22,11 +22,11 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 pub use disruption::DisruptedNodes;
 pub use labels::{Labels, NearMiss};
 pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
-pub use networks::{Attachments, Networks, is_on_pod_network};
+pub use networks::{Attachments, Networks, is_on_pod_network, needs_claims};
 pub use nodes::Nodes;
 pub use objects::{Kind, Object, Objects};
 
-use self::disruption::Disruptions;
+use self::disruption::{Disruptions, disrupted};
 
 /// The fewest Services with slices and without Endpoints from which follows that the controller of Endpoints is off.
 const ENOUGH_SERVICES: usize = 3;
@@ -137,20 +137,25 @@ impl Snapshot {
         &self.networks
     }
 
-    /// True if a report depends on ResourceClaims: some Service is on a pod network.
+    /// True if the slices of some Service depend on ResourceClaims.
     ///
     /// Cost: linear in Services.
     pub fn needs_claims(&self) -> bool {
         let mut services = self.by_namespace.values().flat_map(NamespaceObjects::services);
-        services.any(|entry| is_on_pod_network(&entry.service))
+        services.any(|entry| needs_claims(&entry.object))
     }
 
-    /// The cluster, then zones by name, in which so many nodes are lost that the gate `EndpointsKeepReadyOnDisruption` can have an
-    /// effect.
+    /// The cluster, then zones by name, in which three nodes and half of all are not ready.
     ///
-    /// Cost: linear in zones.
+    /// Cost: linear in nodes.
     pub fn disruptions(&self) -> Vec<DisruptedNodes> {
-        self.disruptions.ongoing()
+        disrupted(self.nodes.iter())
+    }
+
+    /// The time at which a pod ceased to be [kept ready](Self::kept_ready), if by time alone.
+    pub(crate) fn kept_until(&self, pod: &Pod) -> Option<Timestamp> {
+        let ended = self.disruptions.ended(pod, self.now.as_second());
+        ended.and_then(|end| Timestamp::from_second(end).ok())
     }
 
     /// The pods among `selected` that the gate keeps ready, if `slices` have them as ready: as they are for the controllers, by name.
@@ -180,6 +185,42 @@ impl Snapshot {
                 if let Some(objects) = self.by_namespace.get_mut(namespace) {
                     objects.remove(kind, name);
                 }
+            }
+        }
+    }
+
+    /// Replaces the objects of a kind by those of a new list, which the caller may read from now on.
+    pub fn replace(&mut self, kind: Kind, objects: Vec<Object>) {
+        self.set_readable(kind);
+        for (namespace, name) in self.missing_in(kind, &objects) {
+            self.remove(kind, &namespace, &name);
+        }
+        for object in objects {
+            self.upsert(object);
+        }
+    }
+
+    /// The namespaces and names of the objects of a kind that are not in a list.
+    pub fn missing_in(&self, kind: Kind, objects: &[Object]) -> Vec<(String, String)> {
+        let listed: BTreeSet<(&str, &str)> = objects.iter().map(Object::key).collect();
+        let mut keys = self.keys(kind);
+        keys.retain(|(namespace, name)| !listed.contains(&(namespace, name)));
+        keys
+    }
+
+    fn keys(&self, kind: Kind) -> Vec<(String, String)> {
+        let cluster_wide = |name: &str| (String::new(), name.to_owned());
+        match kind {
+            Kind::Nodes => self.nodes.iter().map(|node| cluster_wide(&node.name)).collect(),
+            Kind::Namespaces => self.namespaces.keys().map(|name| cluster_wide(name)).collect(),
+            Kind::ResourceClaims => self.networks.claims(),
+            _ => {
+                let of = |namespace: &Arc<str>, name: Arc<str>| (namespace.to_string(), name.to_string());
+                let all = self.by_namespace.iter();
+                all.flat_map(|(namespace, objects)| {
+                    objects.names(kind).into_iter().map(|name| of(namespace, name))
+                })
+                .collect()
             }
         }
     }

@@ -105,6 +105,17 @@ impl NamespaceObjects {
         self.endpoints.get(name)
     }
 
+    /// The names of the objects of a kind.
+    pub(super) fn names(&self, kind: Kind) -> Vec<Arc<str>> {
+        match kind {
+            Kind::Services => self.services.keys().cloned().collect(),
+            Kind::Pods => self.pods.keys().cloned().collect(),
+            Kind::EndpointSlices => self.slices.keys().cloned().collect(),
+            Kind::Endpoints => self.endpoints.keys().cloned().collect(),
+            Kind::Nodes | Kind::Namespaces | Kind::ResourceClaims => Vec::new(),
+        }
+    }
+
     pub(super) fn upsert(&mut self, object: Object, interner: &mut Interner) {
         let name: Arc<str> = object.key().1.into();
         self.remove(object.kind(), &name);

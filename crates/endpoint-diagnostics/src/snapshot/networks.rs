@@ -11,6 +11,7 @@ use endpointslice::desired::Attachment;
 use endpointslice::model::Uid;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Interner, Pod, Service};
+use k8s_openapi::api::core::v1 as core;
 use pod_network_controller::{Missing, NAME, PodNetworks, ResourceClaim};
 
 /// The addresses of a Service's pods in its network, by uid; or the reason for which a pod has none.
@@ -48,11 +49,11 @@ impl Networks {
         self.claims.read(|state| ResourceClaim::table(state).iter().map(key).collect())
     }
 
-    /// The names of the pods that a ResourceClaim is reserved for.
-    pub fn pods_of_claim(&self, namespace: &str, name: &str) -> Vec<String> {
+    /// The names of the pods that a ResourceClaim is reserved for; none if it does not exist.
+    pub fn claim_consumers(&self, namespace: &str, name: &str) -> Option<Vec<String>> {
         self.claims.read(|state| {
-            let claim = ResourceClaim::table(state).get(namespace, name);
-            claim.into_iter().flat_map(|claim| &claim.pods).map(|pod| pod.name.to_string()).collect()
+            let claim = ResourceClaim::table(state).get(namespace, name)?;
+            Some(claim.pods.iter().map(|pod| pod.name.to_string()).collect())
         })
     }
 
@@ -63,11 +64,14 @@ impl Networks {
         service: &Service,
         pod: &Pod,
     ) -> Option<Result<Attachment<Vec<IpAddr>>, Missing>> {
-        let find = |state: &_| {
-            self.rules.check_readable(service, state).ok()?;
-            self.rules.attachment(service, pod, state)
-        };
-        is_on_pod_network(service).then(|| self.claims.read(find))?
+        self.is_known(service)
+            .then(|| self.claims.read(|state| self.rules.attachment(service, pod, state)))?
+    }
+
+    /// False for a Service that is on no pod network, or on one of ResourceClaims that are not known.
+    fn is_known(&self, service: &Service) -> bool {
+        let is_readable = || self.claims.read(|state| self.rules.check_readable(service, state).is_ok());
+        is_on_pod_network(service) && service.selector.is_some() && is_readable()
     }
 
     /// The addresses of pods that the Service selects; none like [`Self::attachment`].
@@ -77,8 +81,17 @@ impl Networks {
         pods: impl Iterator<Item = &'a Pod>,
     ) -> Option<Attachments> {
         let pods = pods.filter(|pod| !pod.terminal);
+        self.is_known(service).then_some(())?;
         pods.map(|pod| Some((pod.uid.clone(), self.attachment(service, pod)?))).collect()
     }
+}
+
+/// True if the slices of this Service depend on ResourceClaims.
+pub fn needs_claims(service: &core::Service) -> bool {
+    let labels = service.metadata.labels.as_ref();
+    let is_ours =
+        labels.and_then(|labels| labels.get(ENDPOINT_CONTROLLER_NAME)).is_some_and(|name| name == NAME);
+    is_ours && PodNetworks::reads_claims(&Service::from_api(service, &mut Networks::interner()))
 }
 
 /// True if `pod-network-controller` is to publish this Service.

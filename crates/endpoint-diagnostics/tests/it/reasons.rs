@@ -163,6 +163,23 @@ fn each_reason_has_a_case() {
 }
 
 #[test]
+fn a_pod_that_has_ended_misses_no_network() {
+    let mut cluster = cluster();
+    let labels = json!({"service.kubernetes.io/endpoint-controller-name": "pod-network-controller"});
+    let annotations = json!({"pod-network-controller/dra-driver": "net.example.com"});
+    cluster.change("services", "web", &json!({"metadata": {"labels": labels, "annotations": annotations}}));
+    let codes = |cluster: &mut Cluster| {
+        cluster.settle();
+        let snapshot = cluster.snapshot_without("2001-01-02T00:00:00Z".parse().unwrap(), &[]);
+        let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
+        report.pods.iter().flat_map(|pod| &pod.reasons).map(|reason| reason.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&mut cluster), ["not-in-network"]);
+    cluster.change("pods", "web-1", &json!({"status": {"phase": "Succeeded"}}));
+    assert_eq!(codes(&mut cluster), ["succeeded"]);
+}
+
+#[test]
 fn a_pod_in_order_needs_no_reason() {
     let report = report(&Case::default());
     let json = serde_json::to_value(&report).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::{ServiceReport, Snapshot, Verdict};
+use endpoint_diagnostics::{ServiceReport, Snapshot};
 use endpoint_diagnostics_page::follow::Change;
 use jiff::Timestamp;
 use tokio::sync::mpsc::error::TryRecvError;
@@ -34,16 +34,11 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
 
     let mut watches = Watches::start(&cluster.client, namespace, versions);
     while let Some(batch) = next(&mut watches).await {
-        // A verdict can change by time alone only while it is late.
-        if batch.is_empty() && shown.values().all(|report| report.verdict != Verdict::Lagging) {
+        if batch.is_empty() && !shown.values().any(ServiceReport::depends_on_time) {
             continue;
         }
-        let mut has_gap = false;
         for message in batch {
-            has_gap |= apply(&mut snapshot, message);
-        }
-        if has_gap {
-            snapshot = cluster.read().await?;
+            apply(&mut snapshot, message);
         }
         snapshot.set_now(Timestamp::now());
         // A Service that was asked for may be gone for a while.
@@ -74,20 +69,18 @@ async fn next(watches: &mut Watches) -> Option<Vec<Message>> {
     }
 }
 
-/// Applies a message. Returns true if it followed a gap: objects may be gone of which there was no event.
-fn apply(snapshot: &mut Snapshot, message: Message) -> bool {
+fn apply(snapshot: &mut Snapshot, message: Message) {
     match message {
         Message::Changed(Change::Upserted(object)) => snapshot.upsert(object),
         Message::Changed(Change::Deleted { kind, namespace, name }) => {
             snapshot.remove(kind, &namespace, &name)
         }
-        Message::Changed(Change::Listed(..)) => return true,
+        Message::Changed(Change::Listed(kind, objects)) => snapshot.replace(kind, objects),
         Message::Live(_) => {}
         Message::Failed(kind, reason) => {
             exit::note(&format!("Cannot watch {}, trying again: {reason}", kind.resource()));
         }
     }
-    false
 }
 
 fn by_name(reports: Vec<ServiceReport>) -> BTreeMap<ObjectKey, ServiceReport> {

@@ -56,7 +56,7 @@ impl Resource {
 
     /// True if reports do without this kind, and only say less.
     pub(crate) fn is_optional(&self) -> bool {
-        !self.is_namespaced() || matches!(self.kind, Kind::Endpoints | Kind::ResourceClaims)
+        !self.is_namespaced() || self.kind == Kind::Endpoints
     }
 
     /// An object from JSON. One that can't be decoded is left out: it must not hide all others.

@@ -25,9 +25,14 @@ const WORKS_AFTER: Duration = Duration::from_secs(1);
 /// The longest wait for an event: the API server sends a bookmark about every minute.
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// Sends the changes after a resourceVersion, until the receiver is gone.
-pub(crate) async fn watch(client: ApiClient, resource: Resource, version: String, messages: Sender<Message>) {
-    let mut watch = Watch { client, resource, version: Some(version), messages, accepted: None };
+/// Sends the changes after a resourceVersion, or after a list if there is none, until the receiver is gone.
+pub(super) async fn watch(
+    client: ApiClient,
+    resource: Resource,
+    version: Option<String>,
+    messages: Sender<Message>,
+) {
+    let mut watch = Watch { client, resource, version, messages, accepted: None };
     let mut backoff = Backoff::default();
     loop {
         let end = watch.attempt().await;
@@ -210,7 +215,7 @@ mod tests {
         assert_eq!(first.objects.len(), 1);
 
         let (sender, mut messages) = mpsc::channel(10);
-        let running = tokio::spawn(watch(api.clone(), resource.clone(), first.version.clone(), sender));
+        let running = tokio::spawn(watch(api.clone(), resource.clone(), Some(first.version.clone()), sender));
         let mut next = async || short(messages.recv().await.unwrap());
         assert_eq!(next().await, "live");
         send(&client, Method::POST, NODES, &node("b")).await;
@@ -221,7 +226,7 @@ mod tests {
 
         server.compact();
         let (sender, mut messages) = mpsc::channel(10);
-        tokio::spawn(watch(api, resource, first.version, sender));
+        tokio::spawn(watch(api, resource, Some(first.version), sender));
         let mut next = async || short(messages.recv().await.unwrap());
         // The API server accepts the watch, and says in its first event that the version is too old.
         for expected in ["live", "listed b", "live"] {

@@ -461,6 +461,21 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
             "{address}, {ready}"
         );
     }
+    // One without a selector has none either.
+    let selector = cluster.services.last_mut().unwrap()["spec"]["selector"].take();
+    let published = cluster.slices.pop().unwrap();
+    assert_eq!(found(&cluster, "192.168.7.1", true), ["delegated-service warning Service net"]);
+    // Without pods, claims that are not known say as little.
+    cluster.services.last_mut().unwrap()["spec"]["selector"] = json!({"app": "none"});
+    let without_claims = Objects { claims: None, ..cluster.objects() };
+    assert!(
+        !audit_of(without_claims, &cluster.options)
+            .findings
+            .iter()
+            .any(|it| it.rule == "network-out-of-sync")
+    );
+    cluster.services.last_mut().unwrap()["spec"]["selector"] = selector;
+    cluster.slices.push(published);
     // One for an external name has no slices, whatever it selects.
     cluster.slices.pop();
     cluster.services.last_mut().unwrap()["spec"]["type"] = "ExternalName".into();

@@ -214,7 +214,8 @@ impl<'a> Comparison<'a> {
             }
             _ => {}
         }
-        if !self.read.of(name).is_empty() && self.stored.of(name).is_empty() {
+        let is_delegated = matches!(self.subject.care, Care::Delegated(_));
+        if !is_delegated && !self.read.of(name).is_empty() && self.stored.of(name).is_empty() {
             reasons.push(
                 codes::IN_FOREIGN_SLICE
                     .reason("a slice of another controller, or one being deleted, has the pod"),

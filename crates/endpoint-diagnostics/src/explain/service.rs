@@ -206,9 +206,13 @@ fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
 
 fn of_slices(subject: &Subject<'_>) -> Vec<Reason> {
     let mut reasons = vec![];
+    let delegate = if let Care::Delegated(name) = &subject.care { name } else { "" };
     for slice in &subject.slices {
         let name = slice.metadata.name.as_deref().unwrap_or_default();
         let manager = slice_manager(slice);
+        if !delegate.is_empty() && manager == delegate {
+            continue;
+        }
         if ![ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER].contains(&manager) {
             let of = if manager.is_empty() {
                 "no controller by its labels".to_owned()

@@ -180,6 +180,22 @@ fn a_pod_that_has_ended_misses_no_network() {
 }
 
 #[test]
+fn slices_of_the_controller_that_a_service_is_left_to_need_no_reason() {
+    let mut cluster = cluster();
+    cluster.settle();
+    let name = "service.kubernetes.io/endpoint-controller-name";
+    cluster.change("services", "web", &json!({"metadata": {"labels": {name: "mesh"}}}));
+    cluster.change("endpoints", "web", &Value::Null);
+    let manager = "endpointslice.kubernetes.io/managed-by";
+    cluster.change("slices", "web-slice-1", &json!({"metadata": {"labels": {manager: "mesh"}}}));
+    let snapshot = cluster.snapshot_without("2001-01-02T00:00:00Z".parse().unwrap(), &[]);
+    let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
+    let codes = |reasons: &[Reason]| reasons.iter().map(|reason| reason.code).collect::<Vec<_>>();
+    assert_eq!(codes(&report.reasons), ["delegated"]);
+    assert_eq!(report.pods.iter().map(|pod| codes(&pod.reasons)).collect::<Vec<_>>(), [Vec::<&str>::new()]);
+}
+
+#[test]
 fn a_pod_in_order_needs_no_reason() {
     let report = report(&Case::default());
     let json = serde_json::to_value(&report).unwrap();

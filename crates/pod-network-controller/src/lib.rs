@@ -11,6 +11,7 @@ mod claims;
 mod network_status;
 pub mod options;
 pub mod process;
+pub mod program;
 mod reconciler;
 mod resource_claim;
 mod source;

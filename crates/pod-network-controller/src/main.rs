@@ -2,53 +2,9 @@
 
 use std::process::ExitCode;
 
-use pod_network_controller::options::{Options, command};
-use pod_network_controller::process;
-use tokio::signal::unix::{SignalKind, signal};
-use tracing::{Level, error};
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
-use tracing_subscriber::util::SubscriberInitExt as _;
-
-/// The crates whose messages are the program's own.
-const OWN_CRATES: [&str; 5] =
-    ["pod_network_controller", "endpoint_informers", "controller_kit", "kube_api", "component_server"];
-
-/// The filter for a level of klog, as in endpoint-controller-manager.
-fn filter(verbosity: u8) -> Targets {
-    let own = match verbosity {
-        0..=3 => Level::INFO,
-        4..=5 => Level::DEBUG,
-        _ => Level::TRACE,
-    };
-    let libraries = if verbosity >= 8 { Level::DEBUG } else { Level::ERROR };
-    Targets::new().with_default(libraries).with_targets(OWN_CRATES.map(|name| (name, own)))
-}
+use pod_network_controller::program;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = Options::from(&command().get_matches());
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(log.with_filter(filter(options.verbosity))).init();
-    let terminated = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-        (Ok(mut terminate), Ok(mut interrupt)) => {
-            async move {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-            }
-        }
-        (Err(failed), _) | (_, Err(failed)) => {
-            error!(err = %failed, "Cannot handle signals");
-            return ExitCode::FAILURE;
-        }
-    };
-    match Box::pin(process::run(options, terminated)).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failed) => {
-            error!(err = %failed, "Ended");
-            ExitCode::FAILURE
-        }
-    }
+    program::main(|networks| networks).await
 }

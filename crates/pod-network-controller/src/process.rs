@@ -24,13 +24,18 @@ use crate::reconciler::{NAME, PodNetworks};
 /// Any failure: the process ends with its message.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs the controller until `stop` completes; writes under way finish then, and the Lease is released.
+/// Runs the controller, with sources that `customize` adds, until `stop` completes; writes under way finish then, and the Lease is
+/// released.
 ///
 /// # Errors
 ///
 /// The options, the credentials or the server's address can't be used; or leadership was lost. A new process starts with a
 /// fresh cache.
-pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), Failure> {
+pub async fn run(
+    options: Options,
+    customize: impl FnOnce(PodNetworks) -> PodNetworks,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Failure> {
     let config = kube_config(options.kubeconfig.as_deref()).await?;
     let mut registry = Registry::default();
     let metrics = ClientMetrics::register(&mut registry);
@@ -45,7 +50,7 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
         let namespace = options.lease_namespace.as_ref().unwrap_or(&config.default_namespace);
         manager = manager.with_leader_election(namespace);
     }
-    let networks = networks(&client).await?;
+    let networks = customize(networks(&client).await?);
     let serving = serve(&options, client, routes(&phase, registry)).await?;
     info!(version = env!("CARGO_PKG_VERSION"), "Starting");
     tokio::select! {

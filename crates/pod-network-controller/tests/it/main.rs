@@ -29,4 +29,5 @@ mod claims;
 mod network_status;
 mod random;
 mod services;
+mod size;
 mod support;

@@ -184,6 +184,8 @@ export function headline({ report, service, traffic }) {
   if (ready === 0 && serving > 0) {
     return `No pod is ready: ${serving} that ${serving === 1 ? "is" : "are"} being deleted still ${serving === 1 ? "gets" : "get"} traffic.${first(waiting)}`;
   }
+  const others = ready === 0 ? report.slices.reduce((sum, slice) => sum + slice.ready, 0) : 0;
+  if (others > 0) return `No pod is ready: ${others} ${others === 1 ? "endpoint that is no pod gets" : "endpoints that are no pods get"} traffic.${first(waiting)}`;
   if (all === 0) return "No traffic: every pod has ended, or is being deleted.";
   if (ready === 0) return `No traffic: none of ${all} ${all === 1 ? "pod" : "pods"} is ready.${first(waiting)}`;
   if (ready === all) return all === 1 ? "The only pod gets traffic." : `All ${all} pods get traffic.`;

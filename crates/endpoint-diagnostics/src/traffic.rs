@@ -14,7 +14,7 @@ use crate::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Traffic {
-    /// Pods that are ready in the slices; of a Service without a selector, ready endpoints.
+    /// Pods that are ready in the slices; if none is, and of a Service without a selector, ready endpoints.
     pub ready: usize,
     /// Pods that should be: selected, and neither ended nor being deleted; of a Service without a selector, all endpoints.
     pub of: usize,
@@ -43,10 +43,14 @@ impl Traffic {
         let wanted = || by_pods.iter().filter(|pod| is_wanted(pod));
         let of_pods =
             wanted().filter(|pod| pod.slices != Presence::Ready).find_map(|pod| pod.reasons.first());
+        let serving = in_state(Presence::Serving);
+        // Endpoints of other clusters, or those that users write.
+        let others = if ready + serving == 0 { Self::of_slices(report).ready } else { 0 };
+        let ready = ready + others;
         // A pod that is on its way out can still be ready in a slice that lags.
-        let of = wanted().count().max(ready);
+        let of = (wanted().count() + others).max(ready);
         let reason = of_pods.or(report.reasons.first().filter(|_| ready == 0)).cloned();
-        Some(Self { ready, of, serving: in_state(Presence::Serving), reason })
+        Some(Self { ready, of, serving, reason })
     }
 
     /// Each endpoint counts once, also if it has addresses of both families.
@@ -149,6 +153,22 @@ mod tests {
         let mut report = service(vec![], vec![reason("no-selector")]);
         report.slices = vec![slice("IPv4"), slice("IPv6")];
         assert_eq!(counted(&report), (2, 2, 0, None));
+    }
+
+    #[test]
+    fn endpoints_that_are_no_pods_get_traffic_if_no_pod_does() {
+        let others = SliceReport {
+            name: "a".to_owned(),
+            address_type: "IPv4".to_owned(),
+            managed_by: "mesh.example".to_owned(),
+            ports: vec![],
+            endpoints: 3,
+            ready: 2,
+        };
+        let mut report = service(vec![pod(Presence::NotReady, Some("readiness-probe"))], vec![]);
+        report.slices = vec![others];
+        assert_eq!(counted(&report), (2, 3, 0, Some("readiness-probe")));
+        assert!(!Traffic::of(&report).unwrap().is_none());
     }
 
     #[test]

@@ -130,6 +130,7 @@ impl Manager {
             biased;
             () = &mut stop => return Ok(()),
             () = caches.synced() => {}
+            ended = informers.ended() => return Err(ManagerError::Informers(ended)),
         }
         let election = election.map(|namespace| {
             let lock = LeaseLock::new(client.clone(), &namespace, R::NAME);

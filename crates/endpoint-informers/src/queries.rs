@@ -145,9 +145,11 @@ impl State {
     }
 }
 
+/// The keys that are in one list only. Both are sorted: a pod may be selected by thousands of Services.
 fn symmetric_difference(mut left: Vec<ObjectKey>, mut joined: Vec<ObjectKey>) -> Vec<ObjectKey> {
-    let stayed: Vec<ObjectKey> = left.iter().filter(|key| joined.contains(key)).cloned().collect();
+    let stayed: Vec<ObjectKey> =
+        left.iter().filter(|key| joined.binary_search(key).is_ok()).cloned().collect();
     left.append(&mut joined);
-    left.retain(|key| !stayed.contains(key));
+    left.retain(|key| stayed.binary_search(key).is_err());
     left
 }

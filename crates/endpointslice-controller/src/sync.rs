@@ -77,6 +77,11 @@ impl EndpointSliceController {
         self.metrics.applied(&service, &plan, &applied);
         let message = if applied.waits { "Waits for the rate limit of its writes" } else { "Synced" };
         debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "{message}");
+        if applied.waits {
+            // It is synced again when its turn comes, and reports what it skips then.
+            self.report_hints(&service, events);
+            return Ok(());
+        }
         let outcome = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&service, error);

@@ -266,13 +266,14 @@ impl ApiClient {
         Err(refusal(parts.status, &parts.headers, &body))
     }
 
-    /// Reads a page of a list. The body may take 30 s after the header.
+    /// Reads a page of a list, of up to 4 GiB: 500 objects may be as large as etcd stores them. The body may take ten minutes, and
+    /// 30 s between two frames.
     pub async fn page(
         &self,
         path_and_query: &str,
         header_timeout: Duration,
     ) -> Result<(Encoding, Bytes), ApiError> {
-        self.list(path_and_query, header_timeout, |body| within(REQUEST_TIMEOUT, read_all(body))).await
+        self.whole_list(path_and_query, header_timeout, || ()).await
     }
 
     /// Reads a list of up to 4 GiB without pages. The body may take ten minutes, and 30 s between two frames;

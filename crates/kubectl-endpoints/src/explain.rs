@@ -60,8 +60,13 @@ impl Command for Explanation {
             let cluster = Cluster::of(&self.target, NAME).await?;
             return watch::watch(&self, &cluster).await.map(|()| Code::Done);
         }
-        let reports = reports(&self).await?;
-        exit::print(&output::text(&reports, View::of(&self)));
+        let (reports, view) = (reports(&self).await?, View::of(&self));
+        if reports.is_empty() && view.is_table() {
+            // As kubectl: stdout has rows only.
+            exit::note("No Services found");
+        } else {
+            exit::print(&output::text(&reports, view));
+        }
         Ok(code(&reports))
     }
 }

@@ -6,7 +6,7 @@ use cli_runtime::input::object::{Object as Input, text};
 use cli_runtime::input::{self, problem, source};
 use endpoint_diagnostics::snapshot::{Coverage, Kind};
 use endpoint_diagnostics::{Object, Snapshot};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -83,7 +83,13 @@ pub(crate) fn object(tree: Value) -> Option<Result<Object, serde_json::Error>> {
 fn newest(tree: &Value, now: Timestamp) -> Option<Timestamp> {
     match tree {
         Value::Object(fields) => {
+            // The time of a deletion is the end of its grace period.
+            let grace = fields.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
+            let begin = |end: Timestamp| end.checked_sub(SignedDuration::from_secs(grace)).ok();
             let of_field = |(name, value): (&String, &Value)| match value {
+                Value::String(text) if name == "deletionTimestamp" => {
+                    text.parse().ok().and_then(begin).filter(|time| *time <= now)
+                }
                 Value::String(text) if is_time(name) => text.parse().ok().filter(|time| *time <= now),
                 other => newest(other, now),
             };
@@ -119,6 +125,9 @@ mod tests {
                     managedFields: [{time: '2001-01-01T00:00:05Z'}]}}\n---\n{apiVersion: apps/v1, kind: Deployment}";
         let snapshot = read_text(text).unwrap();
         assert_eq!(snapshot.now().to_string(), "2001-01-01T00:00:05Z");
+        let terminating =
+            text.replace("2099-01-01T00:00:00Z'", "2001-01-01T00:00:37Z', deletionGracePeriodSeconds: 30");
+        assert_eq!(read_text(&terminating).unwrap().now().to_string(), "2001-01-01T00:00:07Z");
         assert_eq!(snapshot.services().map(|key| key.to_string()).collect::<Vec<_>>(), ["default/web"]);
         assert!(snapshot.can_read(Kind::Pods) && !snapshot.can_read(Kind::Nodes));
     }

@@ -32,6 +32,7 @@ pub(crate) use built_ins::Entries;
 pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
 #[cfg(test)]
 pub(crate) use check::{Id, VERSION};
+pub(crate) use checks::UPSTREAM;
 pub(crate) use lease::ago;
 pub(crate) use subject::Subject;
 

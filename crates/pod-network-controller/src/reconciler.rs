@@ -11,7 +11,7 @@ use endpoint_informers::custom::CustomChange;
 use endpoint_informers::list_watch::Informers;
 use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpointslice::desired::{Attachment, desired_from_attachments};
-use endpointslice::model::{AddressType, ServiceType, Uid, is_allowed_in_slices};
+use endpointslice::model::{AddressType, ServiceType, is_allowed_in_slices};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Desired, Pod, Service};
 
@@ -98,7 +98,7 @@ impl SliceReconciler for PodNetworks {
         };
         let mut attachments = attachments(source, context);
         for pod in context.pods() {
-            if let Some(Err(missing)) = attachments.get(&pod.uid)
+            if let Some(Err(missing)) = attachments.get(&pod.name)
                 && let Some(reason) = missing.event_reason()
             {
                 let message = format!("Not published for Service {}: {missing}", service.name);
@@ -106,7 +106,7 @@ impl SliceReconciler for PodNetworks {
             }
         }
         let node = |name: &str| context.node(name);
-        let attachment = |pod: &Pod| attachments.remove(&pod.uid).and_then(Result::ok).unwrap_or_default();
+        let attachment = |pod: &Pod| attachments.remove(&pod.name).and_then(Result::ok).unwrap_or_default();
         desired_from_attachments(service, context.pods(), node, attachment)
     }
 
@@ -125,17 +125,19 @@ impl SliceReconciler for PodNetworks {
     }
 }
 
-/// The attachments of the Service's pods, by uid. Locks the cache for one pod at a time, because a source may parse long texts.
+/// The attachments of the Service's pods, by name. Locks the cache for one pod at a time, because a source may parse long texts.
+///
+/// A claim may be reserved, and its devices may have addresses, before the pod is bound to a node: it is no endpoint yet.
 fn attachments(
     source: &dyn Source,
     context: &Context<'_>,
-) -> HashMap<Uid, Result<Attachment<Vec<IpAddr>>, Missing>> {
+) -> HashMap<Box<str>, Result<Attachment<Vec<IpAddr>>, Missing>> {
     let service = context.service();
     let found = |pod: &Pod| {
         let found = context.read(|state| source.attachment(service, pod, state));
-        (pod.uid.clone(), found.and_then(|found| published(service, &found)))
+        (pod.name.clone(), found.and_then(|found| published(service, &found)))
     };
-    context.pods().filter(|pod| !pod.terminal).map(found).collect()
+    context.pods().filter(|pod| !pod.terminal && pod.node_name.is_some()).map(found).collect()
 }
 
 /// Only the first address of each family of the Service that slices may have: consumers of slices read no other address of an

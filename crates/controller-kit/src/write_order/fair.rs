@@ -1,4 +1,4 @@
-//! A queue of keys that serves namespaces in proportion: start-time fair queueing with equal weights.
+//! A queue of keys that serves namespaces in proportion: self-clocked fair queueing with equal weights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) struct FairQueue {
     namespaces: BTreeMap<Arc<str>, Namespace>,
     /// The namespaces by the service that they have received.
     turns: BTreeSet<(u64, Arc<str>)>,
-    /// The service of the namespace that was served last.
+    /// The most service that a namespace has received; one that is new begins there (self-clocked fair queueing).
     virtual_time: u64,
 }
 
@@ -55,8 +55,9 @@ impl FairQueue {
     pub(super) fn charge(&mut self, namespace: &Arc<str>, cost: u32) {
         let Some(charged) = self.namespaces.get_mut(namespace) else { return };
         self.turns.remove(&(charged.served, Arc::clone(namespace)));
-        self.virtual_time = self.virtual_time.max(charged.served);
         charged.served = charged.served.saturating_add(u64::from(cost));
+        // With this turn: a namespace that drains and comes back at once must not come before those that have waited.
+        self.virtual_time = self.virtual_time.max(charged.served);
         self.turns.insert((charged.served, Arc::clone(namespace)));
     }
 }

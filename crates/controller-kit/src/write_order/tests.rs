@@ -42,6 +42,20 @@ fn the_most_urgent_comes_first_then_the_namespace_that_received_least() {
     assert!(core.is_empty());
 }
 
+/// A sync that is not finished leaves the queue, and comes back before the writes of its turn are paid for.
+#[test]
+fn a_namespace_that_comes_back_at_once_has_no_claim_on_the_next_turn() {
+    let mut core = Core::default();
+    core.wait(&key("a", 0), 2, 100, now());
+    core.wait(&key("b", 0), 2, 1, now());
+    core.wait(&key("c", 0), 2, 1, now());
+    for expected in ["a/0", "b/0", "c/0"] {
+        assert_eq!(turns(&mut core, 1), [expected]);
+        core.take_granted(&key("a", 0), 5);
+        core.wait(&key("a", 0), 2, 100, now());
+    }
+}
+
 #[test]
 fn a_key_that_needs_many_writes_gets_a_few_and_is_charged_for_them() {
     let mut core = Core::default();

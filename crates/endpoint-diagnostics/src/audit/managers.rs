@@ -23,7 +23,7 @@ pub(super) const RULES: [Rule; 3] = [
     Rule {
         id: "delegated-service",
         severities: &[Severity::Warning],
-        needs: &[Kind::Services],
+        needs: &[Kind::Services, Kind::EndpointSlices],
         check: delegated_service,
     },
     Rule { id: "unknown-manager", severities: &[Severity::Warning], needs: &[], check: unknown_manager },

@@ -121,8 +121,9 @@ impl<'a> Subject<'a> {
     pub(super) fn unread(&self) -> impl Iterator<Item = Kind> {
         let needed: &[Kind] = match self.care {
             Care::Pods => &[Kind::Pods, Kind::EndpointSlices, Kind::Endpoints],
-            Care::CustomEndpoints => &[Kind::EndpointSlices, Kind::Endpoints],
-            Care::ExternalName | Care::Delegated(_) => &[],
+            // They show whether the label of a delegated Service counts.
+            Care::CustomEndpoints | Care::Delegated(_) => &[Kind::EndpointSlices, Kind::Endpoints],
+            Care::ExternalName => &[],
         };
         needed.iter().copied().filter(|kind| !self.snapshot.can_read(*kind))
     }
@@ -204,6 +205,9 @@ fn care(
     slices: &[&EndpointSlice],
     endpoints: Option<&Endpoints>,
 ) -> Care {
+    if object.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
+        return Care::ExternalName;
+    }
     if let Some(delegate) = delegate(object) {
         let ours = [ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER];
         let label = |endpoints: &Endpoints| {
@@ -212,17 +216,17 @@ fn care(
                 .and_then(|labels| labels.get(ENDPOINTS_MANAGED_BY))
                 .is_some_and(|it| it == ENDPOINTS_CONTROLLER)
         };
-        let is_kept =
-            slices.iter().any(|slice| ours.contains(&slice_manager(slice))) || endpoints.is_some_and(label);
+        let is_ours = |slice: &&EndpointSlice| {
+            ours.contains(&slice_manager(slice)) && slice.metadata.deletion_timestamp.is_none()
+        };
+        let is_kept = slices.iter().any(is_ours) || endpoints.is_some_and(label);
         if !is_kept {
             return Care::Delegated(delegate.to_owned());
         }
     }
     if endpoints_controller::is_served(service) {
         Care::Pods
-    } else if service.selector.is_none()
-        && object.spec.as_ref().and_then(|spec| spec.type_.as_deref()) != Some("ExternalName")
-    {
+    } else if service.selector.is_none() {
         Care::CustomEndpoints
     } else {
         Care::ExternalName

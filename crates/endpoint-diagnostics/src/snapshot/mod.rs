@@ -184,6 +184,9 @@ impl Snapshot {
             _ => {
                 if let Some(objects) = self.by_namespace.get_mut(namespace) {
                     objects.remove(kind, name);
+                    if objects.is_empty() {
+                        self.by_namespace.remove(namespace);
+                    }
                 }
             }
         }

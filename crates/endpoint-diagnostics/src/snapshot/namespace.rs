@@ -142,6 +142,12 @@ impl NamespaceObjects {
         }
     }
 
+    /// True if there is no object.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { services, pods, slices, endpoints, labels: _, slices_of: _ } = self;
+        services.is_empty() && pods.is_empty() && slices.is_empty() && endpoints.is_empty()
+    }
+
     pub(super) fn remove(&mut self, kind: Kind, name: &str) {
         match kind {
             Kind::Services => drop(self.services.remove(name)),
@@ -152,9 +158,13 @@ impl NamespaceObjects {
             }
             Kind::EndpointSlices => {
                 let removed = self.slices.remove(name);
-                let names = removed.as_deref().and_then(service_of).and_then(|it| self.slices_of.get_mut(it));
-                if let Some(names) = names {
+                if let Some(service) = removed.as_deref().and_then(service_of)
+                    && let Some(names) = self.slices_of.get_mut(service)
+                {
                     names.remove(name);
+                    if names.is_empty() {
+                        self.slices_of.remove(service);
+                    }
                 }
             }
             Kind::Endpoints => drop(self.endpoints.remove(name)),
@@ -167,4 +177,26 @@ impl NamespaceObjects {
 fn service_of(slice: &EndpointSlice) -> Option<&str> {
     let labels = slice.metadata.labels.as_ref()?;
     labels.get(SERVICE_NAME).map(String::as_str).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Tenants choose the names, and a snapshot may follow a cluster for weeks.
+    #[test]
+    fn names_that_are_gone_take_no_memory() {
+        let (mut objects, mut interner) = (NamespaceObjects::default(), Interner::default());
+        for service in ["web", "db"] {
+            let labels = json!({"kubernetes.io/service-name": service});
+            let slice = json!({"metadata": {"namespace": "shop", "name": "a", "labels": labels}, "addressType": "IPv4", "endpoints": []});
+            let slice = Arc::new(serde_json::from_value(slice).unwrap());
+            objects.upsert(Object::EndpointSlice(slice), &mut interner);
+            assert_eq!(objects.slices_of.keys().collect::<Vec<_>>(), [service]);
+        }
+        objects.remove(Kind::EndpointSlices, "a");
+        assert!(objects.slices_of.is_empty() && objects.is_empty());
+    }
 }

@@ -80,7 +80,7 @@ impl Networks {
         service: &Service,
         pods: impl Iterator<Item = &'a Pod>,
     ) -> Option<Attachments> {
-        let pods = pods.filter(|pod| !pod.terminal);
+        let pods = pods.filter(|pod| !pod.terminal && pod.node_name.is_some());
         self.is_known(service).then_some(())?;
         pods.map(|pod| Some((pod.uid.clone(), self.attachment(service, pod)?))).collect()
     }

@@ -243,6 +243,7 @@ impl Cluster {
             match &**kind {
                 "nodes" => objects.nodes = None,
                 "endpoints" => objects.endpoints = None,
+                "slices" => objects.slices = None,
                 other => panic!("no kind {other}"),
             }
         }

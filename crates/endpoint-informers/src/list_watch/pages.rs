@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kube_api::Encoding;
-use kube_api::time::Instant;
+use kube_api::time::{Instant, sleep};
+use kube_api::{Encoding, error_chain};
 use tokio::task::yield_now;
-use tracing::info;
+use tracing::{debug, info};
 
+use super::backoff::Backoff;
 use super::error::WatchError;
 use super::event::list_page;
 use super::reflector::{Reflector, require_version};
@@ -16,6 +17,9 @@ use super::timing::WHOLE_LIST_HEADER;
 use crate::cache::{BATCH_SIZE, Delta};
 use crate::state::CachedResource;
 
+/// The times that a page after the first is requested again: many pages would rarely all come at the first try of an API server
+/// that sheds load, and the list would begin again each time.
+const PAGE_RETRIES: u32 = 4;
 /// The objects in one page (client-go: 500).
 const PAGE_SIZE: u32 = 500;
 
@@ -27,6 +31,7 @@ impl<K: CachedResource> Reflector<K> {
     pub(super) async fn list_in_pages(&mut self) -> Result<(), WatchError> {
         self.begin_list();
         let mut continue_token = String::new();
+        let (mut failures, mut backoff) = (0, Backoff::default());
         loop {
             let mut query = format!("{}?limit={PAGE_SIZE}{}", K::PATH, self.selection);
             if !continue_token.is_empty() {
@@ -38,8 +43,19 @@ impl<K: CachedResource> Reflector<K> {
                     info!(resource = K::RESOURCE, "A list expired between its pages, requesting it at once");
                     return self.list_at_once().await;
                 }
+                Err(error)
+                    if error.is_unavailable() && !continue_token.is_empty() && failures < PAGE_RETRIES =>
+                {
+                    let (delay, reason) = (backoff.next_delay(), error_chain(&error));
+                    debug!(resource = K::RESOURCE, err = reason, "Requesting a page of a list again");
+                    failures += 1;
+                    sleep(delay.max(error.retry_after().unwrap_or_default())).await;
+                    continue;
+                }
                 response => response?,
             };
+            failures = 0;
+            backoff.reset();
             match self.apply_page(response).await? {
                 Some(next) => continue_token = next,
                 None => return Ok(()),

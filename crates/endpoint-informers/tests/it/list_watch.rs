@@ -259,6 +259,26 @@ async fn expired_pages_are_followed_by_one_list_without_pages() {
     }
 }
 
+/// Of many pages, one is refused now and then by an API server that sheds load.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_refused_is_requested_again() {
+    for wire in Wire::BOTH {
+        let (a, b) = (pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2"));
+        let busy = Refusal { retry_after: 7, ..refused(429) };
+        let steps = [
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[a], "10", "1")),
+            next_page("1", wire.refusal(&busy)),
+            next_page("1", wire.refusal(&refused(503))),
+            next_page("1", wire.page(&[b], "10", "")),
+            resume("10", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes(), LISTED, "{wire:?}");
+        assert!(world.script.gaps()[2] >= 7.0, "{:?}", world.script.gaps());
+    }
+}
+
 /// It may be gigabytes, so that only silence counts against it.
 #[tokio::test(start_paused = true)]
 async fn a_list_without_pages_may_take_as_long_as_data_arrives() {

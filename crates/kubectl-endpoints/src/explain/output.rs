@@ -38,6 +38,10 @@ impl View {
         let Explanation { format, headers, .. } = *explanation;
         Self { format, is_detailed: explanation.is_detailed(), headers }
     }
+
+    pub(super) fn is_table(self) -> bool {
+        matches!(self.format, Format::Table | Format::Wide)
+    }
 }
 
 /// Reports as text.

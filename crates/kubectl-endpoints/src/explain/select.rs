@@ -1,5 +1,7 @@
 //! The reports of the Services that were asked for.
 
+use std::sync::Once;
+
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::report::Verdict;
 use endpoint_diagnostics::snapshot::Kind;
@@ -7,6 +9,9 @@ use endpoint_diagnostics::{ServiceReport, Snapshot, explain, explain_all};
 
 use super::command::Explanation;
 use crate::exit::{self, Failure};
+
+/// One note, however often a command looks.
+static NOTED: Once = Once::new();
 
 /// The reports that were asked for: of named Services, else of all, in a namespace, else in all.
 ///
@@ -18,15 +23,29 @@ pub(super) fn select(
     namespace: Option<&str>,
     place: &str,
 ) -> Result<Vec<ServiceReport>, Failure> {
+    let (reports, missing) = present(explanation, snapshot, namespace);
+    if let Some(name) = missing {
+        let of = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        return Err(Failure::Input(format!("no Service {name}{of} of {place}")));
+    }
+    Ok(reports)
+}
+
+/// The same of the Services that exist, with the first name of one that does not.
+pub(super) fn present<'a>(
+    explanation: &'a Explanation,
+    snapshot: &Snapshot,
+    namespace: Option<&str>,
+) -> (Vec<ServiceReport>, Option<&'a str>) {
     if explanation.services.is_empty() {
         let mut reports = explain_all(snapshot);
         reports.retain(|report| {
             namespace.is_none_or(|namespace| report.namespace == namespace)
                 && has_labels(explanation, snapshot, report)
         });
-        return Ok(noted(snapshot, reports));
+        return (noted(snapshot, reports), None);
     }
-    let mut reports = vec![];
+    let (mut reports, mut missing) = (vec![], None);
     for name in &explanation.services {
         let keys: Vec<ObjectKey> = match namespace {
             Some(namespace) => vec![ObjectKey::new(namespace, name.as_str())],
@@ -34,12 +53,11 @@ pub(super) fn select(
         };
         let found: Vec<ServiceReport> = keys.iter().filter_map(|key| explain(snapshot, key)).collect();
         if found.is_empty() {
-            let of = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-            return Err(Failure::Input(format!("no Service {name}{of} of {place}")));
+            missing = missing.or(Some(name.as_str()));
         }
         reports.extend(found);
     }
-    Ok(noted(snapshot, reports))
+    (noted(snapshot, reports), missing)
 }
 
 /// True if the Service has the labels that were asked for.
@@ -56,10 +74,12 @@ fn noted(snapshot: &Snapshot, reports: Vec<ServiceReport>) -> Vec<ServiceReport>
         Kind::ALWAYS.into_iter().filter(|kind| *kind != Kind::Namespaces && !snapshot.can_read(*kind));
     let missing: Vec<&str> = missing.map(Kind::resource).collect();
     if is_undecided && !missing.is_empty() {
-        exit::note(&format!(
-            "Note: without {}, which may not be read or are not in the input, some verdicts are unknown",
-            missing.join(", ")
-        ));
+        NOTED.call_once(|| {
+            exit::note(&format!(
+                "Note: without {}, which may not be read or are not in the input, some verdicts are unknown",
+                missing.join(", ")
+            ));
+        });
     }
     reports
 }

@@ -44,8 +44,11 @@ pub(super) async fn wait(
 /// The state that a Service still misses.
 fn missing(report: &ServiceReport, state: State) -> Option<String> {
     let key = format!("{}/{}", report.namespace, report.name);
+    // Endpoints have no more than 1,000 addresses.
+    let is_cut = |pod: &PodReport| pod.reasons.iter().any(|reason| reason.code == "cut-at-capacity");
     let is_ready = |pod: &&PodReport| {
-        pod.slices == Presence::Ready && matches!(pod.endpoints, Presence::Ready | Presence::NotApplicable)
+        let in_endpoints = matches!(pod.endpoints, Presence::Ready | Presence::NotApplicable);
+        pod.slices == Presence::Ready && (in_endpoints || is_cut(pod))
     };
     let ready = report.pods.iter().filter(is_ready).count();
     let wanted = match state {
@@ -104,6 +107,10 @@ mod tests {
             pod("c", Presence::Absent, Some("succeeded")),
             pod("d", Presence::Absent, Some("label-differs")),
         ];
+        let cut =
+            PodReport { endpoints: Presence::Absent, ..pod("e", Presence::Ready, Some("cut-at-capacity")) };
+        let many = [pods.clone(), vec![cut]].concat();
+        assert_eq!(missing(&service(many), State::AtLeast(2)), None, "the Endpoints are full");
         assert_eq!(missing(&service(pods.clone()), State::Ready), None);
         assert_eq!(missing(&service(pods.clone()), State::AtLeast(1)), None);
         assert!(missing(&service(pods), State::AtLeast(2)).is_some());

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::command::Explanation;
 use super::output::{self, View};
-use super::select::select;
+use super::select::{present, select};
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
 use crate::live::{Message, Watches};
@@ -42,9 +42,10 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
         }
         snapshot.set_now(Timestamp::now());
         // A Service that was asked for may be gone for a while.
-        let now = select(explanation, &snapshot, namespace, &cluster.server).map(by_name).unwrap_or_default();
+        let now = by_name(present(explanation, &snapshot, namespace).0);
         for key in shown.keys().filter(|key| !now.contains_key(*key)) {
-            exit::note(&format!("Service {key} is deleted"));
+            let fate = if snapshot.service(key).is_some() { "is no longer selected" } else { "is deleted" };
+            exit::note(&format!("Service {key} {fate}"));
         }
         let changed = now.iter().filter(|(key, report)| shown.get(*key) != Some(*report));
         let changed: Vec<ServiceReport> = changed.map(|(_, report)| report.clone()).collect();

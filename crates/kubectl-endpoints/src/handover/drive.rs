@@ -13,6 +13,7 @@ use super::steps::{Action, Step, Write, has_begun, next, steps};
 use super::{ask, canary, checks, gap, instructions, own_flags, write};
 use crate::cluster::Cluster;
 use crate::exit::{Failure, print};
+use crate::preflight::UPSTREAM;
 
 /// The pause between two looks. The time without a writer ends with a look.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -276,16 +277,18 @@ impl Drive<'_> {
 
     /// Sees that the right program writes. Returns the reason to look closer, if it does not.
     async fn see_writer(&self, facts: &Facts) -> Result<Option<String>, Failure> {
-        let expected = match self.swap.goal {
-            Goal::Handover => endpoint_controller_manager::version::NAME,
-            Goal::Rollback => "kube-controller-manager",
+        let expected: &[&str] = match self.swap.goal {
+            Goal::Handover => &[endpoint_controller_manager::version::NAME],
+            Goal::Rollback => &UPSTREAM,
         };
         if !facts.wants_canary {
             return Ok(None);
         }
         let time = canary::silence(self.cluster).await? + SOON;
         let writers = canary::writers(self.cluster, self.swap, time).await?;
-        Ok((writers != [expected]).then(|| {
+        let is_right = matches!(&*writers, [one] if expected.contains(&&**one));
+        Ok((!is_right).then(|| {
+            let expected = expected.first().unwrap_or(&"");
             format!("the canary was written by [{}], and {expected} was to write it", writers.join(", "))
         }))
     }

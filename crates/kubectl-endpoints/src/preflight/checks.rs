@@ -11,6 +11,7 @@ use endpoint_controller_manager::config::Config;
 use super::check::Check;
 use super::facts::Facts;
 use super::subject::Subject;
+pub(crate) use writers::UPSTREAM;
 
 /// All checks, in the order in which they are shown.
 pub(super) fn checks(facts: &Facts, config: &Config, subject: &Subject) -> Vec<Check> {

@@ -101,3 +101,26 @@ async fn a_watch_shows_each_service_again_that_changes() {
     child.wait().unwrap();
     assert!(last.is_some());
 }
+
+#[tokio::test]
+async fn a_watch_of_names_outlives_one_of_them() {
+    let serving = Serving::start(&["-f", SAMPLES]);
+    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
+    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
+    let mut child = Command::new(PROGRAM)
+        .args(["explain", "web", "dns", "-w", "-o", "name", &flag])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut names = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!([names.next(), names.next()].map(Option::unwrap), ["service/web", "service/dns"]);
+    serving.delete("/api/v1/namespaces/default/services/dns").await;
+    assert_eq!(notes.next().unwrap(), "Service default/dns is deleted");
+    serving.delete("/api/v1/namespaces/default/pods/web-0").await;
+    let changed = names.next();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(changed.unwrap(), "service/web");
+}

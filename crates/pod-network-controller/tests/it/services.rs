@@ -220,6 +220,20 @@ async fn a_pod_whose_node_is_unknown_waits_for_it() {
     assert_eq!(endpoint(&api, "192.168.7.3").zone.as_deref(), Some("b"));
 }
 
+/// The scheduler reserves claims before it binds their pod, and a driver may report addresses meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_pod_without_a_node_is_not_published_whatever_its_claim_says() {
+    let api = start().await;
+    upsert::<Service>(&api, service(9, json!({"spec": {"publishNotReadyAddresses": true}})));
+    upsert::<Pod>(&api, pod("db-3", 1, json!({"spec": {"nodeName": null}})));
+    upsert::<ResourceClaim>(&api, claim("db-3", 1, "db-3", &["192.168.7.3/24"]));
+    api.settle().await;
+    assert!(!api.addresses("db").contains(&"192.168.7.3".to_owned()));
+    upsert::<Pod>(&api, pod("db-3", 2, json!({})));
+    api.settle().await;
+    assert!(api.addresses("db").contains(&"192.168.7.3".to_owned()));
+}
+
 /// A third party's source: a fixed address for each pod.
 struct Static;
 

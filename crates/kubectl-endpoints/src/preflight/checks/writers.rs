@@ -14,7 +14,7 @@ use crate::preflight::lease::ago;
 use crate::preflight::writers::{Writers, Written};
 
 /// The names under which kube-controller-manager writes: its own, and those of the programs that have it inside.
-const UPSTREAM: [&str; 3] = ["kube-controller-manager", "k3s", "kubelite"];
+pub(crate) const UPSTREAM: [&str; 3] = ["kube-controller-manager", "k3s", "kubelite"];
 /// The time in which writes of both programs mean that both write.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
 

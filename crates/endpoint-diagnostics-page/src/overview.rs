@@ -21,7 +21,7 @@ pub struct Overview {
     /// Versions of the program and of the control plane, and Leases.
     #[serde(flatten)]
     pub facts: Facts,
-    /// The cluster, or zones, in which so many nodes are not ready that it is a disruption.
+    /// The cluster and the zones in which three nodes and half of all nodes are not ready.
     pub disruptions: Vec<DisruptedNodes>,
     /// The zones of nodes, by name; empty for nodes without one.
     pub zones: Vec<ZoneNodes>,

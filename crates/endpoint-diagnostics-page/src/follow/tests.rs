@@ -212,7 +212,7 @@ fn a_changed_claim_changes_the_reports_of_its_pods() {
     }
 }
 
-/// Claims are read from the first Service on that depends on them: nobody has missed one before.
+/// The watch of ResourceClaims begins with a list, once a Service depends on them: that list follows no gap.
 #[test]
 fn the_first_list_of_claims_is_no_gap() {
     let follower = follower_without([Kind::ResourceClaims]);

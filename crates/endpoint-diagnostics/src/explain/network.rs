@@ -19,7 +19,7 @@ pub(super) fn network_reason(subject: &Subject<'_>, entry: &PodEntry) -> Option<
     }
 }
 
-/// What a pod's claims lack for which no ResourceClaim is reserved.
+/// The reason for which no ResourceClaim is reserved for a pod.
 fn no_claim(networks: &Networks, entry: &PodEntry) -> String {
     let names: Vec<(&str, Option<&str>)> = claims(&entry.object).collect();
     let Some((first, _)) = names.first() else { return "it asks for no ResourceClaim".to_owned() };

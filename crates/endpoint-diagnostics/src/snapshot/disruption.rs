@@ -95,7 +95,8 @@ impl Disruptions {
     }
 }
 
-/// Returns the cluster, then zones by name, in which three nodes and half of all are not ready, whoever says so.
+/// Returns the cluster, then zones by name, in which three nodes and half of all nodes are not ready. Nodes that their kubelets
+/// call not ready count too.
 ///
 /// Cost: linear in nodes.
 pub(super) fn disrupted<'a>(nodes: impl Iterator<Item = &'a Node>) -> Vec<DisruptedNodes> {

@@ -1,4 +1,4 @@
-//! How much a controller of endpoints in other networks is, and a source of another kind.
+//! The numbers of lines of the controller's rules and of a program with another source of addresses.
 
 const RULES: [&str; 4] = [
     include_str!("../../src/reconciler.rs"),

@@ -6,6 +6,7 @@
 //! be about to write: it retries after back-off, and sometimes needs help (see the table of [`random`](crate::random)).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::Api;
@@ -67,7 +68,9 @@ impl State {
                 namespace.is_none_or(|namespace| namespace == NAMESPACE)
             });
             named
-                .map(|item| (item["metadata"]["name"].as_str().unwrap_or_default().to_owned(), item.clone()))
+                .map(|item| {
+                    (item["metadata"]["name"].as_str().unwrap_or_default().to_owned(), Arc::new(item.clone()))
+                })
                 .collect()
         };
         expected_objects::Objects {

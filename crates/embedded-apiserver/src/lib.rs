@@ -32,7 +32,9 @@ mod watch;
 pub use audit::AuditEvent;
 pub use environment::{Environment, SystemEnvironment};
 pub use http::Body;
-pub use server::{ApiServer, BuildError, Builder, LoadError, Tls, TlsError, kubeconfig, kubeconfig_of};
+pub use server::{
+    ApiServer, BuildError, Builder, KnownObjects, LoadError, Tls, TlsError, kubeconfig, kubeconfig_of,
+};
 pub use snapshot::SnapshotError;
 pub use status::{Cause, Details, Status};
 pub use store::StoreOptions;

@@ -18,7 +18,9 @@ impl Objects {
             ("endpoints-without-service", "Endpoints") => self.has_no_service(name),
             ("headless-label", "EndpointSlice") => self.is_hidden(name),
             ("skip-mirror", "Endpoints") => self.opts_out_by_mistake(name),
-            ("mirror-out-of-sync", "Endpoints") => self.endpoints.get(name).is_some_and(has_ambiguous_ports),
+            ("mirror-out-of-sync", "Endpoints") => {
+                self.endpoints.get(name).is_some_and(|it| has_ambiguous_ports(it))
+            }
             ("truncated-endpoints", "Endpoints") => self.exceeds(name, max),
             _ => false,
         }
@@ -34,7 +36,7 @@ impl Objects {
 
     /// Endpoints that the next start deletes.
     fn has_no_service(&self, name: &str) -> bool {
-        let is_lock = self.endpoints.get(name).is_some_and(elects_a_leader);
+        let is_lock = self.endpoints.get(name).is_some_and(|it| elects_a_leader(it));
         !is_lock && !self.services.contains_key(name)
     }
 

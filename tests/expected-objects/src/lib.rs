@@ -27,7 +27,7 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use objects::Objects;
+pub use objects::{Named, Objects};
 pub use random_operations::CONTROLLERS;
 
 /// The label that delegates a Service to another controller.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
@@ -10,6 +11,9 @@ use serde_json::Value;
 use crate::mirrored::mirrored_lines;
 use crate::ports::{has_ambiguous_ports, list, port_line, text};
 use crate::{CONTROLLERS, DELEGATED};
+
+/// Objects by name.
+pub type Named = BTreeMap<String, Arc<Value>>;
 
 /// Lines by the object or group that they belong to.
 type Lines = BTreeMap<String, BTreeSet<String>>;
@@ -51,11 +55,11 @@ const PROGRAMS: [&str; 2] = ["endpoint-controller-manager", "kube-controller-man
 /// The objects of one namespace, and all nodes, by name, at one moment.
 #[derive(Debug, Default)]
 pub struct Objects {
-    pub services: BTreeMap<String, Value>,
-    pub pods: BTreeMap<String, Value>,
-    pub nodes: BTreeMap<String, Value>,
-    pub endpoints: BTreeMap<String, Value>,
-    pub slices: BTreeMap<String, Value>,
+    pub services: Named,
+    pub pods: Named,
+    pub nodes: Named,
+    pub endpoints: Named,
+    pub slices: Named,
     /// The feature gate for delegated Services.
     pub gate: bool,
 }
@@ -162,7 +166,7 @@ impl Objects {
         wrong
     }
 
-    fn selected(&self, service: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    fn selected(&self, service: &Value) -> impl Iterator<Item = (&String, &Arc<Value>)> {
         let selector = service["spec"]["selector"].as_object().cloned().unwrap_or_default();
         self.pods.iter().filter(move |(_, pod)| {
             selector.iter().all(|(key, value)| label(pod, key) == value.as_str())
@@ -214,7 +218,7 @@ impl Objects {
         by_port: bool,
     ) -> BTreeSet<String> {
         let mut lines = BTreeSet::new();
-        let of = |slice: &&Value| {
+        let of = |slice: &&Arc<Value>| {
             let is_managed = controller.is_none() || label(slice, MANAGED_BY) == controller;
             is_managed && label(slice, SERVICE_NAME) == Some(service)
         };
@@ -303,7 +307,7 @@ impl Objects {
     /// Not empty if the Endpoints of this name are the controller's, and to be deleted if no Service needs them: the locks of
     /// leader elections may stay, and copies that another client created.
     fn leftover_endpoints(&self, name: &str) -> BTreeSet<String> {
-        let may_stay = |it: &Value| elects_a_leader(it) || is_copy(it);
+        let may_stay = |it: &Arc<Value>| elects_a_leader(it) || is_copy(it);
         let stays = self.endpoints.get(name).is_some_and(may_stay);
         if stays { BTreeSet::new() } else { self.managed_endpoints(name) }
     }

@@ -1,6 +1,7 @@
 //! Ready endpoints that are in no slice, and the number of slices that endpoints need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ impl Objects {
 
     /// The number of slices that an owner, a Service or custom Endpoints, needs for its endpoints.
     pub fn needed_slices(&self, owner: &str, max: usize) -> usize {
-        let is_owner = |(_, object): &(&String, &Value)| object["metadata"]["uid"] == owner;
+        let is_owner = |(_, object): &(&String, &Arc<Value>)| object["metadata"]["uid"] == owner;
         if let Some((name, service)) = self.services.iter().find(is_owner) {
             let lines = self.slice_lines(name, service);
             // A family without endpoints has a slice, too.

@@ -1,16 +1,17 @@
 //! The oracle accepts what is right, and names what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
 
-use crate::{CONTROLLERS, Objects};
+use crate::{CONTROLLERS, Named, Objects};
 
 const MAX: usize = 2;
 
-fn named(objects: impl IntoIterator<Item = (&'static str, Value)>) -> BTreeMap<String, Value> {
-    objects.into_iter().map(|(name, object)| (name.to_owned(), object)).collect()
+fn named(objects: impl IntoIterator<Item = (&'static str, Value)>) -> Named {
+    objects.into_iter().map(|(name, object)| (name.to_owned(), Arc::new(object))).collect()
 }
 
 fn pod(ready: &str) -> Value {
@@ -85,8 +86,8 @@ fn wrong_objects_are_named() {
 fn foreign_objects_that_are_gone_are_named() {
     let mut objects = right();
     assert_eq!(objects.evicted(), ["foreign-slice is gone", "foreign-endpoints is gone"]);
-    objects.slices.insert("foreign-slice".to_owned(), Value::Null);
-    objects.endpoints.insert("foreign-endpoints".to_owned(), Value::Null);
+    objects.slices.insert("foreign-slice".to_owned(), Arc::default());
+    objects.endpoints.insert("foreign-endpoints".to_owned(), Arc::default());
     assert_eq!(objects.evicted(), [""; 0]);
 }
 
@@ -95,7 +96,7 @@ fn endpoints_without_a_service_may_be_copies_or_locks() {
     let kept = |change: fn(&mut Value)| {
         let mut objects = right();
         objects.services.clear();
-        change(&mut objects.endpoints.get_mut("web").expect("Endpoints")["metadata"]);
+        change(&mut Arc::make_mut(objects.endpoints.get_mut("web").expect("Endpoints"))["metadata"]);
         names(&objects).is_empty()
     };
     assert!(!kept(|metadata| metadata["managedFields"] = json!([{"manager": "kube-controller-manager"}])));
@@ -112,7 +113,7 @@ fn slices_have_an_owner_and_each_endpoint_once_and_not_too_many() {
         change(&mut objects);
         objects.broken_rules(MAX, &BTreeSet::from(["other".to_owned()])).len()
     };
-    assert_eq!(broken(|it| drop(it.slices.insert("web-y".to_owned(), slice()))), 1);
+    assert_eq!(broken(|it| drop(it.slices.insert("web-y".to_owned(), slice().into()))), 1);
     assert_eq!(broken(|it| it.services.clear()), 1);
     let tampered = |endpoints: fn(&mut Value)| {
         let mut objects = right();
@@ -152,7 +153,8 @@ fn a_ready_endpoint_is_missing_unless_some_slice_has_it() {
     assert_eq!(missing(|it| it.pods = named([("web-0", pod("False"))])), [""; 0], "it is not ready");
     let relabelled = |label: &'static str| {
         move |it: &mut Objects| {
-            it.slices.get_mut("web-x").expect("a slice")["metadata"]["labels"][label] = "other".into();
+            let slice = Arc::make_mut(it.slices.get_mut("web-x").expect("a slice"));
+            slice["metadata"]["labels"][label] = "other".into();
         }
     };
     let mut objects = right();
@@ -169,7 +171,7 @@ fn slices_are_counted_by_family_and_ports() {
     for number in 1..4 {
         let mut pod = pod("True");
         pod["status"]["podIPs"] = json!([{"ip": format!("10.1.0.{}", number + 1)}]);
-        objects.pods.insert(format!("web-{number}"), pod);
+        objects.pods.insert(format!("web-{number}"), pod.into());
     }
     assert_eq!(objects.needed_slices("s", MAX), 2);
     objects.pods.clear();

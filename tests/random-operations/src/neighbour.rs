@@ -1,5 +1,7 @@
 //! Other clients that change the controllers' objects, and a Service with its neighbours that no client touches.
 
+use std::sync::Arc;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -107,16 +109,16 @@ fn pod(service: &str, number: usize, address: String, now: &str) -> [Request; 2]
 /// The objects of ours that another client may change so, with their resource.
 pub fn victims(
     what: Interference,
-    slices: impl IntoIterator<Item = Value>,
-    endpoints: impl IntoIterator<Item = Value>,
-) -> Vec<(&'static str, Value)> {
-    let is_ours = |slice: &Value| {
+    slices: impl IntoIterator<Item = Arc<Value>>,
+    endpoints: impl IntoIterator<Item = Arc<Value>>,
+) -> Vec<(&'static str, Arc<Value>)> {
+    let is_ours = |slice: &Arc<Value>| {
         let labels = &slice["metadata"]["labels"];
         // A slice without an owner is replaced, and its endpoints must stay reachable meanwhile.
         CONTROLLERS.iter().any(|name| labels[MANAGED_BY] == *name)
             && (labels[SERVICE_NAME] != BEDROCK || what == Interference::Owner)
     };
-    let is_managed = |object: &Value| {
+    let is_managed = |object: &Arc<Value>| {
         let metadata = &object["metadata"];
         metadata["labels"]["endpoints.kubernetes.io/managed-by"] == "endpoint-controller"
             && metadata["name"] != BEDROCK
@@ -137,9 +139,9 @@ pub fn name(object: &Value) -> String {
 }
 
 /// The requests of another client on this object; `pick` chooses among several ways.
-pub fn interfere(what: Interference, pick: usize, resource: &str, mut object: Value) -> Vec<Request> {
+pub fn interfere(what: Interference, pick: usize, resource: &str, object: &Value) -> Vec<Request> {
     let collection = path(resource);
-    let path = format!("{collection}/{}", name(&object));
+    let path = format!("{collection}/{}", name(object));
     let metadata = match what {
         Interference::Edit if resource == "endpoints" => {
             return vec![Request::patch(&path, json!({"subsets": null}))];
@@ -152,8 +154,9 @@ pub fn interfere(what: Interference, pick: usize, resource: &str, mut object: Va
             _ => json!({SERVICE_NAME: "front", "endpoints.kubernetes.io/managed-by": null}),
         }}),
         Interference::Owner => json!({"ownerReferences": null}),
-        Interference::Nothing => return vec![Request { method: Method::PUT, path, body: object }],
+        Interference::Nothing => return vec![Request { method: Method::PUT, path, body: object.clone() }],
         Interference::Recreate => {
+            let mut object = object.clone();
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 for field in ["resourceVersion", "uid", "managedFields", "generation", "creationTimestamp"] {
                     metadata.remove(field);

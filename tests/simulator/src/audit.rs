@@ -26,7 +26,8 @@ pub fn settled(world: &World) -> Vec<Value> {
         ("v1", "Endpoints"),
         ("discovery.k8s.io/v1", "EndpointSlice"),
     ];
-    kinds.into_iter().flat_map(|(version, kind)| world.objects(version, kind).into_values()).collect()
+    let objects = kinds.into_iter().flat_map(|(version, kind)| world.objects(version, kind).into_values());
+    objects.map(Arc::unwrap_or_clone).collect()
 }
 
 /// The findings about objects, in a cluster with this `--max-endpoints-per-slice`.

@@ -27,7 +27,7 @@ pub fn interfere(world: &World, what: Interference, pick: usize, of: Option<&str
     let name = neighbour::name(&object);
     world.log(|| format!("  {resource}/{name}"));
     world.with(|state| state.watcher.tampered.insert(name));
-    neighbour::interfere(what, pick, resource, object).iter().for_each(|request| world.apply(request));
+    neighbour::interfere(what, pick, resource, &object).iter().for_each(|request| world.apply(request));
 }
 
 /// Another client deletes all slices of a Service that are ours now, with a pause after each.

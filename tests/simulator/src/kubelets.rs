@@ -5,8 +5,10 @@
 //! node of the Service that must stay reachable is never lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+use expected_objects::Named;
 use http::Method;
 use random_operations::Operation;
 use random_operations::requests::path;
@@ -211,7 +213,7 @@ pub(crate) fn heal(world: &World) {
     lost.union(&marked).for_each(|node| report(world, node));
 }
 
-fn pods_of(world: &World, node: &str) -> Vec<(String, Value)> {
+fn pods_of(world: &World, node: &str) -> Vec<(String, Arc<Value>)> {
     let pods = world.objects("v1", "Pod").into_iter();
     pods.filter(|(_, pod)| pod["spec"]["nodeName"] == node).collect()
 }
@@ -240,14 +242,14 @@ fn is_marked(pod: &Value) -> bool {
 }
 
 /// Makes the pods ready that keep their readiness, and have for this long.
-pub(crate) fn keep_ready(world: &World, pods: &mut BTreeMap<String, Value>, age: Duration) {
+pub(crate) fn keep_ready(world: &World, pods: &mut Named, age: Duration) {
     if !world.plan.setup.keeps_ready {
         return;
     }
     let is_kept = |name: &str| world.with(|state| state.kubelets.keeps(name, age));
     let kept = pods.iter_mut().filter(|(name, pod)| is_marked(pod) && is_kept(name));
     for (_, pod) in kept {
-        let conditions = pod["status"]["conditions"].as_array_mut().into_iter().flatten();
+        let conditions = Arc::make_mut(pod)["status"]["conditions"].as_array_mut().into_iter().flatten();
         conditions.filter(|it| it["type"] == "Ready").for_each(|it| it["status"] = json!("True"));
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
-use embedded_apiserver::{ApiServer, Environment};
+use embedded_apiserver::{ApiServer, Environment, KnownObjects};
+use expected_objects::Named;
 use futures::FutureExt as _;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -105,6 +106,8 @@ pub struct World {
     pub server: ApiServer,
     pub start: Instant,
     state: Mutex<State>,
+    /// The objects that were last read, by kind.
+    known: Mutex<BTreeMap<&'static str, KnownObjects>>,
     pub idle_timeout: watch::Sender<Option<IdleTimeout>>,
     /// Policies or other clients take slices.
     pub takes_slices: bool,
@@ -173,8 +176,18 @@ impl World {
         let has_policies = plan.timeline.iter().any(|entry| matches!(entry.action, Action::Policy(_)));
         let state = Mutex::new(state);
         let (takes_slices, has_bounds) = (are_taken(&plan), longest_outage(&plan).is_some());
-        let world =
-            Self { plan, server, start, state, idle_timeout, takes_slices, has_bounds, has_policies, healed };
+        let world = Self {
+            plan,
+            server,
+            start,
+            state,
+            known: Mutex::default(),
+            idle_timeout,
+            takes_slices,
+            has_bounds,
+            has_policies,
+            healed,
+        };
         world.must(&Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}));
         for (name, zone) in [("a", Some("a")), ("b", Some("b")), ("c", None)] {
             let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
@@ -323,8 +336,10 @@ impl World {
     }
 
     /// The objects of a kind by name, in the namespace of the workload.
-    pub fn objects(&self, api_version: &str, kind: &str) -> BTreeMap<String, Value> {
-        let objects = self.server.objects(api_version, kind).into_iter();
+    pub fn objects(&self, api_version: &str, kind: &'static str) -> Named {
+        let mut known = self.known.lock();
+        let objects =
+            self.server.objects_known(api_version, kind, known.entry(kind).or_default()).into_iter();
         let named = objects
             .filter(|object| object["metadata"]["namespace"].as_str().is_none_or(|name| name == NAMESPACE));
         named

@@ -34,6 +34,10 @@ pub enum LoadError {
     Exists(String),
 }
 
+/// The objects of a kind as they were at the last call of [`ApiServer::objects_known`].
+#[derive(Debug, Default)]
+pub struct KnownObjects(Vec<(Arc<Stored>, Arc<Value>)>);
+
 impl ApiServer {
     /// Stores an object as it is: without defaults, rules, or a check that its namespace exists. Fields that its kind does not
     /// have are dropped. Watches see it.
@@ -72,17 +76,32 @@ impl ApiServer {
     /// Cost: a tree of each object.
     pub fn objects(&self, api_version: &str, kind: &str) -> Vec<Value> {
         let Some(entry) = Entry::named(api_version, kind) else { return Vec::new() };
-        let mut bodies = Vec::new();
+        self.stored(entry).iter().filter_map(|object| presented(entry, object)).collect()
+    }
+
+    /// The same as [`objects`](Self::objects), without another tree of what has not changed since the last call with the same
+    /// `known`, which is for one kind of one server.
+    pub fn objects_known(&self, api_version: &str, kind: &str, known: &mut KnownObjects) -> Vec<Arc<Value>> {
+        let Some(entry) = Entry::named(api_version, kind) else { return Vec::new() };
+        let mut before = std::mem::take(&mut known.0).into_iter().peekable();
+        for object in self.stored(entry) {
+            while before.next_if(|(known, _)| known.key() < object.key()).is_some() {}
+            let same = before.next_if(|(known, _)| Arc::ptr_eq(known, &object));
+            let tree = same.map(|(_, tree)| tree).or_else(|| presented(entry, &object).map(Arc::new));
+            known.0.extend(tree.map(|tree| (object, tree)));
+        }
+        known.0.iter().map(|(_, tree)| Arc::clone(tree)).collect()
+    }
+
+    /// All objects of a kind in the order of their keys.
+    fn stored(&self, entry: &Entry) -> Vec<Arc<Stored>> {
+        let mut objects = Vec::new();
         let span = Span { prefix: "", start: "" };
         _ = self.core.store.visit(entry.resource, None, span, |object| {
-            bodies.push(object.body().clone());
+            objects.push(Arc::clone(object));
             ControlFlow::Continue(())
         });
-        let trees = bodies.iter().filter_map(|body| {
-            let body = entry.present(&entry.read(body)).ok()?;
-            Some(with_head(entry, protobuf::decode(entry.type_, &body).ok()?))
-        });
-        trees.collect()
+        objects
     }
 
     /// The version of the last write, which is the `resourceVersion` of a list.
@@ -193,6 +212,12 @@ fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
     }
     entry.kind.strategy.to_storage(&mut tree);
     Ok(tree)
+}
+
+/// The tree of a stored object, as a client gets it.
+fn presented(entry: &Entry, object: &Stored) -> Option<Value> {
+    let body = entry.present(&entry.read(object.body())).ok()?;
+    Some(with_head(entry, protobuf::decode(entry.type_, &body).ok()?))
 }
 
 fn with_head(entry: &Entry, mut tree: Value) -> Value {

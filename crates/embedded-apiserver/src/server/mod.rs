@@ -22,7 +22,7 @@ use crate::http::Body;
 use crate::http::body::read;
 use crate::verbs::answer;
 
-pub use access::LoadError;
+pub use access::{KnownObjects, LoadError};
 pub use builder::{BuildError, Builder};
 pub use kubeconfig::{kubeconfig, kubeconfig_of};
 pub use tls::{Tls, TlsError};

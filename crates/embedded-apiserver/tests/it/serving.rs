@@ -1,14 +1,16 @@
 //! The server behind a listener.
 
-use embedded_apiserver::{ApiServer, Tls, kubeconfig, kubeconfig_of};
+use embedded_apiserver::{ApiServer, KnownObjects, Tls, kubeconfig, kubeconfig_of};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+
+use super::support::{PODS, pod, send};
 
 #[tokio::test]
 async fn https_serves_a_client_of_the_kubeconfig_and_ends_watches_at_shutdown() {
@@ -102,11 +104,40 @@ async fn a_snapshot_is_restored_under_a_running_server() {
     let server = ApiServer::new();
     let before = server.snapshot().unwrap();
     let version = server.version();
-    super::support::send(&server, "POST", super::support::PODS, super::support::pod("a")).await;
+    send(&server, "POST", PODS, pod("a")).await;
     server.restore(&before, None).unwrap();
     assert_eq!(server.version(), version);
     assert!(server.objects("v1", "Pod").is_empty());
     assert_eq!(server.objects("v1", "Namespace").len(), 4);
     let copy = ApiServer::builder().snapshot(before.clone()).build().unwrap();
     assert_eq!(copy.snapshot().unwrap(), before);
+}
+
+#[tokio::test]
+async fn known_objects_are_those_of_the_server_after_each_change() {
+    let server = ApiServer::new();
+    let mut known = KnownObjects::default();
+    let mut look = |what: &str| -> Vec<_> {
+        let trees = server.objects_known("v1", "Pod", &mut known);
+        let objects: Vec<_> = trees.iter().map(|tree| Value::clone(tree)).collect();
+        assert_eq!(objects, server.objects("v1", "Pod"), "{what}");
+        trees.iter().map(std::sync::Arc::as_ptr).collect()
+    };
+    for name in ["b", "d"] {
+        send(&server, "POST", PODS, pod(name)).await;
+    }
+    let backup = server.snapshot().unwrap();
+    let [b, d] = *look("two pods") else { panic!("two pods") };
+    for name in ["a", "c", "e"] {
+        send(&server, "POST", PODS, pod(name)).await;
+    }
+    let five = look("three more");
+    assert_eq!((five[1], five[3]), (b, d), "no other tree of what has not changed");
+    send(&server, "PATCH", &format!("{PODS}/d"), json!({ "metadata": { "labels": { "x": "y" } } })).await;
+    send(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
+    assert_eq!(look("one changed, one gone")[0], b);
+    // The versions of the backup are given to other objects now.
+    server.restore(&backup, None).unwrap();
+    send(&server, "POST", PODS, pod("a")).await;
+    assert_eq!(look("another past").len(), 3);
 }

@@ -1,13 +1,15 @@
 //! Reports about random clusters: what the controllers wrote is right, and everything has a reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use endpoint_diagnostics::explain_all;
 use endpoint_diagnostics::report::{PodReport, Presence, ServiceReport, Verdict};
-use expected_objects::Objects;
+use expected_objects::{Named, Objects};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use random_operations::Generator;
+use serde_json::Value;
 
 use crate::cluster::Cluster;
 
@@ -58,10 +60,13 @@ proptest! {
             cluster.settle();
             let reports = explain_all(&cluster.snapshot(later()));
             prop_assert_eq!(unexplained(&reports), Vec::<String>::new());
+            let named = |objects: &BTreeMap<String, Value>| -> Named {
+                objects.iter().map(|(name, object)| (name.clone(), Arc::new(object.clone()))).collect()
+            };
             let objects = Objects {
-                services: cluster.services.clone(),
-                pods: cluster.pods.clone(),
-                nodes: cluster.nodes.clone(),
+                services: named(&cluster.services),
+                pods: named(&cluster.pods),
+                nodes: named(&cluster.nodes),
                 ..Objects::default()
             };
             for report in &reports {

@@ -8,6 +8,7 @@ use endpointslice::expectations::ObjectVersion;
 use endpointslice::model::{ResourceVersion, Uid};
 use foldhash::quality::RandomState;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::{DecodeError, Message};
 use serde::de::Error as _;
 
@@ -55,6 +56,11 @@ impl CachedSlice {
     /// Decodes the whole object. Cost: about a microsecond for each endpoint.
     pub fn decode(&self) -> Result<EndpointSlice, DecodeError> {
         EndpointSlice::decode(&self.encoded.unpack())
+    }
+
+    /// Decodes its metadata. Cost: the endpoints are unpacked and skipped.
+    pub(crate) fn decode_metadata(&self) -> Result<ObjectMeta, DecodeError> {
+        Ok(kube_protobuf::split_endpoints(&self.encoded.unpack())?.0.metadata)
     }
 }
 

@@ -225,7 +225,7 @@ impl SliceExpectations {
         if self.is_of(key, metadata) {
             self.expectations.lock().expect(key.clone(), uid.clone(), version);
             if is_created {
-                self.reassignments.lock().kept(key, &uid);
+                self.reassignments.lock().kept(key, &uid, Instant::now());
             }
             return;
         }

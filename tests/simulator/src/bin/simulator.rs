@@ -10,6 +10,10 @@ use simulator::plan::Plan;
 use simulator::run::{Options, all_of, one};
 use simulator::shrink::shrink;
 
+/// Many small histories: memory goes back and forth.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Runs histories of a cluster with faults on virtual time.
 #[derive(Parser)]
 struct Arguments {

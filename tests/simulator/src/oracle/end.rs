@@ -1,5 +1,6 @@
 //! The objects at the end of a history: read, and rid of those that collectors delete.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use expected_objects::Objects;
@@ -23,7 +24,9 @@ pub fn read(world: &World) -> Objects {
     };
     if world.has_policies {
         for object in objects.slices.values_mut().chain(objects.endpoints.values_mut()) {
-            object["metadata"]["labels"].as_object_mut().map(|labels| labels.remove(MARK));
+            if !object["metadata"]["labels"][MARK].is_null() {
+                Arc::make_mut(object)["metadata"]["labels"].as_object_mut().map(|labels| labels.remove(MARK));
+            }
         }
     }
     objects

@@ -7,13 +7,14 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
 
+use super::Write;
 use super::end::read;
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::world::World;
 
-/// The slices of an owner that each process may lose beyond those that its endpoints need, and those that replace them: three
-/// at once, then one after 1, 3 and 7 minutes.
+/// The slices of an owner that each process may lose beyond those that its endpoints need: three at once, then one after 1, 3
+/// and 7 minutes.
 const SPARE: usize = 6;
 
 /// The slices that replicas created, by the uid of their owner.
@@ -23,6 +24,8 @@ pub struct Created(BTreeMap<String, Owned>);
 #[derive(Debug, Default)]
 struct Owned {
     names: BTreeSet<String>,
+    /// The processes that created them.
+    processes: BTreeSet<u64>,
     /// The most slices that the endpoints have needed.
     needed: usize,
 }
@@ -35,7 +38,7 @@ pub fn are_taken(plan: &Plan) -> bool {
 impl World {
     /// Counts the slices of an owner after a create. Those that were taken are not updated any more and stay until their owner
     /// goes: a controller that creates others in their place must not do so without end.
-    pub fn check_growth(&self, created: &EndpointSlice) {
+    pub fn check_growth(&self, write: &Write, created: &EndpointSlice) {
         if !self.takes_slices {
             return;
         }
@@ -50,13 +53,13 @@ impl World {
                 && label(SERVICE_NAME) != Some("elsewhere")
         };
         let (taken, most) = self.with(|state| {
-            let processes = usize::try_from(state.watcher.starts).unwrap_or(usize::MAX);
             let owned = state.watcher.created.0.entry(owner).or_default();
             owned.names.insert(name);
+            owned.processes.insert(write.started.number);
             owned.needed = owned.needed.max(needed);
             owned.names.retain(|name| objects.slices.contains_key(name));
             let taken = owned.names.iter().filter(|name| !is_ours(&objects.slices[*name])).count();
-            (taken, 2 * owned.needed + SPARE * processes)
+            (taken, owned.processes.len() * (owned.needed + SPARE))
         });
         if taken > most {
             let service = metadata.labels.iter().flatten().find(|(key, _)| *key == SERVICE_NAME);

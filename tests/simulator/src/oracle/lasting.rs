@@ -1,5 +1,7 @@
 //! Addresses that have been ready since before a process started.
 
+use std::sync::Arc;
+
 use expected_objects::Objects;
 use serde_json::Value;
 
@@ -19,7 +21,7 @@ pub fn is_ready_since(
         return false;
     };
     let node = pod["spec"]["nodeName"].as_str().and_then(|name| objects.nodes.get(name));
-    let changed = |object: &Value| self::version(object).is_none_or(|number| number > version);
+    let changed = |object: &Arc<Value>| self::version(object).is_none_or(|number| number > version);
     let has_changed = [object, pod].into_iter().chain(node).any(changed);
     if has_changed || !objects.is_kept(service) || objects.is_delegated(object) {
         return false;

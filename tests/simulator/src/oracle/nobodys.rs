@@ -2,6 +2,7 @@
 //! later stay.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use expected_objects::{DELEGATED, Objects};
 use http::Method;
@@ -44,8 +45,8 @@ impl Nobodys {
 /// The Endpoints and the Service of a name, before a request of another client.
 pub struct Before {
     name: String,
-    endpoints: Value,
-    service: Value,
+    endpoints: Arc<Value>,
+    service: Arc<Value>,
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -76,12 +76,13 @@ fn slices_that_are_deleted_again_and_again_are_back_after_two_seconds() {
 
 #[test]
 fn the_rest_of_a_large_plan_does_not_wait_for_a_repair() {
+    // More deletions than the limiter has tokens.
     let mut entries = vec![(0, Action::Crowd { from: 0, to: 8 })];
-    entries.extend((2..8).map(|count| (count * 2_500, deletion(CROWD, 0))));
-    entries.push((24_000, Action::Crowd { from: 8, to: 130 }));
-    let relabel = Action::Foreign { what: Interference::Delete, pick: 0, of: Some(CROWD) };
-    entries.push((24_500, relabel));
-    entries.push(until(40));
+    entries.extend((2..18).map(|count| (count * 2_500, deletion(CROWD, 0))));
+    entries.push((44_000, Action::Crowd { from: 8, to: 130 }));
+    let delete = Action::Foreign { what: Interference::Delete, pick: 0, of: Some(CROWD) };
+    entries.push((44_500, delete));
+    entries.push(until(60));
     assert_eq!(history(entries).failures, [""; 0]);
 }
 

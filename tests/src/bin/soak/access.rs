@@ -1,9 +1,9 @@
 //! The harness's own access to an API server: past the proxies, and patient while the API server is away.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use expected_objects::Objects;
+use expected_objects::{Named, Objects};
 use http::{Method, Request};
 use kube::Client;
 use random_operations::requests::path;
@@ -67,11 +67,11 @@ impl Access {
         Objects { services, pods, nodes, endpoints, slices, ..Objects::default() }
     }
 
-    async fn list(&self, path: &str) -> BTreeMap<String, Value> {
+    async fn list(&self, path: &str) -> Named {
         let list = self.send(&Method::GET, path, &Value::Null).await;
         let mut list = list.unwrap_or_else(|| panic!("{path} cannot be listed"));
         let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        items.into_iter().map(|object| (name(&object), object)).collect()
+        items.into_iter().map(|object| (name(&object), Arc::new(object))).collect()
     }
 }

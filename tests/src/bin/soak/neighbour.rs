@@ -1,6 +1,7 @@
 //! Other clients that change the controllers' objects and the Lease, as those of the simulator do.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expected_objects::Objects;
 use http::Method;
@@ -55,7 +56,7 @@ pub(crate) async fn interfere(access: &Access, fault: Fault, pick: usize) -> Opt
 }
 
 /// Our objects that may be changed so, in an order that is the same on both sides.
-fn victims(objects: Objects, what: Interference) -> Vec<(&'static str, Value)> {
+fn victims(objects: Objects, what: Interference) -> Vec<(&'static str, Arc<Value>)> {
     let mut victims = neighbour::victims(what, objects.slices.into_values(), objects.endpoints.into_values());
     victims.sort_by_cached_key(|(resource, object)| {
         let labels = &object["metadata"]["labels"];
@@ -87,7 +88,7 @@ async fn change(access: &Access, what: Interference, pick: usize) -> Option<Stri
     let index = pick % victims.len();
     let (resource, object) = victims.swap_remove(index);
     let name = neighbour::name(&object);
-    for Request { method, path, body } in neighbour::interfere(what, pick, resource, object) {
+    for Request { method, path, body } in neighbour::interfere(what, pick, resource, &object) {
         access.send(&method, &path, &body).await;
     }
     Some(name)

@@ -145,8 +145,7 @@ impl SliceExpectations {
         if old.generation != new.generation || old.deleting != new.deleting || old.uid != new.uid {
             return false;
         }
-        let (Ok(before), Ok(after)) = (old.decode(), new.decode()) else { return false };
-        let (before, after) = (before.metadata, after.metadata);
+        let (Ok(before), Ok(after)) = (old.decode_metadata(), new.decode_metadata()) else { return false };
         before.labels == after.labels
             && before.owner_references == after.owner_references
             && (self.ignores_annotations || before.annotations == after.annotations)

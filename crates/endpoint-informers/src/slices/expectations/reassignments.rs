@@ -6,7 +6,7 @@
 //! nobody else knows, is deleted once its endpoints are in a later one, or gone. (Upstream creates one, and waits for it to
 //! appear in its cache until it restarts.)
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
@@ -27,6 +27,11 @@ const FIRST_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(1000);
 /// The longest wait if clients relabel our slices, which stay: their number must not grow for ever.
 const LONGEST_WAIT_FOR_CLIENTS: Duration = Duration::from_hours(24);
+
+/// The time after its creation in which the loss of a slice counts even if no other was lost before.
+const YOUNG: Duration = Duration::from_secs(60);
+/// The number of slices of which it is known that they are young.
+const MAX_YOUNG: usize = 1000;
 
 /// A slice that we created, and that admission stored as another controller's or Service's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,9 +74,14 @@ fn addresses(slice: &EndpointSlice) -> impl Iterator<Item = &str> {
 
 /// The Services that lost slices to another manager or Service.
 ///
-/// Memory: an entry for each of these Services, until as long as the last wait has passed without a loss.
+/// Memory: an entry for each of these Services, until as long as the last wait has passed without a loss, and the last
+/// [`MAX_YOUNG`] slices that were created.
 #[derive(Debug, Default)]
-pub(super) struct Reassignments(HashMap<ObjectKey, Losses>);
+pub(super) struct Reassignments {
+    losses: HashMap<ObjectKey, Losses>,
+    /// Slices of Services without losses, in the order in which they were created.
+    young: VecDeque<(ObjectKey, Uid, Instant)>,
+}
 
 #[derive(Debug)]
 struct Losses {
@@ -84,13 +94,13 @@ struct Losses {
     reported: bool,
     /// Slices that admission took.
     taken: Vec<Taken>,
-    /// Slices that were created since the first loss.
+    /// Slices that were created since the first loss, or shortly before.
     created: HashSet<Uid>,
 }
 
 impl Losses {
-    fn new(author: Author, now: Instant) -> Self {
-        let (taken, created) = Default::default();
+    fn new(author: Author, created: HashSet<Uid>, now: Instant) -> Self {
+        let taken = Vec::new();
         Self { count: 0, last: now, author, by_client: false, reported: false, taken, created }
     }
 
@@ -127,10 +137,17 @@ impl Losses {
 
 impl Reassignments {
     /// Records that a slice of this Service was created, and that admission left it alone.
-    pub(super) fn kept(&mut self, key: &ObjectKey, uid: &Uid) {
-        if let Some(losses) = self.0.get_mut(key) {
+    pub(super) fn kept(&mut self, key: &ObjectKey, uid: &Uid, now: Instant) {
+        if let Some(losses) = self.losses.get_mut(key) {
             losses.created.insert(uid.clone());
+            return;
         }
+        while let Some((_, _, created)) = self.young.front()
+            && (self.young.len() >= MAX_YOUNG || now.saturating_duration_since(*created) > YOUNG)
+        {
+            self.young.pop_front();
+        }
+        self.young.push_back((key.clone(), uid.clone(), now));
     }
 
     /// Records the end of a sync of this Service: the new slices that admission took, and whether the plan was carried out.
@@ -149,11 +166,11 @@ impl Reassignments {
         for _ in taken {
             self.losses(key, Author::Admission, now).lose(Author::Admission, now);
         }
-        let Some(losses) = self.0.get_mut(key) else { return Vec::new() };
+        let Some(losses) = self.losses.get_mut(key) else { return Vec::new() };
         if taken.is_empty() && is_complete {
             let left_behind = mem::take(&mut losses.taken);
             if !losses.by_client {
-                self.0.remove(key);
+                self.losses.remove(key);
             }
             return left_behind;
         }
@@ -173,7 +190,7 @@ impl Reassignments {
     }
 
     /// Records that a client gave a slice of this Service away. The first time is free for each slice but those that
-    /// replace others.
+    /// replace others and those that are new.
     pub(super) fn relabelled(&mut self, key: &ObjectKey, uid: &Uid, author: Author, now: Instant) {
         let losses = self.losses(key, author.clone(), now);
         losses.by_client = true;
@@ -183,22 +200,26 @@ impl Reassignments {
     }
 
     fn losses(&mut self, key: &ObjectKey, author: Author, now: Instant) -> &mut Losses {
-        self.0.retain(|_, losses| !losses.is_over(now));
-        self.0.entry(key.clone()).or_insert_with(|| Losses::new(author, now))
+        self.losses.retain(|_, losses| !losses.is_over(now));
+        self.losses.entry(key.clone()).or_insert_with(|| {
+            let is_young = |created| now.saturating_duration_since(created) <= YOUNG;
+            let young = self.young.iter().filter(|(of, _, created)| of == key && is_young(*created));
+            Losses::new(author, young.map(|(_, uid, _)| uid.clone()).collect(), now)
+        })
     }
 
     /// The slices of this Service that admission took.
     pub(super) fn taken(&self, key: &ObjectKey) -> Vec<Taken> {
-        self.0.get(key).map(|losses| losses.taken.clone()).unwrap_or_default()
+        self.losses.get(key).map(|losses| losses.taken.clone()).unwrap_or_default()
     }
 
     /// The slices of this Service that a sync may create: one each try if a client has taken several. Forgets losses that are
     /// long over.
     pub(super) fn creates(&mut self, key: &ObjectKey, now: Instant) -> CreateLimit {
-        if self.0.get(key).is_some_and(|losses| losses.is_over(now)) {
-            self.0.remove(key);
+        if self.losses.get(key).is_some_and(|losses| losses.is_over(now)) {
+            self.losses.remove(key);
         }
-        let Some(losses) = self.0.get(key) else { return CreateLimit::until_lost(FEW) };
+        let Some(losses) = self.losses.get(key) else { return CreateLimit::until_lost(FEW) };
         let retries = usize::from(losses.rest(now).is_zero());
         match FEW.saturating_sub(losses.count) {
             0 if losses.by_client => CreateLimit::at_most(retries),
@@ -209,18 +230,18 @@ impl Reassignments {
 
     /// The time until a slice of this Service may be created.
     pub(super) fn rest(&self, key: &ObjectKey, now: Instant) -> Duration {
-        self.0.get(key).map(|losses| losses.rest(now)).unwrap_or_default()
+        self.losses.get(key).map(|losses| losses.rest(now)).unwrap_or_default()
     }
 
     /// The client that takes the slices of this Service, if no more are created, once.
     pub(super) fn report(&mut self, key: &ObjectKey) -> Option<Author> {
-        let losses = self.0.get_mut(key).filter(|losses| losses.count >= FEW)?;
+        let losses = self.losses.get_mut(key).filter(|losses| losses.count >= FEW)?;
         (!mem::replace(&mut losses.reported, true)).then(|| losses.author.clone())
     }
 
     /// Forgets a Service that was deleted.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
-        self.0.remove(key);
+        self.losses.remove(key);
     }
 }
 
@@ -317,7 +338,7 @@ mod tests {
         assert_eq!(slices.rest(&key(), now), Duration::ZERO);
         assert_eq!(slices.creates(&key(), now), CreateLimit::until_lost(FEW));
         for number in 0..100 {
-            slices.kept(&key(), &uid(1000 + number));
+            slices.kept(&key(), &uid(1000 + number), now);
         }
         for number in 0..3 {
             slices.relabelled(&key(), &uid(1000 + number), client(), now);
@@ -325,6 +346,47 @@ mod tests {
         assert_eq!(slices.rest(&key(), now), FIRST_WAIT);
         assert!(slices.creates(&key(), now).is_reached());
         assert_eq!(slices.creates(&key(), now + FIRST_WAIT), CreateLimit::at_most(1));
+    }
+
+    /// Otherwise each process that starts meanwhile loses twice as many slices as the Service needs.
+    #[test]
+    fn new_slices_that_are_relabelled_count_from_the_first() {
+        let (mut slices, start) = (Reassignments::default(), Instant::now());
+        for number in 0..12 {
+            slices.kept(&key(), &uid(number), start);
+        }
+        let now = start + YOUNG;
+        for number in 0..FEW {
+            assert!(!slices.creates(&key(), now).is_reached());
+            slices.relabelled(&key(), &uid(u32::try_from(number).unwrap()), client(), now);
+        }
+        assert!(slices.creates(&key(), now).is_reached());
+    }
+
+    #[test]
+    fn a_slice_is_young_for_a_minute_and_as_long_as_few_others_are() {
+        let lost = |slices: &mut Reassignments, number, now| {
+            slices.relabelled(&key(), &uid(number), client(), now);
+            slices.losses[&key()].count
+        };
+        let (mut slices, start) = (Reassignments::default(), Instant::now());
+        slices.kept(&key(), &uid(0), start);
+        slices.kept(&ObjectKey::new("shop", "db"), &uid(1), start);
+        assert_eq!(lost(&mut slices, 1, start), 0, "of another Service");
+        assert_eq!(lost(&mut slices, 0, start), 1);
+        let mut slices = Reassignments::default();
+        slices.kept(&key(), &uid(0), start);
+        assert_eq!(lost(&mut slices, 0, start + YOUNG + Duration::from_secs(1)), 0);
+        let mut slices = Reassignments::default();
+        for number in 0..=1000 {
+            slices.kept(&key(), &uid(number), start);
+        }
+        assert_eq!(slices.young.len(), MAX_YOUNG);
+        assert_eq!(lost(&mut slices, 0, start), 0);
+        assert_eq!(lost(&mut slices, 1000, start), 1);
+        let later = start + YOUNG + Duration::from_secs(1);
+        slices.kept(&ObjectKey::new("shop", "db"), &uid(1001), later);
+        assert_eq!(slices.young.len(), 1);
     }
 
     /// The client takes what the policy leaves.
@@ -338,7 +400,7 @@ mod tests {
                 let is_kept = number % 2 == 0;
                 let taken = if is_kept { vec![] } else { vec![slice(number, &["a"])] };
                 if is_kept {
-                    slices.kept(&key(), &uid(number));
+                    slices.kept(&key(), &uid(number), now);
                 }
                 slices.synced(&key(), &taken, [wanted(&["a"])].iter(), is_kept, now);
                 if is_kept {
@@ -360,7 +422,7 @@ mod tests {
             while now.duration_since(start) < Duration::from_hours(hours) {
                 if !slices.creates(&key(), now).is_reached() {
                     number += 1;
-                    slices.kept(&key(), &uid(number));
+                    slices.kept(&key(), &uid(number), now);
                     slices.relabelled(&key(), &uid(number), client(), now);
                 }
                 now += slices.rest(&key(), now).max(Duration::from_secs(1));
@@ -375,13 +437,13 @@ mod tests {
         let (mut slices, now) = (Reassignments::default(), Instant::now());
         for number in 0..=4 {
             slices.relabelled(&key(), &uid(number), client(), now);
-            slices.kept(&key(), &uid(number + 1));
+            slices.kept(&key(), &uid(number + 1), now);
         }
         assert_eq!(slices.creates(&key(), now + FIRST_WAIT * 4), CreateLimit::at_most(1));
         let later = now + LONGEST_WAIT + Duration::from_secs(1);
         assert_eq!(slices.creates(&key(), later), CreateLimit::until_lost(FEW));
-        slices.kept(&key(), &uid(9));
-        assert!(slices.0.is_empty());
+        slices.kept(&key(), &uid(9), later);
+        assert!(slices.losses.is_empty());
     }
 
     #[test]
@@ -390,6 +452,6 @@ mod tests {
         slices.relabelled(&key(), &uid(0), client(), now);
         let later = now + LONGEST_WAIT + Duration::from_secs(1);
         slices.relabelled(&ObjectKey::new("shop", "db"), &uid(0), client(), later);
-        assert_eq!(slices.0.len(), 1);
+        assert_eq!(slices.losses.len(), 1);
     }
 }

@@ -12,6 +12,7 @@ mod density;
 mod measure;
 mod networks;
 mod options;
+mod readers;
 mod report;
 mod scenarios;
 mod seed;
@@ -47,6 +48,10 @@ async fn run(options: &Options) -> ExitCode {
     }
     if options.shadow {
         println!("\n{}", Box::pin(shadow::run(options)).await);
+        return ExitCode::SUCCESS;
+    }
+    if options.readers {
+        println!("\n{}", Box::pin(readers::run(options)).await);
         return ExitCode::SUCCESS;
     }
     if options.networks {

@@ -13,7 +13,7 @@ use tests::canonical::{Canonical, Detail, Snapshot};
 use tests::cluster::Cluster;
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::Observer;
-use tests::process::Usage;
+use tests::process::{Process, Usage};
 
 use crate::options::Options;
 use crate::seed::{self, SeededPod};
@@ -121,6 +121,19 @@ pub(crate) async fn measure(
     let endpoints = bench.endpoints().await;
     bench.manager.stop().await;
     Measurement { start, churn, single, delays, idle, restart, list_watches, endpoints }
+}
+
+/// Waits until a process is nearly idle.
+pub(crate) async fn quiet(process: &Process) -> Usage {
+    let mut before = process.usage();
+    loop {
+        tokio::time::sleep(QUIET).await;
+        let now = process.usage();
+        if now.cpu.saturating_sub(before.cpu) < QUIET / 20 {
+            return now;
+        }
+        before = now;
+    }
 }
 
 /// Starts a manager without waiting, because upstream has no signal to wait for.

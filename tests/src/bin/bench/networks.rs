@@ -18,7 +18,7 @@ use tests::observe::Observer;
 use tests::process::{Process, Usage};
 use tests::wait::LIMIT;
 
-use crate::measure::CONCURRENCY;
+use crate::measure::{CONCURRENCY, quiet};
 use crate::options::Options;
 use crate::report::{megabytes, percentile};
 use crate::seed::{self, SeededPod};
@@ -184,19 +184,6 @@ async fn elsewhere(cluster: &Cluster, count: u32) {
         })
         .collect();
     all(claimants.iter().map(|claimant| claim(cluster, claimant))).await;
-}
-
-/// Waits until the controller is nearly idle.
-async fn quiet(controller: &Process) -> Usage {
-    let mut before = controller.usage();
-    loop {
-        tokio::time::sleep(SECOND).await;
-        let now = controller.usage();
-        if now.cpu.saturating_sub(before.cpu) < SECOND / 20 {
-            return now;
-        }
-        before = now;
-    }
 }
 
 impl Networks<'_> {

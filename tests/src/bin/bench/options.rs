@@ -65,6 +65,9 @@ pub(crate) struct Options {
     /// Measure `pod-network-controller` instead: each pod has a ResourceClaim with an address in each of two networks.
     #[arg(long, conflicts_with_all = ["delegated", "shadow", "density"])]
     pub(crate) networks: bool,
+    /// Measure the commands that read a whole cluster instead: `audit`, `explain -A`, its page, `preflight`, `shadow`.
+    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks"])]
+    pub(crate) readers: bool,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]

@@ -15,6 +15,7 @@ pub fn note(line: &str) {
 }
 
 /// Prints a result to stdout, in colours if that is a terminal.
+#[expect(clippy::disallowed_methods, reason = "after the escaping")]
 pub fn print(text: &str) {
     let escaped = escape_controls(text, &['\n']);
     // A reader that has gone away (`| head`) is not a failure.

@@ -78,9 +78,13 @@ pub fn rendered(text: &str, in_colours: bool) -> Cow<'_, str> {
 /// True if stdout is a terminal that shows colours, and `NO_COLOR` (<https://no-color.org>) is empty or not set.
 pub fn in_colours() -> bool {
     let is_set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    is_terminal() && is_set("NO_COLOR").is_none() && is_set("TERM").is_some_and(|terminal| terminal != "dumb")
+}
+
+/// True if stdout is a terminal.
+#[expect(clippy::disallowed_methods, reason = "nothing is written")]
+pub fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
-        && is_set("NO_COLOR").is_none()
-        && is_set("TERM").is_some_and(|terminal| terminal != "dumb")
 }
 
 #[cfg(test)]

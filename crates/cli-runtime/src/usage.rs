@@ -20,6 +20,7 @@ pub enum Usage {
 
 impl Usage {
     /// Prints the text to stdout, or the message to stderr. The exit code is kube-controller-manager's.
+    #[expect(clippy::disallowed_methods, reason = "clap's text, with the words of the user")]
     pub fn report(self) -> ExitCode {
         match self {
             // A reader that has gone away (`--help | head`) is not a failure.

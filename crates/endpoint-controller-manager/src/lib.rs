@@ -34,7 +34,6 @@ mod takeover;
 mod tests;
 pub mod version;
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use commands::PROGRAM;
@@ -48,7 +47,7 @@ pub fn main() -> ExitCode {
     let with_subcommands = |command: clap::Command| {
         let command = command.help_template(cli_runtime::COMMANDS_FIRST).before_help(PROGRAM.summary());
         // Written to a pipe, each gate has a line, as in kube-controller-manager's.
-        if std::io::stdout().is_terminal() { command } else { command.term_width(0) }
+        if cli_runtime::style::is_terminal() { command } else { command.term_width(0) }
     };
     match options::parse_extended(words.into_iter().skip(1), Vec::new(), with_subcommands) {
         Ok((_, config)) => manager::main(config),

@@ -76,6 +76,7 @@ impl Fixture {
         let version = client.apiserver_version().await.expect("asking for the version").git_version;
         println!("{servers} ready after {:.1} s: Kubernetes {version}", begun.elapsed().as_secs_f64());
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
+        #[expect(clippy::disallowed_methods, reason = "nothing is written")]
         let terminal = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self {
             manager: None,

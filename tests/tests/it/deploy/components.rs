@@ -1,6 +1,8 @@
 //! `deploy/components`: each works as its header says, on a real API server where that is the judge.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tests::cluster;
@@ -114,7 +116,8 @@ async fn monitors_verify_the_serving_certificate() {
 
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("serving");
-    authority.server(folder.path(), "tls");
+    authority.server_called(&format!("{ACCOUNT}.{SYSTEM}.svc"), folder.path(), "tls");
+    authority.write(folder.path().join("ca.crt"));
     let mut spec = pod(&objects);
     let mount = text(&spec, "/containers/0/volumeMounts/0/mountPath").to_owned();
     for arg in spec["containers"][0]["args"].as_array_mut().unwrap() {
@@ -122,9 +125,25 @@ async fn monitors_verify_the_serving_certificate() {
     }
     let site = Site::prepare(&objects, spec, Vec::new()).await;
     let manager = site.start(|options| options).await;
-    authority.connect(manager.port()).await.unwrap();
+    let metrics = documented_curl(folder.path(), manager.port());
+    assert!(metrics.contains("# TYPE workqueue_depth gauge"), "{metrics}");
     scrape(&site, &manager).await;
     assert!(manager.stop().await.success());
+}
+
+/// What the command of deploy/README.md prints that verifies the certificate, with ca.crt in this folder.
+fn documented_curl(folder: &Path, port: u16) -> String {
+    let document = std::fs::read_to_string(super::manifests::folder().join("README.md")).unwrap();
+    let command = document.split("\n").skip_while(|line| !line.starts_with("curl --cacert ca.crt "));
+    let command = command.take_while(|line| *line != "```").collect::<Vec<_>>().join("\n");
+    assert_eq!(command.matches(":10261").count(), 2, "{command}");
+    let command = command.replace(":10261", &format!(":{port}"));
+    // Without a proxy of this machine.
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", &command]).current_dir(folder).env("TOKEN", "none").env("no_proxy", "*");
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The service account of the `PodMonitor` may read metrics.

@@ -66,7 +66,12 @@ impl Authority {
 
     /// Writes a certificate for a server on loopback. Replaces an older one of that name.
     pub(crate) fn server(&self, folder: &Path, name: &str) -> Pair {
-        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        self.server_called("127.0.0.1", folder, name)
+    }
+
+    /// Writes a certificate for a server of this DNS name or address. Replaces an older one of that name.
+    pub(crate) fn server_called(&self, subject: &str, folder: &Path, name: &str) -> Pair {
+        let mut params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         self.issue(&params, folder, name)
     }

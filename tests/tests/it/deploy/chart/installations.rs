@@ -52,6 +52,8 @@ fn an_installation_holds_the_lease_or_says_that_the_built_in_controllers_are_dis
     assert!(notes.contains("the replicas wait, and nothing is written"), "{notes}");
     let notes = with(false, true).unwrap();
     assert!(notes.contains("Check that nothing else does"), "{notes}");
+    // One of two replicas leads: the log of a Deployment is that of either.
+    assert!(notes.contains(" logs --selector=") && !notes.contains(" logs deployment/"), "{notes}");
 }
 
 /// Else `--set lease.hold=false` alone, or an upgrade of a comparison, would begin to write.

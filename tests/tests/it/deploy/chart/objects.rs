@@ -114,6 +114,9 @@ fn both_monitors_scrape_with_the_token_of_the_metrics_reader() {
     for endpoint in endpoints.as_array().unwrap() {
         assert_eq!(endpoint["authorization"], token);
         assert!(endpoint.get("bearerTokenFile").is_none(), "{endpoint}");
+        // What the alert Down selects by: `up` of /metrics/slis says nothing.
+        let label = json!([{"sourceLabels": ["__metrics_path__"], "targetLabel": "metrics_path"}]);
+        assert_eq!(endpoint["relabelings"], label);
     }
 }
 

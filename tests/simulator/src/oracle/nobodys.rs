@@ -99,8 +99,13 @@ impl World {
         }
         let created =
             *method == Method::POST && !has_service && answer["metadata"]["labels"][MANAGED_BY].is_null();
+        let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
-            let later = &mut state.watcher.nobodys.later;
+            let Nobodys { left, later, .. } = &mut state.watcher.nobodys;
+            if is_lock {
+                // A process that starts now leaves them.
+                left.remove(&name);
+            }
             if created {
                 later.insert(name, (text(answer, "/metadata/uid").to_owned(), version(answer)));
             } else if *method == Method::DELETE {

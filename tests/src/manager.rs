@@ -83,6 +83,8 @@ pub struct ManagerOptions {
     pub user: User,
     /// `--controllers`.
     pub controllers: &'static [Controller],
+    /// Another value of `--controllers`.
+    pub controllers_flag: Option<String>,
     /// `--kube-api-qps`; the burst is the same.
     pub qps: u32,
     /// `--concurrent-service-endpoint-syncs`.
@@ -119,6 +121,7 @@ impl ManagerOptions {
         Self {
             user,
             controllers,
+            controllers_flag: None,
             // Too high for client-side throttling, which no test is about.
             qps: 1_000,
             concurrent_syncs: 5,
@@ -384,9 +387,11 @@ fn default_flags(kind: Kind, cluster: &Cluster, port: u16) -> Vec<String> {
 
 fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
     let kubeconfig = options.kubeconfig.clone().unwrap_or_else(|| cluster.kubeconfig(options.user));
+    let controllers = || Controller::list(options.controllers);
+    let controllers = options.controllers_flag.clone().unwrap_or_else(controllers);
     let mut flags = vec![
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--controllers={}", Controller::list(options.controllers)),
+        format!("--controllers={controllers}"),
         format!("--kube-api-qps={}", options.qps),
         format!("--kube-api-burst={}", options.qps),
         format!("--concurrent-service-endpoint-syncs={}", options.concurrent_syncs),

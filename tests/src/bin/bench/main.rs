@@ -19,6 +19,7 @@ mod seed;
 mod shadow;
 mod tally;
 mod timeline;
+mod whole;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,10 @@ async fn run(options: &Options) -> ExitCode {
     }
     if options.shadow {
         println!("\n{}", Box::pin(shadow::run(options)).await);
+        return ExitCode::SUCCESS;
+    }
+    if options.whole {
+        println!("\n{}", Box::pin(whole::run(options)).await);
         return ExitCode::SUCCESS;
     }
     if options.readers {

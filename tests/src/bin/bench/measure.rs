@@ -123,6 +123,31 @@ pub(crate) async fn measure(
     Measurement { start, churn, single, delays, idle, restart, list_watches, endpoints }
 }
 
+/// Waits until all Services have the endpoints of all their pods.
+pub(crate) async fn complete(observer: &Observer<Tally>, options: &Options) {
+    let services = options.services as usize;
+    let progress = |tally: &Tally| format!("{} of {services} Services are complete", tally.complete());
+    let reached = |tally: &Tally| tally.complete() == services;
+    observer.until("endpoints of all Services", options.limit(), reached, progress).await;
+}
+
+/// Waits until slices show all pods that have stopped being ready.
+pub(crate) async fn all_seen(observer: &Observer<Tally>, limit: Duration) {
+    let progress = |tally: &Tally| format!("{} pods are still shown as ready", tally.awaited());
+    let reached = |tally: &Tally| tally.awaited() == 0;
+    observer.until("pods to be shown as not ready", limit, reached, progress).await;
+}
+
+pub(crate) async fn stop_being_ready(cluster: &Cluster, observer: &Observer<Tally>, pod: &SeededPod) {
+    let api: Api<Pod> = Api::namespaced(cluster.client(), &pod.namespace);
+    let now = jiff::Timestamp::now();
+    let condition = json!({"type": "Ready", "status": "False", "lastTransitionTime": now});
+    let change = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+    observer.with(|tally| tally.expect(pod.clone()));
+    let changed = api.patch_status(&pod.name, &PatchParams::default(), &change).await;
+    changed.unwrap_or_else(|error| panic!("changing pod {}: {error}", pod.name));
+}
+
 /// Waits until a process is nearly idle.
 pub(crate) async fn quiet(process: &Process) -> Usage {
     let mut before = process.usage();
@@ -185,10 +210,7 @@ impl Bench<'_> {
     }
 
     pub(crate) async fn all_slices(&mut self, begun: Begun) -> Phase {
-        let services = self.options.services as usize;
-        let progress = |tally: &Tally| format!("{} of {services} Services are complete", tally.complete());
-        let reached = |tally: &Tally| tally.complete() == services;
-        self.observer.until("endpoints of all Services", self.options.limit(), reached, progress).await;
+        complete(&self.observer, self.options).await;
         let took = begun.at.elapsed();
         self.end(begun, took).await
     }
@@ -242,19 +264,11 @@ impl Bench<'_> {
     }
 
     async fn all_seen(&self) {
-        let progress = |tally: &Tally| format!("{} pods are still shown as ready", tally.awaited());
-        let reached = |tally: &Tally| tally.awaited() == 0;
-        self.observer.until("pods to be shown as not ready", self.options.limit(), reached, progress).await;
+        all_seen(&self.observer, self.options.limit()).await;
     }
 
     async fn stop_being_ready(&self, pod: &SeededPod) {
-        let api: Api<Pod> = Api::namespaced(self.cluster.client(), &pod.namespace);
-        let now = jiff::Timestamp::now();
-        let condition = json!({"type": "Ready", "status": "False", "lastTransitionTime": now});
-        let change = Patch::Merge(json!({"status": {"conditions": [condition]}}));
-        self.observer.with(|tally| tally.expect(pod.clone()));
-        let changed = api.patch_status(&pod.name, &PatchParams::default(), &change).await;
-        changed.unwrap_or_else(|error| panic!("changing pod {}: {error}", pod.name));
+        stop_being_ready(&self.cluster, &self.observer, pod).await;
     }
 
     pub(crate) async fn idle(&mut self) -> Phase {

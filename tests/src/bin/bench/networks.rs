@@ -18,7 +18,7 @@ use tests::observe::Observer;
 use tests::process::{Process, Usage};
 use tests::wait::LIMIT;
 
-use crate::measure::{CONCURRENCY, quiet};
+use crate::measure::{CONCURRENCY, all_seen, quiet};
 use crate::options::Options;
 use crate::report::{megabytes, percentile};
 use crate::seed::{self, SeededPod};
@@ -233,9 +233,7 @@ impl Networks<'_> {
     }
 
     async fn seen(&self) {
-        let progress = |tally: &Tally| format!("{} pods are still shown as ready", tally.awaited());
-        let reached = |tally: &Tally| tally.awaited() == 0;
-        self.observer.until("pods to be shown as not ready", self.options.limit(), reached, progress).await;
+        all_seen(&self.observer, self.options.limit()).await;
     }
 
     /// The usage of a new process on the settled cluster, once it has written a change.

@@ -68,6 +68,10 @@ pub(crate) struct Options {
     /// Measure the commands that read a whole cluster instead: `audit`, `explain -A`, its page, `preflight`, `shadow`.
     #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks"])]
     pub(crate) readers: bool,
+    /// Measure a whole control plane instead: kube-controller-manager with nearly all its controllers, and without these three
+    /// beside one and two replicas of this program.
+    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers"])]
+    pub(crate) whole: bool,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]
@@ -76,10 +80,10 @@ pub(crate) struct Options {
     /// times.
     #[arg(long, value_name = "PODS", conflicts_with = "delegated", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
     pub(crate) growth: Vec<u32>,
-    /// Runs of each scenario, or of --density, of which the medians count.
+    /// Runs of each scenario, of --density or --whole, of which the medians count.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) runs: u32,
-    /// A file for the results of scenarios and growth, as JSON; `hack/plots` draws them.
+    /// A file for the results of scenarios and growth, which `hack/plots` draws, or of --whole, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print a timeline of the start instead: caches, first write, writes a second, CPU of all processes.

@@ -64,8 +64,10 @@ fn crowd(rng: &mut Rng, setup: &mut Setup, start: u64, entries: &mut Entries) {
     entries.push((start, Action::Crowd { from: 0, to: pods }));
     let mut time = start + 5_000;
     let pause = *rng.pick(&[1_500, 2_500, 8_000]);
+    // More deletions than the limiter has tokens, and sooner than it gets more.
+    let pause = if grows { pause.min(2_500) } else { pause };
     let pause_milliseconds = *rng.pick(&[0, 0, 100, 700]);
-    let times = if grows { 5 } else { 1 + rng.below(6) };
+    let times = if grows { 14 } else { 1 + rng.below(6) };
     for _ in 0..times {
         entries.push((time, Action::DeleteSlices { service: CROWD, pause_milliseconds }));
         time += pause;

@@ -6,6 +6,7 @@
 //! | [`binaries`] | paths of the programs; builds the servers if they are missing |
 //! | [`process`] | child processes that never outlive the test |
 //! | [`dialogue`] | a program whose output is read line by line while it runs |
+//! | [`dns`] | CoreDNS, and what a name resolves to |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
@@ -51,6 +52,7 @@ pub mod canonical;
 pub mod cluster;
 pub mod conformance;
 pub mod dialogue;
+pub mod dns;
 pub mod late_watches;
 pub mod manager;
 pub mod metrics;

@@ -125,22 +125,23 @@ async fn monitors_verify_the_serving_certificate() {
     }
     let site = Site::prepare(&objects, spec, Vec::new()).await;
     let manager = site.start(|options| options).await;
-    let metrics = documented_curl(folder.path(), manager.port());
+    let token = site.token((SYSTEM, &format!("{ACCOUNT}-metrics-reader"))).await;
+    let metrics = documented_curl(folder.path(), manager.port(), &token);
     assert!(metrics.contains("# TYPE workqueue_depth gauge"), "{metrics}");
     scrape(&site, &manager).await;
     assert!(manager.stop().await.success());
 }
 
 /// What the command of deploy/README.md prints that verifies the certificate, with ca.crt in this folder.
-fn documented_curl(folder: &Path, port: u16) -> String {
+fn documented_curl(folder: &Path, port: u16, token: &str) -> String {
     let document = std::fs::read_to_string(super::manifests::folder().join("README.md")).unwrap();
-    let command = document.split("\n").skip_while(|line| !line.starts_with("curl --cacert ca.crt "));
+    let command = document.lines().skip_while(|line| !line.starts_with("curl --cacert ca.crt "));
     let command = command.take_while(|line| *line != "```").collect::<Vec<_>>().join("\n");
     assert_eq!(command.matches(":10261").count(), 2, "{command}");
     let command = command.replace(":10261", &format!(":{port}"));
     // Without a proxy of this machine.
     let mut shell = Command::new("sh");
-    let shell = shell.args(["-c", &command]).current_dir(folder).env("TOKEN", "none").env("no_proxy", "*");
+    let shell = shell.args(["-c", &command]).current_dir(folder).env("TOKEN", token).env("no_proxy", "*");
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

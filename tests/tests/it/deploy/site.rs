@@ -78,12 +78,17 @@ impl Site {
     }
 
     /// A kubeconfig for a server with a token of a service account.
-    pub(crate) async fn kubeconfig(&self, (namespace, account): (&str, &str), server: &str) -> PathBuf {
+    pub(crate) async fn kubeconfig(&self, account: (&str, &str), server: &str) -> PathBuf {
+        let name = format!("{}-{}.kubeconfig", account.1, server.replace(['/', ':'], "-"));
+        self.write_kubeconfig(&name, server, &json!({"token": self.token(account).await}))
+    }
+
+    /// A token of a service account.
+    pub(crate) async fn token(&self, (namespace, account): (&str, &str)) -> String {
         let url = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
         let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
         let answer = post(&self.cluster.client(), &url, &request).await.unwrap();
-        let name = format!("{account}-{}.kubeconfig", server.replace(['/', ':'], "-"));
-        self.write_kubeconfig(&name, server, &json!({"token": text(&answer, "/status/token")}))
+        text(&answer, "/status/token").to_owned()
     }
 
     /// A kubeconfig for a server with these credentials.

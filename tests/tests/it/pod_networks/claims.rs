@@ -14,7 +14,7 @@ use tests::scenario::{NAMESPACE, Pod};
 use super::published::addresses;
 use super::{CONTROLLER, LABEL, Site};
 
-const NETWORK_NAME: &str = "multinetwork.networking.k8s.io/spec.podnetwork.name";
+pub(super) const NETWORK_NAME: &str = "multinetwork.networking.k8s.io/spec.podnetwork.name";
 const DRIVER: &str = "net.example.com";
 
 fn claims(site: &Site) -> Api<ResourceClaim> {
@@ -22,7 +22,7 @@ fn claims(site: &Site) -> Api<ResourceClaim> {
 }
 
 /// A claim for a device in each of two networks, reserved for a pod.
-async fn allocate(site: &Site, pod: &str) {
+pub(super) async fn allocate(site: &Site, pod: &str) {
     let pods: Api<core::Pod> = Api::namespaced(site.world.client().clone(), NAMESPACE);
     let uid = pods.get(pod).await.unwrap().uid().unwrap();
     let request = json!({"name": "net", "exactly": {"deviceClassName": "macvlan", "count": 2}});
@@ -37,13 +37,13 @@ async fn allocate(site: &Site, pod: &str) {
     report(site, pod, status).await;
 }
 
-async fn report(site: &Site, claim: &str, status: Value) {
+pub(super) async fn report(site: &Site, claim: &str, status: Value) {
     let patch = Patch::Merge(json!({"status": status}));
     claims(site).patch_status(claim, &PatchParams::default(), &patch).await.unwrap();
 }
 
 /// The driver's report about both devices; the second is in network `storage`.
-fn devices(number: u16, ready: &str) -> Value {
+pub(super) fn devices(number: u16, ready: &str) -> Value {
     let device = |name: &str, network: u8| {
         let condition = json!({"type": "Ready", "status": ready, "reason": "Attached", "message": "",
             "lastTransitionTime": "2026-11-27T00:00:00Z"});

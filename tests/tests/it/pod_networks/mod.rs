@@ -1,6 +1,7 @@
 //! The controller of pod networks next to the manager: a Service is handed over and back, and always has endpoints.
 
 mod claims;
+mod dns;
 mod published;
 mod tutorial;
 

@@ -32,6 +32,7 @@
 //! | [`policy`] | admission policies |
 //! | [`kubelets`] | kubelets that lose the API server |
 //! | `hostile` | the seeds with such clients and policies |
+//! | `nobodys` | the seeds with Endpoints that other clients set while their Service is deleted |
 //! | [`mod@audit`] | the audit of settled objects |
 //! | [`oracle`] | what must hold at each write, and in the end |
 //! | [`history`] | one history from start to end |
@@ -74,6 +75,7 @@ pub mod host;
 mod hostile;
 pub mod kubelets;
 pub mod mattered;
+mod nobodys;
 pub mod oracle;
 pub mod plan;
 pub mod policy;

@@ -8,6 +8,7 @@ use crate::budget;
 use crate::fault::{Fault, Pin};
 use crate::hostile;
 use crate::kubelets;
+use crate::nobodys;
 use crate::setup::{rates, setup};
 use crate::timeline::timeline;
 
@@ -45,6 +46,7 @@ impl Plan {
         setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         budget::add(seed, &mut setup, &mut rates, &mut timeline);
+        nobodys::add(seed, &setup, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
 

@@ -296,7 +296,7 @@ impl World {
         let bytes = answer.into_body().collect().now_or_never().expect("a body without IO").unwrap();
         let answer = serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default();
         if status.is_success() && *method != Method::GET {
-            self.after(method, path, body, before, &answer);
+            self.after((method, path, body), before, (status, &answer));
         }
         (status, answer)
     }

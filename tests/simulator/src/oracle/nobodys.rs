@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use expected_objects::{DELEGATED, Objects};
-use http::Method;
+use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::Write;
@@ -80,8 +80,13 @@ impl World {
         Some(Before { name, endpoints, service })
     }
 
-    /// Notes what a request of another client did to Services and Endpoints.
-    pub fn after(&self, method: &Method, path: &str, body: &Value, before: Option<Before>, answer: &Value) {
+    /// Notes what a request of another client did to Services and Endpoints. A PUT may create, too.
+    pub fn after(
+        &self,
+        (method, path, body): (&Method, &str, &Value),
+        before: Option<Before>,
+        (status, answer): (StatusCode, &Value),
+    ) {
         let Some((resource, name)) = target(method, path, body) else { return };
         let has_service = self.objects("v1", "Service").contains_key(&name);
         if let Some(Before { name, endpoints, service }) = before {
@@ -97,8 +102,9 @@ impl World {
         if resource != "endpoints" {
             return;
         }
-        let created =
-            *method == Method::POST && !has_service && answer["metadata"]["labels"][MANAGED_BY].is_null();
+        let created = status == StatusCode::CREATED
+            && !has_service
+            && answer["metadata"]["labels"][MANAGED_BY].is_null();
         let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
             let Nobodys { left, later, .. } = &mut state.watcher.nobodys;

@@ -44,7 +44,10 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::Lag { front, kind, milliseconds } => world.with(|state| {
             state.fronts[*front].lag[*kind] = Duration::from_millis(*milliseconds);
         }),
-        Action::Compact => world.server.compact(),
+        Action::Compact => {
+            world.server.compact();
+            world.with(|state| state.watcher.nobodys.compacted());
+        }
         Action::Restart { front, milliseconds } => restart(world, *front, Duration::ZERO, *milliseconds),
         Action::RollingRestart { milliseconds } => {
             for front in 0..world.plan.setup.fronts {

@@ -27,12 +27,21 @@ pub struct Nobodys {
     first_writes: BTreeMap<u64, u64>,
     /// How often each process has listed Services.
     lists: BTreeMap<u64, u64>,
+    /// The API server has forgotten which Endpoints existed when a Service was deleted: all of its name may go, as with
+    /// upstream.
+    is_compacted: bool,
 }
 
 impl Nobodys {
     /// All objects are those of a backup.
     pub fn restored(&mut self) {
         self.left.clear();
+        self.compacted();
+    }
+
+    /// The history is gone.
+    pub fn compacted(&mut self) {
+        self.is_compacted = true;
         self.later.clear();
     }
 
@@ -107,12 +116,12 @@ impl World {
             && answer["metadata"]["labels"][MANAGED_BY].is_null();
         let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
-            let Nobodys { left, later, .. } = &mut state.watcher.nobodys;
+            let Nobodys { left, later, is_compacted, .. } = &mut state.watcher.nobodys;
             if is_lock {
                 // A process that starts now leaves them.
                 left.remove(&name);
             }
-            if created {
+            if created && !*is_compacted {
                 later.insert(name, (text(answer, "/metadata/uid").to_owned(), version(answer)));
             } else if *method == Method::DELETE {
                 later.remove(&name);

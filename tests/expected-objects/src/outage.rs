@@ -18,15 +18,12 @@ impl Objects {
     }
 
     /// The endpoints that slices of a Service have as ready and that should not be, each with its Service. Not those of a family
-    /// that the Service has no longer: its pods work; nor those of pods whose node is gone, because of which no controller looks at
-    /// a Service again.
+    /// that the Service has no longer: its pods work.
     pub fn dead_endpoints(&self) -> BTreeSet<(String, String)> {
         let mut dead = self.of_services(None, |there, wanted| there.difference(wanted).cloned().collect());
-        let lost: BTreeSet<&str> = self.pods_of_lost_nodes().map(String::as_str).collect();
         dead.retain(|(service, endpoint)| {
             let family = if endpoint.contains("::") { "IPv6" } else { "IPv4" };
-            let is_lost = endpoint.rsplit(' ').next().is_some_and(|pod| lost.contains(pod));
-            !is_lost && list(&self.services[service], "/spec/ipFamilies").iter().any(|known| known == family)
+            list(&self.services[service], "/spec/ipFamilies").iter().any(|known| known == family)
         });
         dead
     }

@@ -53,13 +53,16 @@ impl World {
                 && label(SERVICE_NAME) != Some("elsewhere")
         };
         let (taken, most) = self.with(|state| {
+            let starts = usize::try_from(state.watcher.starts).unwrap_or(usize::MAX);
             let owned = state.watcher.created.0.entry(owner).or_default();
             owned.names.insert(name);
             owned.processes.insert(write.started.number);
             owned.needed = owned.needed.max(needed);
             owned.names.retain(|name| objects.slices.contains_key(name));
             let taken = owned.names.iter().filter(|name| !is_ours(&objects.slices[*name])).count();
-            (taken, owned.processes.len() * (owned.needed + SPARE))
+            // Of many processes together, no more than twice what is needed, and a few for each start.
+            let bound = owned.processes.len() * (owned.needed + SPARE);
+            (taken, bound.min(2 * owned.needed + SPARE * starts))
         });
         if taken > most {
             let service = metadata.labels.iter().flatten().find(|(key, _)| *key == SERVICE_NAME);

@@ -116,9 +116,10 @@ impl World {
             && answer["metadata"]["labels"][MANAGED_BY].is_null();
         let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
-            let Nobodys { left, later, is_compacted, .. } = &mut state.watcher.nobodys;
-            if is_lock {
-                // A process that starts now leaves them.
+            let starts = state.watcher.starts;
+            let Nobodys { left, later, is_compacted, first_writes, .. } = &mut state.watcher.nobodys;
+            if is_lock && (1..=starts).any(|process| !first_writes.contains_key(&process)) {
+                // A process that has yet to begin leaves them.
                 left.remove(&name);
             }
             if created && !*is_compacted {

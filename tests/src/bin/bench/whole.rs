@@ -59,7 +59,7 @@ impl Plane {
     }
 }
 
-/// What a plane costs, in the order of the table.
+/// The costs of a plane.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     /// From an empty state until all slices exist, in seconds.

@@ -132,7 +132,7 @@ async fn monitors_verify_the_serving_certificate() {
     assert!(manager.stop().await.success());
 }
 
-/// What the command of deploy/README.md prints that verifies the certificate, with ca.crt in this folder.
+/// Runs the command of deploy/README.md that verifies the certificate, in the folder of ca.crt, and returns its output.
 fn documented_curl(folder: &Path, port: u16, token: &str) -> String {
     let document = std::fs::read_to_string(super::manifests::folder().join("README.md")).unwrap();
     let command = document.lines().skip_while(|line| !line.starts_with("curl --cacert ca.crt "));

@@ -1,4 +1,4 @@
-//! What a client gets that resolves a headless Service on a pod network.
+//! Answers of CoreDNS for headless Services on pod networks.
 
 use serde_json::json;
 use tests::cluster::User;

@@ -51,6 +51,7 @@ impl Plane {
             ..options.manager(Controller::ALL)
         };
         let ours = ManagerOptions {
+            user: User::Admin,
             leader_election: Some(LeaderElection::DEFAULT),
             ..options.manager(Controller::ALL)
         };

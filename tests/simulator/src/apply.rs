@@ -33,6 +33,9 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::Operation { operation, touch: services } => {
             operate(world, operation);
             touch(world, services);
+            if matches!(**operation, Operation::DeleteNode { .. }) {
+                touch_later(world, services.clone());
+            }
         }
         Action::Touch(services) => touch(world, services),
         Action::TouchEndpoints => touch_endpoints(world),
@@ -154,6 +157,19 @@ fn touch(world: &World, services: &[String]) {
         let patch = json!({"metadata": {"annotations": {"touched": mark}}});
         world.merge(&format!("{}/{service}", path("services")), &patch);
     }
+}
+
+/// Touches Services when each watch without lag has shown what was written before, even one that is slower than that of Services.
+/// No controller looks at a Service again because a node is gone.
+fn touch_later(world: &Arc<World>, services: Vec<String>) {
+    let latency = Duration::from_millis(world.plan.setup.latency_milliseconds);
+    let world = Arc::downgrade(world);
+    tokio::spawn(async move {
+        sleep(latency + Duration::from_millis(1)).await;
+        if let Some(world) = world.upgrade() {
+            touch(&world, &services);
+        }
+    });
 }
 
 fn touch_endpoints(world: &World) {

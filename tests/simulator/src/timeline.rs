@@ -74,6 +74,7 @@ pub(crate) fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> V
     }
     if !calm {
         let density = *rng.pick(&[2, 6, 15]);
+        let services = created_services(&entries);
         for fault in Fault::OF_TIMELINES {
             // Restores cost time, and end much else.
             let density = match fault {
@@ -83,7 +84,7 @@ pub(crate) fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> V
                 _ => density,
             };
             while rng.percent(density) {
-                entries.extend(fault_entries(*fault, rng, setup, &window));
+                entries.extend(fault_entries(*fault, rng, setup, &window, &services));
             }
         }
     }
@@ -163,7 +164,26 @@ fn at(rng: &mut Rng, window: &Range<u64>) -> u64 {
     window.start + u64::try_from(rng.below(length)).unwrap()
 }
 
-fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>) -> Vec<(u64, Action)> {
+/// The names of the Services that the history creates, once for each time; all names if it creates none.
+fn created_services(entries: &[(u64, Action)]) -> Vec<String> {
+    let created = entries.iter().filter_map(|(_, action)| match action {
+        Action::Operation { operation, .. } => match operation.as_ref() {
+            Operation::CreateService { name, .. } => Some(name.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let created: Vec<String> = created.collect();
+    if created.is_empty() { NAMES.map(ToOwned::to_owned).to_vec() } else { created }
+}
+
+fn fault_entries(
+    fault: Fault,
+    rng: &mut Rng,
+    setup: &Setup,
+    window: &Range<u64>,
+    services: &[String],
+) -> Vec<(u64, Action)> {
     let time = at(rng, window);
     let replica = rng.below(setup.replicas);
     let front = rng.below(setup.fronts);
@@ -241,7 +261,7 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
         Fault::ForeignOwner => foreign(Interference::Owner),
         Fault::ForeignRecreate => foreign(Interference::Recreate),
         Fault::LabelSwitch => {
-            let service = (*rng.pick(&NAMES)).to_owned();
+            let service = rng.pick(services).clone();
             let value = *rng.pick(&[Some("example.com/other"), Some(""), Some("x")]);
             let mut entries = vec![(time, Action::Delegate { service: service.clone(), value })];
             if rng.percent(60) {

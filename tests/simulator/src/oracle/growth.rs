@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Write;
 use super::end::read;
+use crate::action::Action;
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::world::World;
@@ -33,6 +34,15 @@ struct Owned {
 /// True if a policy or another client takes new slices, and leaves their endpoints where they are.
 pub fn are_taken(plan: &Plan) -> bool {
     plan.faults().iter().any(|fault| matches!(fault, Fault::ForeignTake | Fault::PolicyReassign))
+}
+
+/// True if a policy gives away some of the slices that it sees, and leaves others.
+fn sometimes_reassigns(plan: &Plan) -> bool {
+    let mut actions = plan.timeline.iter().map(|entry| &entry.action);
+    actions.any(|action| {
+        let Action::Policy(policy) = action else { return false };
+        policy.percent < 100 && policy.fault() == Fault::PolicyReassign
+    })
 }
 
 impl World {
@@ -61,8 +71,10 @@ impl World {
             owned.names.retain(|name| objects.slices.contains_key(name));
             let taken = owned.names.iter().filter(|name| !is_ours(&objects.slices[*name])).count();
             // Of many processes together, no more than twice what is needed, and a few for each start.
-            let bound = owned.processes.len() * (owned.needed + SPARE);
-            (taken, bound.min(2 * owned.needed + SPARE * starts))
+            let most = 2 * owned.needed + SPARE * starts;
+            // A policy that leaves some writes alone has ended, for all that a process can tell.
+            let each = owned.processes.len() * (owned.needed + SPARE);
+            (taken, if sometimes_reassigns(&self.plan) { most } else { most.min(each) })
         });
         if taken > most {
             let service = metadata.labels.iter().flatten().find(|(key, _)| *key == SERVICE_NAME);

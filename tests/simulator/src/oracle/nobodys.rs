@@ -99,13 +99,18 @@ impl World {
         let Some((resource, name)) = target(method, path, body) else { return };
         let has_service = self.objects("v1", "Service").contains_key(&name);
         if let Some(Before { name, endpoints, service }) = before {
-            let is_to_go = !endpoints.is_null()
-                && endpoints["metadata"]["annotations"][LEADER].is_null()
-                && service["metadata"]["labels"][DELEGATED].is_null();
-            if !has_service && is_to_go {
-                let uid = text(&endpoints, "/metadata/uid").to_owned();
-                self.with(|state| state.watcher.nobodys.left.insert(name, uid));
+            if has_service || endpoints.is_null() || !service["metadata"]["labels"][DELEGATED].is_null() {
+                return;
             }
+            let is_lock = !endpoints["metadata"]["annotations"][LEADER].is_null();
+            self.with(|state| {
+                let Nobodys { left, later, .. } = &mut state.watcher.nobodys;
+                // They were created after an earlier Service of the name, and before this one was deleted.
+                later.remove(&name);
+                if !is_lock {
+                    left.insert(name, text(&endpoints, "/metadata/uid").to_owned());
+                }
+            });
             return;
         }
         if resource != "endpoints" {

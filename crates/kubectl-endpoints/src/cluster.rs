@@ -1,5 +1,6 @@
 //! The objects of a cluster, by lists.
 
+use std::cell::RefCell;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::exit::{self, Failure};
 use crate::flags::{ClusterFlags, Target};
-use crate::live::{List, Resource, Selection, list};
+use crate::live::{Resource, Selection, each};
 use crate::name::NAME;
 
 /// One note, however often a command reads.
@@ -116,22 +117,25 @@ impl Cluster {
         snapshot: &mut Snapshot,
         wanted: Vec<(Resource, Selection)>,
     ) -> Result<Vec<(Resource, String)>, Failure> {
+        let filled = RefCell::new(&mut *snapshot);
         let requests = wanted.iter().map(async |(resource, selection)| {
-            let request = list(&self.client, resource, selection);
+            // Object by object: a snapshot keeps less of them than a list.
+            let request = each(&self.client, resource, selection, |json| {
+                let mut snapshot = filled.borrow_mut();
+                snapshot.set_readable(resource.kind);
+                resource.readable(json).into_iter().for_each(|object| snapshot.upsert(object));
+            });
             match self.timeout {
                 None => request.await,
                 Some(limit) => timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit))),
             }
         });
-        let lists = join_all(requests).await;
+        let listed = join_all(requests).await;
         let mut versions = vec![];
-        for ((resource, _), list) in wanted.into_iter().zip(lists) {
-            match list {
-                Ok(List { objects, version }) => {
+        for ((resource, _), listed) in wanted.into_iter().zip(listed) {
+            match listed {
+                Ok(version) => {
                     snapshot.set_readable(resource.kind);
-                    for object in objects {
-                        snapshot.upsert(object);
-                    }
                     versions.push((resource, version));
                 }
                 Err(error) if resource.is_optional() && is_forbidden(&error) => {}

@@ -12,12 +12,13 @@ mod kinds;
 mod lines;
 mod list;
 mod message;
+mod narrow;
 mod watch;
 mod watches;
 
 pub(crate) use control_plane::control_plane;
 pub(crate) use gather::gather;
 pub(crate) use kinds::{Resource, claim};
-pub(crate) use list::{List, Selection, each, list};
+pub(crate) use list::{Selection, each, list};
 pub(crate) use message::Message;
 pub(crate) use watches::Watches;

@@ -35,7 +35,7 @@ pub struct ServiceEntry {
 /// A pod, as stored and as controllers read it.
 #[derive(Clone, Debug)]
 pub struct PodEntry {
-    /// The stored object.
+    /// The stored object. Of its spec, there may be no more than readiness gates and claims.
     pub object: Arc<core::Pod>,
     /// Its fields that endpoints depend on.
     pub pod: Arc<Pod>,
@@ -124,12 +124,16 @@ impl NamespaceObjects {
                 let service = Arc::new(Service::from_api(&object, interner));
                 self.services.insert(name, ServiceEntry { object, service });
             }
-            Object::Pod(object) => {
+            Object::Pod(mut object) => {
                 let pod = Arc::new(Pod::from_api(&object, interner));
+                Arc::get_mut(&mut object).into_iter().for_each(shrink);
                 self.labels.add(&name, &pod.labels);
                 self.pods.insert(name, PodEntry { object, pod });
             }
-            Object::EndpointSlice(slice) => {
+            Object::EndpointSlice(mut slice) => {
+                Arc::get_mut(&mut slice).into_iter().for_each(|slice| {
+                    slice.endpoints.iter_mut().for_each(Vec::shrink_to_fit);
+                });
                 if let Some(service) = service_of(&slice) {
                     self.slices_of.entry(service.to_owned()).or_default().insert(Arc::clone(&name));
                 }
@@ -173,6 +177,18 @@ impl NamespaceObjects {
     }
 }
 
+/// Frees what only controllers read of a pod, from which they have taken it, and what decoding has reserved: most of the memory.
+fn shrink(pod: &mut core::Pod) {
+    if let Some(core::PodSpec { readiness_gates, resource_claims, .. }) = pod.spec.take() {
+        pod.spec = Some(core::PodSpec { readiness_gates, resource_claims, ..core::PodSpec::default() });
+    }
+    if let Some(status) = &mut pod.status {
+        status.conditions.iter_mut().for_each(Vec::shrink_to_fit);
+        let statuses = [&mut status.container_statuses, &mut status.init_container_statuses];
+        statuses.into_iter().flatten().for_each(Vec::shrink_to_fit);
+    }
+}
+
 /// The Service that a slice's label names.
 fn service_of(slice: &EndpointSlice) -> Option<&str> {
     let labels = slice.metadata.labels.as_ref()?;
@@ -198,5 +214,26 @@ mod tests {
         }
         objects.remove(Kind::EndpointSlices, "a");
         assert!(objects.slices_of.is_empty() && objects.is_empty());
+    }
+
+    /// Containers and their volumes are most of a pod.
+    #[test]
+    fn of_a_pods_spec_only_what_diagnoses_read_is_kept() {
+        let (mut objects, mut interner) = (NamespaceObjects::default(), Interner::default());
+        let ports = json!([{"name": "http", "containerPort": 80}]);
+        let pod = json!({
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {
+                "containers": [{"name": "main", "ports": ports}],
+                "readinessGates": [{"conditionType": "example.com/ready"}],
+                "resourceClaims": [{"name": "network"}],
+            },
+        });
+        objects.upsert(Object::Pod(Arc::new(serde_json::from_value(pod).unwrap())), &mut interner);
+        let PodEntry { object, pod } = objects.pod("web").unwrap();
+        let spec = object.spec.as_ref().unwrap();
+        assert!(spec.containers.is_empty());
+        assert_eq!((spec.readiness_gates.iter().len(), spec.resource_claims.iter().len()), (1, 1));
+        assert_eq!(pod.ports.len(), 1, "of the whole pod");
     }
 }

@@ -11,6 +11,8 @@ use pod_network_controller::ResourceClaim;
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
+use super::narrow::narrowed;
+
 /// A kind in a namespace, or in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
@@ -69,12 +71,12 @@ impl Resource {
 
     fn object(&self, json: &str) -> Result<Object, serde_json::Error> {
         match self.kind {
-            Kind::Services => parsed(json).map(Object::Service),
-            Kind::Pods => parsed(json).map(Object::Pod),
-            Kind::Nodes => parsed(json).map(Object::Node),
-            Kind::EndpointSlices => parsed(json).map(Object::EndpointSlice),
-            Kind::Endpoints => parsed(json).map(Object::Endpoints),
-            Kind::Namespaces => parsed(json).map(Object::Namespace),
+            Kind::Services => parsed(self.kind, json).map(Object::Service),
+            Kind::Pods => parsed(self.kind, json).map(Object::Pod),
+            Kind::Nodes => parsed(self.kind, json).map(Object::Node),
+            Kind::EndpointSlices => parsed(self.kind, json).map(Object::EndpointSlice),
+            Kind::Endpoints => parsed(self.kind, json).map(Object::Endpoints),
+            Kind::Namespaces => parsed(self.kind, json).map(Object::Namespace),
             Kind::ResourceClaims => claim(json).map(Object::ResourceClaim),
         }
     }
@@ -85,12 +87,12 @@ pub(crate) fn claim(json: &str) -> Result<Arc<ResourceClaim>, serde_json::Error>
     ResourceClaim::read_json(json, &mut Interner::default()).map(|(claim, _)| Arc::new(claim))
 }
 
-fn parsed<T>(json: &str) -> Result<Arc<T>, serde_json::Error>
+fn parsed<T>(kind: Kind, json: &str) -> Result<Arc<T>, serde_json::Error>
 where
     T: DeserializeOwned + k8s_openapi::Metadata<Ty = ObjectMeta>,
 {
-    let mut object: T = serde_json::from_str(json)?;
-    // Half of an object; diagnoses read the time of the newest change, and `status` who made it.
+    let mut object: T = serde_json::from_str(&narrowed(kind, json)?)?;
+    // Diagnoses read the time of the newest change, and `status` who made it.
     let managers = object.metadata_mut().managed_fields.take().into_iter().flatten();
     let newest = managers.filter(|manager| manager.time.is_some());
     let newest = newest.max_by_key(|manager| manager.time.as_ref().map(|time| time.0));

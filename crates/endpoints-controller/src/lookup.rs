@@ -91,7 +91,7 @@ impl EndpointsController {
     /// If the Service was deleted, they are deleted too, as upstream does, even if another client created them. If the
     /// Service is delegated, only Endpoints that we wrote for its selector are deleted (KEP-4770): those of a Service
     /// without a selector belong to its users, even if they have our label. Endpoints that are created after their Service
-    /// was deleted stay, unless they are a late create of ours.
+    /// was deleted stay, unless they are a late create of ours, or the last write of them is ours.
     fn leftover(
         &self,
         key: &ObjectKey,
@@ -108,7 +108,10 @@ impl EndpointsController {
             let observed = state.endpoints.comparable().filter(|_| !is_behind);
             let stored = stored.map(|stored| (&stored.uid, stored.version));
             let found = tracker.orphan_of(key, stored, observed, Instant::now());
-            found.map(|(orphan, verdict)| (orphan.clone(), verdict))
+            // Whenever another client created them: they have the endpoints of the deleted Service now.
+            let is_written = stored.is_some_and(|(_, version)| tracker.has_written(key, version));
+            found
+                .map(|(orphan, verdict)| (orphan.clone(), if is_written { Verdict::Delete } else { verdict }))
         };
         let created = tracker.created(key).cloned();
         drop(tracker);

@@ -118,8 +118,7 @@ impl Objects {
         }
         for (name, endpoints) in &self.endpoints {
             let service = self.services.get(name);
-            let mirrored =
-                service.is_some_and(|service| !has_selector(service) && !self.is_delegated(service));
+            let mirrored = self.is_mirrored(name);
             let opts_out = label(endpoints, "endpointslice.kubernetes.io/skip-mirror") == Some("true")
                 || elects_a_leader(endpoints);
             if mirrored && has_ambiguous_ports(endpoints) {
@@ -140,6 +139,18 @@ impl Objects {
             }
         }
         (expected, actual)
+    }
+
+    fn is_mirrored(&self, name: &str) -> bool {
+        let service = self.services.get(name);
+        service.is_some_and(|service| !has_selector(service) && !self.is_delegated(service))
+    }
+
+    /// True if the mirror of some Endpoints has slices that the API server refuses: nothing is known of the others.
+    pub fn has_refused_mirrors(&self) -> bool {
+        self.endpoints
+            .iter()
+            .any(|(name, endpoints)| self.is_mirrored(name) && has_ambiguous_ports(endpoints))
     }
 
     /// Lines that differ.

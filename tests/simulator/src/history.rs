@@ -233,7 +233,9 @@ async fn fresh_start(world: &Arc<World>) -> Vec<String> {
     replica.stop().await;
     // Not those of earlier processes, whose last requests may arrive now.
     let writes = world.with(|state| state.watcher.last_replica_writes);
-    if writes > 0 {
+    // The one before may have stopped creating slices that are taken, which is not seen if it never completes them.
+    let may_be_incomplete = world.takes_slices && read(world).has_refused_mirrors();
+    if writes > 0 && !may_be_incomplete {
         failures.push(format!("a fresh process writes {writes} times"));
     }
     failures

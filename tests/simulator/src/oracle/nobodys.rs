@@ -136,15 +136,20 @@ impl World {
     }
 
     /// Checks that a replica does not delete Endpoints that another client created after their Service was deleted. A process
-    /// that has only a list to tell when that was cannot know, and at its start it deletes all.
+    /// that has only a list to tell when that was cannot know, and at its start it deletes all. Those that it updated before it
+    /// knew of the deletion have the endpoints of the Service, and are to be deleted.
     pub fn check_later(&self, write: &Write, name: &str) {
         let now = self.server.version();
-        let is_deleted = write.method == Method::DELETE && write.kind == super::Kind::Endpoints;
+        let of_endpoints = (write.kind == super::Kind::Endpoints).then_some(&write.method);
+        let is_deleted = of_endpoints == Some(&Method::DELETE);
         let has_service = is_deleted && self.objects("v1", "Service").contains_key(name);
         let rule = self.with(|state| {
             let nobodys = &mut state.watcher.nobodys;
             let first = *nobodys.first_writes.entry(write.started.number).or_insert(now);
             let lists = nobodys.lists.get(&write.started.number).copied().unwrap_or_default();
+            if of_endpoints == Some(&Method::PUT) {
+                nobodys.later.remove(name);
+            }
             let (uid, version) = if is_deleted { nobodys.later.remove(name)? } else { return None };
             let existed = nobodys.left.get(name).is_some_and(|left| *left == uid);
             let is_known = !write.is_late && lists <= 1 && first < version;

@@ -3,7 +3,7 @@
 //! Every write to a slice is sent to every node in the cluster, so few slices are touched, even if that leaves them
 //! unevenly full. Endpoints that are in no slice yet go to:
 //!
-//! 1. slices that must be written anyway, fullest first;
+//! 1. slices that must be written anyway, fullest first (those of which only metadata change are written last);
 //! 2. new slices, while the remaining endpoints fill one;
 //! 3. the one untouched slice that the remainder fits most tightly, or else a last new slice.
 //!
@@ -52,13 +52,18 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     template: &SliceTemplate,
     (address_type, ports): (AddressType, &PortSet),
 ) -> Result<Packed<'a, S>, MissingEndpoints> {
-    let mut packed = keep(existing, &mut desired, conditions, template);
+    let (mut packed, mut updates) = keep(existing, &mut desired, conditions, template);
     packed.added = desired.len();
     let mut rest = desired.into_sorted().into_iter();
-    packed.update.sort_by_key(|slice| Reverse(endpoint_count(slice)));
-    for slice in &mut packed.update {
+    updates.sort_by_key(|update| Reverse(endpoint_count(&update.slice)));
+    for Update { slice, changes_endpoints } in &mut updates {
+        let before = endpoint_count(slice);
         fill(slice, &mut rest, max);
+        *changes_endpoints |= endpoint_count(slice) > before;
     }
+    // Traffic does not wait for labels: under a rate limit these may take long, or come again each time.
+    let (first, last): (Vec<Update>, Vec<Update>) = updates.into_iter().partition(|it| it.changes_endpoints);
+    packed.update.extend(first.into_iter().map(|update| update.slice));
     while rest.len() > 0 {
         let fit = (rest.len() < max).then(|| tightest_fit(&packed.unchanged, rest.len(), max)).flatten();
         if let Some((room, position)) = fit {
@@ -77,17 +82,25 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
             packed.create.push(slice);
         }
     }
+    packed.update.extend(last.into_iter().map(|update| update.slice));
     Ok(packed)
 }
 
-/// Keeps desired endpoints in their slices, and divides the slices by the write they need.
+/// A slice that is to be written.
+struct Update {
+    slice: EndpointSlice,
+    /// False if only its metadata change.
+    changes_endpoints: bool,
+}
+
+/// Keeps desired endpoints in their slices, and divides the slices by the write they need. The updates are apart.
 fn keep<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     desired: &mut EndpointSet,
     conditions: Conditions,
     template: &SliceTemplate,
-) -> Packed<'a, S> {
-    let mut packed = Packed::default();
+) -> (Packed<'a, S>, Vec<Update>) {
+    let (mut packed, mut updates) = (Packed::default(), Vec::new());
     for shared in existing {
         let slice = shared.borrow();
         let (kept, changed) = kept_endpoints(slice, desired, conditions);
@@ -98,15 +111,15 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
             if kept.is_empty() {
                 packed.delete.push(shared);
             } else {
-                packed.update.push(with_endpoints(slice, kept));
+                updates.push(Update { slice: with_endpoints(slice, kept), changes_endpoints: true });
             }
         } else if template.metadata_differs(slice) {
-            packed.update.push(slice.clone());
+            updates.push(Update { slice: slice.clone(), changes_endpoints: false });
         } else {
             packed.unchanged.push(shared);
         }
     }
-    packed
+    (packed, updates)
 }
 
 /// Packs `desired` into exactly one slice, or none if it is empty; endpoints beyond `max` are left out.

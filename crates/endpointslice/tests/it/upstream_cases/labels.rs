@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, HEADLESS, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use crate::support::{Cluster, NAMESPACE, NO_WRITES, PodExt, SERVICE, SERVICE_UID, writes};
+use crate::support::{Cluster, NAMESPACE, NO_WRITES, PodExt, SERVICE, SERVICE_UID, size, writes};
 
 type Labels = BTreeMap<String, String>;
 
@@ -138,4 +138,18 @@ fn reserved_labels_of_a_service_are_ignored() {
         Some(labels(&[(SERVICE_NAME, "other"), (MANAGED_BY, "me"), (HEADLESS, "no")]));
     assert_eq!(cluster.sync(), NO_WRITES);
     assert!(cluster.slices.iter().all(|slice| slice.metadata.labels == Some(with_own(&[]))));
+}
+
+/// Under a rate limit the endpoints of an emptied slice would wait for the labels of all others.
+#[test]
+fn endpoints_are_written_before_labels() {
+    let mut cluster = Cluster { max: 2, ..Cluster::with_pods(10) };
+    cluster.sync();
+    cluster.service.metadata.labels = Some(labels(&[("team", "shop")]));
+    let emptied = &mut cluster.slices[2];
+    emptied.endpoints = Some(Vec::new());
+    let name = emptied.metadata.name.clone();
+    let plan = cluster.plan();
+    assert_eq!(plan.types[0].update[0].metadata.name, name);
+    assert_eq!((plan.types[0].update.len(), size(&plan.types[0].update[0])), (5, 2));
 }

@@ -1,5 +1,7 @@
 //! The deletion of Endpoints whose Service was deleted.
 
+use std::sync::Arc;
+
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::WriteError;
@@ -86,24 +88,25 @@ impl EndpointsController {
         key: &ObjectKey,
         unproven: Unproven,
     ) -> Result<Result<(), WriteError>, SyncError> {
-        let Unproven { stored, created, orphan } = unproven;
+        let Unproven { stored, is_own, created, orphan } = unproven;
         let any = || stored.as_ref().map_or_else(Target::named, |stored| Target::cached(stored));
         let deleted_at = orphan.deletion.and_then(|deletion| deletion.version);
         let target = match (created, deleted_at) {
             (Some(created), _) => Target::of(created, true),
             (None, None) => any(),
             (None, Some(version)) => match self.writer.endpoints_at(sync, key, version).await {
-                Ok(None) => return Ok(Ok(())),
-                Ok(Some(metadata)) => {
-                    let is_ours = has_our_label(&metadata);
-                    let uid: Uid = metadata.uid.unwrap_or_default().as_str().into();
-                    let is_replaced = |shown: &CachedEndpoints| {
-                        shown.uid != uid && shown.version.number().is_some_and(|shown| shown > version)
+                Ok(existed) => {
+                    let is_ours = existed.as_ref().is_some_and(has_our_label);
+                    let existed = existed.map(|it| Uid::from(&*it.uid.unwrap_or_default()));
+                    let is_later = |shown: &&Arc<CachedEndpoints>| {
+                        let is_other = existed.as_ref().is_none_or(|uid| *uid != shown.uid);
+                        is_other && shown.version.number().is_some_and(|shown| shown > version)
                     };
-                    if stored.as_ref().is_some_and(|stored| is_replaced(stored)) {
-                        return Ok(Ok(()));
+                    match (stored.as_ref().filter(is_later), existed.clone()) {
+                        (Some(later), _) if is_own => Target::cached(later),
+                        (None, Some(uid)) => Target::of(uid, is_ours),
+                        (Some(_), _) | (None, None) => return Ok(Ok(())),
                     }
-                    Target::of(uid, is_ours)
                 }
                 Err(error) if error.is_expired() || error.is_invalid() || error.is_too_new() => any(),
                 Err(error) => return Err(self.unclear(key, orphan, error)),

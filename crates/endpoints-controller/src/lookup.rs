@@ -40,6 +40,8 @@ pub(crate) enum Lookup {
 pub(crate) struct Unproven {
     /// The Endpoints that the cache shows.
     pub(crate) stored: Option<Arc<CachedEndpoints>>,
+    /// True if the last change of these is ours.
+    pub(crate) is_own: bool,
     /// The uid of the object that this process created and the cache need not show yet.
     pub(crate) created: Option<Uid>,
     pub(crate) orphan: Orphan,
@@ -91,7 +93,7 @@ impl EndpointsController {
     /// If the Service was deleted, they are deleted too, as upstream does, even if another client created them. If the
     /// Service is delegated, only Endpoints that we wrote for its selector are deleted (KEP-4770): those of a Service
     /// without a selector belong to its users, even if they have our label. Endpoints that are created after their Service
-    /// was deleted stay, unless they are a late create of ours, or the last write of them is ours.
+    /// was deleted stay, unless a late create or update of ours, in this process or another, was their last change.
     fn leftover(
         &self,
         key: &ObjectKey,
@@ -108,14 +110,13 @@ impl EndpointsController {
             let observed = state.endpoints.comparable().filter(|_| !is_behind);
             let stored = stored.map(|stored| (&stored.uid, stored.version));
             let found = tracker.orphan_of(key, stored, observed, Instant::now());
-            // Whenever another client created them: they have the endpoints of the deleted Service now.
-            let is_written = stored.is_some_and(|(_, version)| tracker.has_written(key, version));
-            found
-                .map(|(orphan, verdict)| (orphan.clone(), if is_written { Verdict::Delete } else { verdict }))
+            found.map(|(orphan, verdict)| (orphan.clone(), verdict))
         };
         let created = tracker.created(key).cloned();
         drop(tracker);
         let Some((orphan, verdict)) = found else { return Lookup::Nothing };
+        // Whenever they were created: they have the endpoints of a Service, which was deleted unless there is another by now.
+        let is_own = |it: &Arc<CachedEndpoints>| is_ours(it) && self.repairs.is_own(&it.last_managers);
         let delegated = state.delegated.get(&key.namespace, &key.name);
         match (verdict, stored, delegated) {
             (_, _, Some(service))
@@ -128,7 +129,16 @@ impl EndpointsController {
                 let was_selected = !may_be_delegated || orphan.selected && is_ours(stored);
                 leftover(stored, orphan, was_selected || delegated.is_some())
             }
-            (Verdict::Ask, ..) => Lookup::Unproven(Unproven { stored: stored.cloned(), created, orphan }),
+            (Verdict::Leave, Some(stored), _) if is_own(stored) => {
+                Lookup::Unclear(Arc::clone(stored), orphan)
+            }
+            (Verdict::Ask, ..) => {
+                let is_own = stored.is_some_and(is_own);
+                // Another replica has replaced what this one created.
+                let is_replaced = |uid: &Uid| is_own && !is_behind && stored.is_some_and(|it| it.uid != *uid);
+                let created = created.filter(|uid| !is_replaced(uid));
+                Lookup::Unproven(Unproven { stored: stored.cloned(), is_own, created, orphan })
+            }
             (Verdict::Wait(rest), ..) => Lookup::Waiting(rest),
             (Verdict::Leave, ..) | (Verdict::Delete, None, _) => Lookup::Nothing,
         }

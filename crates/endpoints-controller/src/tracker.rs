@@ -82,11 +82,6 @@ impl Tracker {
         self.written.get(key).filter(|written| written.created).map(|written| &written.uid)
     }
 
-    /// True if the last write of this process to the object of this key led to this version.
-    pub(crate) fn has_written(&self, key: &ObjectKey, version: ResourceVersion) -> bool {
-        self.written.get(key).is_some_and(|written| written.version == version)
-    }
-
     /// Records a failed create that may have been stored.
     pub(crate) fn unanswered(&mut self, key: &ObjectKey) {
         self.unanswered.insert(key.clone(), Unanswered { lists: self.lists, gone_since: None });

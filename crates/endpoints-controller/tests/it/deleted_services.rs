@@ -156,6 +156,26 @@ async fn endpoints_that_a_late_sync_created_go() {
     }
 }
 
+/// The leader before created them, because its cache still showed the Service.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_another_replica_created_late_go() {
+    for exists_again in [false, true] {
+        let harness = started(web()).await;
+        let mut late = harness.api.stored("web").unwrap();
+        harness.api.delete_without_event("web");
+        let deleted_at = harness.api.version().to_string();
+        (late.metadata.uid, late.metadata.resource_version) = (Some("late".into()), None);
+        harness.api.put_unchecked(late);
+        if exists_again {
+            harness.api.has_service("web");
+        }
+        harness.api.remove_at::<Service>("web", &deleted_at);
+        harness.api.advance(BOUND).await;
+        assert_eq!(harness.api.stored("web").is_some(), exists_again);
+        assert_over(&harness).await;
+    }
+}
+
 /// Another client changes them after the deletion, and the cache shows that first.
 #[tokio::test(start_paused = true)]
 async fn endpoints_that_were_changed_after_the_deletion_go_if_they_existed() {
@@ -186,7 +206,7 @@ async fn later_endpoints_that_were_updated_for_a_deleted_service_go() {
     harness.api.remove_at::<Service>("web", &deleted_at);
     harness.api.advance(BOUND).await;
     assert_eq!(harness.api.requests(), ["PUT web", "DELETE web"]);
-    assert_eq!(harness.api.past_lookups(), NONE);
+    assert_eq!(harness.api.past_lookups(), ["web"]);
     assert_over(&harness).await;
 }
 

@@ -158,6 +158,7 @@ impl Exchange {
             _ => {
                 if let Some(Written(name)) = answer.extensions().get() {
                     world.with(|state| state.watcher.acknowledged(name));
+                    world.check_growth(name);
                 }
                 Ok(answer)
             }

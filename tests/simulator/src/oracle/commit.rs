@@ -55,7 +55,7 @@ impl World {
             format!("r{} stored {} {name} {version}", write.replica, write.method)
         });
         if write.method == Method::POST {
-            slice.iter().for_each(|slice| self.check_growth(write, slice));
+            slice.iter().for_each(|slice| self.note_create(write, slice));
         }
         let written = slice.as_ref().and_then(|slice| slice.metadata.name.clone()).map(Written);
         let effect = self.with(|state| {

@@ -24,11 +24,21 @@ pub struct Created(BTreeMap<String, Owned>);
 
 #[derive(Debug, Default)]
 struct Owned {
+    /// Those of which the process knows.
     names: BTreeSet<String>,
+    unanswered: BTreeSet<String>,
     /// The processes that created them.
     processes: BTreeSet<u64>,
     /// The most slices that the endpoints have needed.
     needed: usize,
+}
+
+impl Created {
+    /// The answer to the create of this slice has arrived. False if it was no create, or is known.
+    fn answered(&mut self, name: &str) -> bool {
+        let mut all = self.0.values_mut();
+        all.any(|owned| owned.unanswered.remove(name) && owned.names.insert(name.to_owned()))
+    }
 }
 
 /// True if a policy or another client takes new slices, and leaves their endpoints where they are.
@@ -46,17 +56,31 @@ fn sometimes_reassigns(plan: &Plan) -> bool {
 }
 
 impl World {
-    /// Counts the slices of an owner after a create. Those that were taken are not updated any more and stay until their owner
-    /// goes: a controller that creates others in their place must not do so without end.
-    pub fn check_growth(&self, write: &Write, created: &EndpointSlice) {
+    /// Notes a slice that a process creates, and how many its endpoints need.
+    pub fn note_create(&self, write: &Write, created: &EndpointSlice) {
         if !self.takes_slices {
             return;
         }
         let metadata = &created.metadata;
         let owner = metadata.owner_references.iter().flatten().next().map(|owner| owner.uid.clone());
         let (Some(owner), Some(name)) = (owner, metadata.name.clone()) else { return };
+        let needed = read(self).needed_slices(&owner, self.plan.setup.max);
+        self.with(|state| {
+            let owned = state.watcher.created.0.entry(owner).or_default();
+            owned.unanswered.insert(name);
+            owned.processes.insert(write.started.number);
+            owned.needed = owned.needed.max(needed);
+        });
+    }
+
+    /// Counts the slices of an owner when the answer to a create arrives; of others, a process cannot know that they are its own.
+    /// Those that were taken are not updated any more and stay until their owner goes: a controller that creates others in their
+    /// place must not do so without end.
+    pub fn check_growth(&self, name: &str) {
+        if !self.takes_slices || !self.with(|state| state.watcher.created.answered(name)) {
+            return;
+        }
         let objects = read(self);
-        let needed = objects.needed_slices(&owner, self.plan.setup.max);
         let is_ours = |slice: &Value| {
             let label = |key: &str| slice["metadata"]["labels"][key].as_str();
             label(MANAGED_BY).is_some_and(|name| CONTROLLERS.contains(&name))
@@ -64,10 +88,8 @@ impl World {
         };
         let (taken, most) = self.with(|state| {
             let starts = usize::try_from(state.watcher.starts).unwrap_or(usize::MAX);
-            let owned = state.watcher.created.0.entry(owner).or_default();
-            owned.names.insert(name);
-            owned.processes.insert(write.started.number);
-            owned.needed = owned.needed.max(needed);
+            let mut all = state.watcher.created.0.values_mut();
+            let owned = all.find(|owned| owned.names.contains(name)).unwrap();
             owned.names.retain(|name| objects.slices.contains_key(name));
             let taken = owned.names.iter().filter(|name| !is_ours(&objects.slices[*name])).count();
             // Of many processes together, no more than twice what is needed, and a few for each start.
@@ -77,9 +99,7 @@ impl World {
             (taken, if sometimes_reassigns(&self.plan) { most } else { most.min(each) })
         });
         if taken > most {
-            let service = metadata.labels.iter().flatten().find(|(key, _)| *key == SERVICE_NAME);
-            let service = service.map_or("", |(_, service)| service);
-            self.violation(format!("{taken} slices of {service} were created and taken, more than {most}"));
+            self.violation(format!("{taken} slices like {name} were created and taken, more than {most}"));
         }
     }
 }

@@ -123,7 +123,8 @@ impl World {
         self.with(|state| {
             let starts = state.watcher.starts;
             let Nobodys { left, later, is_compacted, first_writes, .. } = &mut state.watcher.nobodys;
-            if is_lock && (1..=starts).any(|process| !first_writes.contains_key(&process)) {
+            let is_to_begin = |process| !first_writes.contains_key(&process);
+            if is_lock && (starts == 0 || (1..=starts).any(is_to_begin)) {
                 // A process that has yet to begin leaves them.
                 left.remove(&name);
             }

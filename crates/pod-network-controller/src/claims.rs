@@ -78,15 +78,19 @@ impl<'a> Wanted<'a> {
     }
 
     fn includes(&self, device: &Device) -> bool {
+        self.requests(device)
+            && (!self.names_network()
+                || device.network.as_ref().is_ok_and(|it| it.as_ref().is_some_and(|it| self.names(it))))
+    }
+
+    /// True for a device of the driver and the request, whatever its network.
+    fn requests(&self, device: &Device) -> bool {
         // A request with alternatives is allocated as `request/alternative`.
         let is_requested = |request: &str| {
             let (main, _) = device.request.split_once('/').unwrap_or((&device.request, ""));
             request == main || request == &*device.request
         };
-        self.driver.is_none_or(|driver| driver == &*device.driver)
-            && self.request.is_none_or(is_requested)
-            && (!self.names_network()
-                || device.network.as_ref().is_ok_and(|it| it.as_ref().is_some_and(|it| self.names(it))))
+        self.driver.is_none_or(|driver| driver == &*device.driver) && self.request.is_none_or(is_requested)
     }
 
     fn names_network(&self) -> bool {
@@ -95,12 +99,13 @@ impl<'a> Wanted<'a> {
 
     /// The error that hides the network of a device, if the Service asks for one by its network.
     fn unknown<'d>(&self, device: &'d Device) -> Option<&'d str> {
-        device.network.as_ref().err().filter(|_| self.names_network()).map(|reason| &**reason)
+        let may_fit = |_: &&Box<str>| self.names_network() && self.requests(device);
+        device.network.as_ref().err().filter(may_fit).map(|reason| &**reason)
     }
 
-    /// Fails if the name of the network fits several: they may reach each other as little as they reach the cluster's.
+    /// Fails if the devices are in several networks: they may reach each other as little as they reach the cluster's.
     fn check_one_network<'d>(&self, devices: impl Iterator<Item = &'d Device>) -> Result<(), Missing> {
-        let fitting = devices.filter(|device| self.names_network() && self.includes(device));
+        let fitting = devices.filter(|device| self.includes(device));
         let mut networks = fitting.filter_map(|device| device.network.as_ref().ok()?.as_ref());
         let Some(first) = networks.next() else { return Ok(()) };
         match networks.find(|other| *other != first) {
@@ -182,4 +187,20 @@ impl Source for Claims {
             },
         }
     }
+
+    fn network(&self, service: &Service, pod: &Pod, state: &State) -> Option<String> {
+        let wanted = Wanted::by(service);
+        let mut devices = devices_of(pod, state).filter(|device| wanted.includes(device));
+        devices.find_map(|device| Some(device.network.as_ref().ok()?.as_ref()?.to_string()))
+    }
+
+    fn unready(&self, service: &Service, pod: &Pod, state: &State) -> Option<String> {
+        let wanted = Wanted::by(service);
+        let device = devices_of(pod, state).find(|device| !device.ready && wanted.includes(device))?;
+        Some(format!("{}/{}", device.driver, device.name))
+    }
+}
+
+fn devices_of<'a>(pod: &Pod, state: &'a State) -> impl Iterator<Item = &'a Device> {
+    ResourceClaim::table(state).index().reserved_for(pod).flat_map(|claim| &claim.devices)
 }

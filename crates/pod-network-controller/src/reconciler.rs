@@ -1,6 +1,6 @@
 //! The rules of the controller: which Services, and which endpoints.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -67,6 +67,21 @@ impl PodNetworks {
         Some(source.attachment(service, pod, state).and_then(|found| published(service, &found)))
     }
 
+    /// True if a label or annotation of the Service names a network.
+    pub fn names_network(&self, service: &Service) -> bool {
+        self.source(service).is_some()
+    }
+
+    /// The network in which the addresses of a pod are, if the Service may mean several.
+    pub fn network(&self, service: &Service, pod: &Pod, state: &State) -> Option<String> {
+        self.source(service)?.network(service, pod, state)
+    }
+
+    /// The device because of which the attachment of a pod is not ready, if this is known.
+    pub fn unready(&self, service: &Service, pod: &Pod, state: &State) -> Option<String> {
+        self.source(service)?.unready(service, pod, state)
+    }
+
     /// The source for a Service: the first that serves it.
     fn source(&self, service: &Service) -> Option<&dyn Source> {
         self.sources.iter().map(Box::as_ref).find(|source| source.serves(service))
@@ -96,7 +111,14 @@ impl SliceReconciler for PodNetworks {
             context.event(EventType::Warning, "NoNetwork", message.to_owned());
             return Desired::new(service.address_types());
         };
-        let mut attachments = attachments(source, context);
+        let (mut attachments, networks) = attachments(source, context);
+        if let Some((one, other)) = two(networks) {
+            let message = format!(
+                "Nothing is published: the pods are in several networks that the Service may mean, {one} and {other}"
+            );
+            context.event(EventType::Warning, "AmbiguousNetwork", message);
+            return Desired::new(service.address_types());
+        }
         for pod in context.pods() {
             if let Some(Err(missing)) = attachments.get(&pod.name)
                 && let Some(reason) = missing.event_reason()
@@ -125,19 +147,32 @@ impl SliceReconciler for PodNetworks {
     }
 }
 
-/// The attachments of the Service's pods, by name. Locks the cache for one pod at a time, because a source may parse long texts.
+/// Attachments of pods, by name.
+type Attachments = HashMap<Box<str>, Result<Attachment<Vec<IpAddr>>, Missing>>;
+
+/// The attachments of the Service's pods, and the networks of those that have addresses. Locks the cache for one pod at a time,
+/// because a source may parse long texts.
 ///
 /// A claim may be reserved, and its devices may have addresses, before the pod is bound to a node: it is no endpoint yet.
-fn attachments(
-    source: &dyn Source,
-    context: &Context<'_>,
-) -> HashMap<Box<str>, Result<Attachment<Vec<IpAddr>>, Missing>> {
+fn attachments(source: &dyn Source, context: &Context<'_>) -> (Attachments, BTreeSet<String>) {
     let service = context.service();
-    let found = |pod: &Pod| {
-        let found = context.read(|state| source.attachment(service, pod, state));
-        (pod.name.clone(), found.and_then(|found| published(service, &found)))
-    };
-    context.pods().filter(|pod| !pod.terminal && pod.node_name.is_some()).map(found).collect()
+    let (mut attachments, mut networks) = (HashMap::new(), BTreeSet::new());
+    for pod in context.pods().filter(|pod| !pod.terminal && pod.node_name.is_some()) {
+        let (found, network) = context.read(|state| {
+            let found = source.attachment(service, pod, state);
+            let network = found.is_ok().then(|| source.network(service, pod, state));
+            (found, network.flatten())
+        });
+        networks.extend(network);
+        attachments.insert(pod.name.clone(), found.and_then(|found| published(service, &found)));
+    }
+    (attachments, networks)
+}
+
+/// The first two of several networks.
+fn two(networks: BTreeSet<String>) -> Option<(String, String)> {
+    let mut networks = networks.into_iter();
+    Some((networks.next()?, networks.next()?))
 }
 
 /// Only the first address of each family of the Service that slices may have: consumers of slices read no other address of an

@@ -44,6 +44,17 @@ pub trait Source: Send + Sync + 'static {
         pod: &Pod,
         state: &State,
     ) -> Result<Attachment<Vec<IpAddr>>, Missing>;
+
+    /// The network in which the addresses of a pod are, if the Service may mean several. Pods of one Service are published in one
+    /// network only.
+    fn network(&self, _service: &Service, _pod: &Pod, _state: &State) -> Option<String> {
+        None
+    }
+
+    /// The device because of which an attachment is not ready, if this is known.
+    fn unready(&self, _service: &Service, _pod: &Pod, _state: &State) -> Option<String> {
+        None
+    }
 }
 
 /// The reason for which a pod has no address in a network.

@@ -68,6 +68,16 @@ pub(super) const MIRROR_REFUSED: Code = Code::of_service(
 );
 pub(super) const DELEGATED: Code =
     Code::of_service("delegated", Scope::Both, "A label leaves the Service to another controller.");
+pub(super) const NO_NETWORK: Code = Code::of_service(
+    "no-network",
+    Scope::Slices,
+    "No label or annotation names a network (pod-network-controller).",
+);
+pub(super) const AMBIGUOUS_NETWORK: Code = Code::of_service(
+    "ambiguous-network",
+    Scope::Slices,
+    "The pods are in several networks that the Service may mean (pod-network-controller).",
+);
 pub(super) const DELEGATION_IGNORED: Code = Code::of_service(
     "delegation-ignored",
     Scope::Both,
@@ -263,6 +273,8 @@ pub const CODES: &[Code] = &[
     MIRROR_TRUNCATED,
     MIRROR_REFUSED,
     DELEGATED,
+    NO_NETWORK,
+    AMBIGUOUS_NETWORK,
     DELEGATION_IGNORED,
     SELECTS_NO_PODS,
     MORE_NEAR_MISSES,

@@ -9,6 +9,7 @@ use endpointslice::well_known::{
 use k8s_openapi::api::core::v1::Endpoints;
 
 use super::codes;
+use super::network;
 use super::planned::Planned;
 use super::subject::{Care, Subject, delegate, slice_manager};
 use crate::report::Reason;
@@ -34,6 +35,7 @@ pub(super) fn reasons(subject: &Subject<'_>, planned: &Planned<'_>) -> Vec<Reaso
             "the Service has the label service.kubernetes.io/endpoint-controller-name={to}; the present controllers ignore it"
         )));
     }
+    reasons.extend(network::service_reason(subject));
     reasons.extend(mirror(planned));
     reasons.extend(leftovers(subject));
     reasons.extend(of_slices(subject));

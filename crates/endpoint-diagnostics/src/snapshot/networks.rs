@@ -1,6 +1,6 @@
 //! Addresses of pods in the networks of their Services, by the rules of `pod-network-controller`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -68,6 +68,30 @@ impl Networks {
             .then(|| self.claims.read(|state| self.rules.attachment(service, pod, state)))?
     }
 
+    /// True if a label or annotation of the Service names a network.
+    pub fn names_network(&self, service: &Service) -> bool {
+        self.rules.names_network(service)
+    }
+
+    /// The device because of which the attachment of a pod is not ready, if this is known.
+    pub fn unready(&self, service: &Service, pod: &Pod) -> Option<String> {
+        self.claims.read(|state| self.rules.unready(service, pod, state))
+    }
+
+    /// Two networks that the Service may mean, if its pods are in several: then no pod is published.
+    pub fn several<'a>(
+        &self,
+        service: &Service,
+        pods: impl Iterator<Item = &'a Pod>,
+    ) -> Option<(String, String)> {
+        let published = pods.filter(|pod| !pod.terminal && pod.node_name.is_some());
+        let published = published.filter(|pod| matches!(self.attachment(service, pod), Some(Ok(_))));
+        let network = |pod: &Pod| self.claims.read(|state| self.rules.network(service, pod, state));
+        let networks: BTreeSet<String> = published.filter_map(network).collect();
+        let mut networks = networks.into_iter();
+        Some((networks.next()?, networks.next()?))
+    }
+
     /// False for a Service that is on no pod network, or on one of ResourceClaims that are not known.
     fn is_known(&self, service: &Service) -> bool {
         let is_readable = || self.claims.read(|state| self.rules.check_readable(service, state).is_ok());
@@ -78,11 +102,17 @@ impl Networks {
     pub fn attachments<'a>(
         &self,
         service: &Service,
-        pods: impl Iterator<Item = &'a Pod>,
+        pods: impl Iterator<Item = &'a Pod> + Clone,
     ) -> Option<Attachments> {
-        let pods = pods.filter(|pod| !pod.terminal && pod.node_name.is_some());
         self.is_known(service).then_some(())?;
-        pods.map(|pod| Some((pod.uid.clone(), self.attachment(service, pod)?))).collect()
+        let ambiguous =
+            self.several(service, pods.clone()).map(|(one, other)| Missing::Ambiguous(one, other));
+        let pods = pods.filter(|pod| !pod.terminal && pod.node_name.is_some());
+        let attachment = |pod: &Pod| match &ambiguous {
+            Some(missing) => Some(Err(missing.clone())),
+            None => self.attachment(service, pod),
+        };
+        pods.map(|pod| Some((pod.uid.clone(), attachment(pod)?))).collect()
     }
 }
 

@@ -185,11 +185,47 @@ async fn a_pod_in_two_networks_of_the_name_is_withheld_and_reported() {
     }
 }
 
+/// Clients of one network do not reach the pods of the other.
+#[tokio::test(start_paused = true)]
+async fn pods_in_two_networks_of_the_name_are_withheld_and_reported() {
+    let api = start().await;
+    let mut two = claim("db-2", 2, "db-2", &["192.168.7.2/24"]);
+    two["status"]["devices"][0]["data"]["podNetwork"] = json!({"kind": "Other", "name": "storage"});
+    upsert::<ResourceClaim>(&api, two);
+    api.settle().await;
+    assert_eq!(api.addresses("db"), Vec::<String>::new());
+    let events = api.event_objects();
+    assert_eq!((events.len(), &events[0]["reason"]), (1, &json!("AmbiguousNetwork")));
+    assert_eq!(events[0]["involvedObject"]["name"], "db", "{events:?}");
+    let kind = "multinetwork.networking.k8s.io/spec.podnetwork.kind";
+    upsert::<Service>(&api, service(2, json!({"metadata": {"labels": {kind: "Other"}}})));
+    api.settle().await;
+    assert_eq!(api.addresses("db"), ["192.168.7.2"]);
+}
+
+/// A driver that does not name the network of a device says nothing about devices that the Service does not ask for.
+#[tokio::test(start_paused = true)]
+async fn malformed_data_of_another_driver_is_no_reason() {
+    let api = start().await;
+    let mut two = claim("db-2", 2, "db-2", &["192.168.7.2/24"]);
+    two["status"]["devices"][0]["driver"] = json!("other.example.com");
+    two["status"]["devices"][0]["data"] = json!({"podNetwork": 7});
+    upsert::<ResourceClaim>(&api, two);
+    let annotations = json!({"pod-network-controller/dra-driver": "net.example.com"});
+    upsert::<Service>(&api, service(2, json!({"metadata": {"annotations": annotations}})));
+    api.settle().await;
+    assert_eq!(
+        (api.addresses("db"), api.events()),
+        (vec!["192.168.7.1".to_owned(), "fd00:7::1".to_owned()], vec![])
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn devices_are_chosen_by_driver_and_request_too() {
     let (driver, request) = ("pod-network-controller/dra-driver", "pod-network-controller/dra-request");
     for (annotations, published) in [
-        (json!({driver: "net.example.com", request: "net"}), &["192.168.7.1", "192.168.8.1"][..1]),
+        // Its devices are in two networks.
+        (json!({driver: "net.example.com", request: "net"}), &[][..]),
         (json!({request: "net/fast"}), &["192.168.8.1"]),
         (json!({driver: "other.example.com"}), &[]),
         (json!({request: "other"}), &[]),

@@ -254,7 +254,7 @@ impl Model {
 
     /// The endpoints that should be published.
     fn expected(&self) -> Published {
-        let mut expected = Published::new();
+        let (mut expected, mut networks) = (Published::new(), BTreeSet::new());
         if self.owner != Owner::Ours {
             return expected;
         }
@@ -274,11 +274,13 @@ impl Model {
             if devices.iter().any(|(address, _)| *address == MALFORMED) {
                 continue;
             }
+            networks.insert(network);
             let serving = pod.ready && devices.iter().all(|(_, ready)| *ready != Some(false));
             let address = Self::address(network, *first);
             expected.insert((address, serving && !pod.terminating, serving, pod.terminating));
         }
-        expected
+        // Nobody can say which of the two is meant.
+        if networks.len() > 1 { Published::new() } else { expected }
     }
 }
 

@@ -238,12 +238,14 @@ impl Networks<'_> {
 
     /// The usage of a new process on the settled cluster, once it has written a change.
     async fn restart(&self, claimant: &Claimant) -> Usage {
-        self.set(claimant, "True").await;
         let controller = self.start();
         quiet(&controller).await;
         self.set(claimant, "False").await;
         self.seen().await;
         let usage = quiet(&controller).await;
+        // For the next one.
+        self.set(claimant, "True").await;
+        quiet(&controller).await;
         self.stop(controller).await;
         usage
     }

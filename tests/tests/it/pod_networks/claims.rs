@@ -83,7 +83,7 @@ async fn slices_follow_the_status_of_claims() {
     report(&site, "db-1", devices(1, "True")).await;
     site.until("the addresses of one pod", &[storage(&[1])]).await;
     report(&site, "db-2", devices(2, "False")).await;
-    explained.says("its device in the network is not ready (network-not-ready)").await;
+    explained.says("in the network is not ready (network-not-ready)").await;
     report(&site, "db-2", devices(2, "True")).await;
     site.until("those of both, once the second device is ready", &[storage(&[1, 2])]).await;
 

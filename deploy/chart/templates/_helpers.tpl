@@ -211,7 +211,7 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- /* docs/operate/sizing.md: the figure of a replica and a quarter, in MiB. */}}
+{{- /* docs/operate/sizing.md: each figure and a quarter, in MiB. */}}
 {{- define "resources" -}}
 {{- with .Values.resources }}
 {{- toYaml . }}
@@ -229,18 +229,18 @@ requests:
 {{- else -}}
 requests:
   cpu: 100m
-  memory: {{ max 64 (div (int .Values.pods) 52) }}Mi
+  memory: {{ max 64 (add 30 (div (int .Values.pods) 600)) }}Mi
 {{- end }}
 {{- end }}
 
-{{- /* The page keeps whole objects, as the checks do. */}}
+{{- /* The page keeps what it shows of each object. */}}
 {{- define "page.resources" -}}
 {{- with .Values.page.resources }}
 {{- toYaml . }}
 {{- else -}}
 requests:
   cpu: 50m
-  memory: {{ max 64 (div (int .Values.pods) 52) }}Mi
+  memory: {{ max 64 (add 60 (div (int .Values.pods) 78)) }}Mi
 {{- end }}
 {{- end }}
 

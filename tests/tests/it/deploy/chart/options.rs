@@ -124,21 +124,41 @@ fn placement_and_timing_replace_the_defaults() {
     assert_eq!((&probe["failureThreshold"], &probe["timeoutSeconds"]), (&json!(20), &json!(15)));
 }
 
-/// docs/operate/sizing.md: the memory of a replica and a quarter.
+/// docs/operate/sizing.md: the figure of the table and a quarter.
 #[test]
 fn requests_follow_from_the_number_of_pods() {
-    let memory = |values: Value| {
-        let objects = template(SYSTEM, &values);
-        text(&pod(&objects), "/spec/containers/0/resources/requests/memory").to_owned()
+    const CONTAINER: &str = "/spec/containers/0/resources/requests/memory";
+    let templates = |values: &Value| {
+        let objects = template(SYSTEM, values);
+        let named = |kind: &str, part: &str| {
+            let is_wanted = |object: &&Value| text(object, "/kind") == kind && name(object).ends_with(part);
+            objects.iter().find(is_wanted).unwrap()["spec"]["template"].clone()
+        };
+        [named("Deployment", ACCOUNT), named("Job", "preflight"), named("Deployment", "-page")]
     };
-    let mib = |pods: u32| memory(json!({"pods": pods})).strip_suffix("Mi").unwrap().parse::<f64>().unwrap();
-    for (pods, peak) in
-        [(10_000, 34.0), (40_000, 50.0), (100_000, 81.0), (300_000, 222.0), (1_000_000, 716.0)]
-    {
-        let requested = mib(pods) * 1.048_576;
-        assert!((1.24..2.1).contains(&(requested / peak)), "{pods}: {requested} MB for {peak} MB");
+    let sizing = std::fs::read_to_string(folder().join("../docs/operate/sizing.md")).unwrap();
+    let number = |cell: &str| cell.trim_matches([' ', '*']).replace(',', "").parse::<u32>().ok();
+    let rows = sizing.lines().filter(|line| line.starts_with("| ")).map(|line| {
+        let cells: Vec<Option<u32>> = line.split('|').map(number).collect();
+        (cells[1], [cells[3], cells[4], cells[6]])
+    });
+    let mut compared = 0;
+    for (pods, peaks) in rows.filter_map(|(pods, peaks)| Some((pods.filter(|pods| *pods > 0)?, peaks))) {
+        let values = json!({"pods": pods, "preflight": {"enabled": true}, "page": {"enabled": true}, "builtInControllersDisabled": true});
+        for (template, peak) in templates(&values).iter().zip(peaks) {
+            let requested: f64 = text(template, CONTAINER).strip_suffix("Mi").unwrap().parse().unwrap();
+            let ratio = requested * 1.048_576 / f64::from(peak.unwrap());
+            assert!((1.2..2.1).contains(&ratio), "{pods}: {requested} Mi for {peak:?} MB");
+            compared += 1;
+        }
     }
-    assert_eq!(memory(json!({"pods": 1_000_000, "resources": {"requests": {"memory": "1Gi"}}})), "1Gi");
+    assert_eq!(compared, 15);
+    let own = json!({"requests": {"memory": "1Gi"}});
+    let values = json!({"pods": 1_000_000, "resources": own, "builtInControllersDisabled": true,
+        "preflight": {"enabled": true, "resources": own}, "page": {"enabled": true, "resources": own}});
+    for template in templates(&values) {
+        assert_eq!(text(&template, CONTAINER), "1Gi");
+    }
 }
 
 #[test]

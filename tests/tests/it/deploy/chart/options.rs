@@ -144,7 +144,7 @@ fn requests_follow_from_the_number_of_pods() {
     });
     let mut compared = 0;
     for (pods, peaks) in rows.filter_map(|(pods, peaks)| Some((pods.filter(|pods| *pods > 0)?, peaks))) {
-        let values = json!({"pods": pods, "preflight": {"enabled": true}, "page": {"enabled": true}, "builtInControllersDisabled": true});
+        let values = json!({"pods": pods, "preflight": {"enabled": true}, "page": {"enabled": true}, "lease": {"hold": true}});
         for (template, peak) in templates(&values).iter().zip(peaks) {
             let requested: f64 = text(template, CONTAINER).strip_suffix("Mi").unwrap().parse().unwrap();
             let ratio = requested * 1.048_576 / f64::from(peak.unwrap());
@@ -154,7 +154,7 @@ fn requests_follow_from_the_number_of_pods() {
     }
     assert_eq!(compared, 15);
     let own = json!({"requests": {"memory": "1Gi"}});
-    let values = json!({"pods": 1_000_000, "resources": own, "builtInControllersDisabled": true,
+    let values = json!({"pods": 1_000_000, "resources": own, "lease": {"hold": true},
         "preflight": {"enabled": true, "resources": own}, "page": {"enabled": true, "resources": own}});
     for template in templates(&values) {
         assert_eq!(text(&template, CONTAINER), "1Gi");

@@ -4,8 +4,8 @@
 //!
 //! | Scenario | Test |
 //! |---|---|
-//! | IPv6, dual stack | `both_families_are_published_with_named_ports_and_zones` |
-//! | named ports | the same |
+//! | IPv6, dual stack | `both_families_are_published_with_zones` |
+//! | named ports | `named_ports_are_those_of_the_pods` |
 //! | over 1,000 endpoints, over 100 in a slice | `more_than_a_thousand_endpoints_fill_slices_of_a_hundred` |
 //! | a pod or a device that is not ready | `an_endpoint_is_ready_if_pod_and_device_are` |
 //! | a pod that is being deleted, or has ended | `a_terminating_pod_serves_until_it_is_gone` |

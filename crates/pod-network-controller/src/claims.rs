@@ -99,8 +99,8 @@ impl<'a> Wanted<'a> {
 
     /// The error that hides the network of a device, if the Service asks for one by its network.
     fn unknown<'d>(&self, device: &'d Device) -> Option<&'d str> {
-        let may_fit = |_: &&Box<str>| self.names_network() && self.requests(device);
-        device.network.as_ref().err().filter(may_fit).map(|reason| &**reason)
+        let reason = device.network.as_ref().err()?;
+        (self.names_network() && self.requests(device)).then_some(&**reason)
     }
 
     /// Fails if the devices are in several networks: they may reach each other as little as they reach the cluster's.

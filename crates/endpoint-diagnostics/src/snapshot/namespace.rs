@@ -126,14 +126,16 @@ impl NamespaceObjects {
             }
             Object::Pod(mut object) => {
                 let pod = Arc::new(Pod::from_api(&object, interner));
-                Arc::get_mut(&mut object).into_iter().for_each(shrink);
+                if let Some(object) = Arc::get_mut(&mut object) {
+                    shrink(object);
+                }
                 self.labels.add(&name, &pod.labels);
                 self.pods.insert(name, PodEntry { object, pod });
             }
             Object::EndpointSlice(mut slice) => {
-                Arc::get_mut(&mut slice).into_iter().for_each(|slice| {
-                    slice.endpoints.iter_mut().for_each(Vec::shrink_to_fit);
-                });
+                if let Some(endpoints) = Arc::get_mut(&mut slice).and_then(|slice| slice.endpoints.as_mut()) {
+                    endpoints.shrink_to_fit();
+                }
                 if let Some(service) = service_of(&slice) {
                     self.slices_of.entry(service.to_owned()).or_default().insert(Arc::clone(&name));
                 }

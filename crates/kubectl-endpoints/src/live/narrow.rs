@@ -23,41 +23,40 @@ const CONTAINER: [&str; 3] = ["name", "ports", "restartPolicy"];
 /// Cost: the length of the object.
 pub(super) fn narrowed(kind: Kind, json: &str) -> Result<String, Error> {
     let mut object: Fields = serde_json::from_str(json)?;
-    change(&mut object, "metadata", |metadata: &mut Fields| {
-        change(metadata, "managedFields", |managers: &mut Vec<Fields>| {
-            managers.iter_mut().for_each(|manager| drop(manager.remove("fieldsV1")));
-            Ok(())
-        })
-    })?;
-    if kind == Kind::Pods {
-        change(&mut object, "spec", |spec: &mut Fields| {
-            spec.retain(|name, _| POD_SPEC.contains(&name.as_str()));
-            change(spec, "containers", with_ports)?;
-            change(spec, "initContainers", with_ports)
-        })?;
+    if let Some(mut metadata) = field::<Fields>(&object, "metadata")? {
+        if let Some(mut managers) = field::<Vec<Fields>>(&metadata, "managedFields")? {
+            for manager in &mut managers {
+                manager.remove("fieldsV1");
+            }
+            set(&mut metadata, "managedFields", &managers)?;
+        }
+        set(&mut object, "metadata", &metadata)?;
+    }
+    if kind == Kind::Pods
+        && let Some(mut spec) = field::<Fields>(&object, "spec")?
+    {
+        spec.retain(|name, _| POD_SPEC.contains(&name.as_str()));
+        for name in ["containers", "initContainers"] {
+            if let Some(mut containers) = field::<Vec<Fields>>(&spec, name)? {
+                containers.retain(|container| container.contains_key("ports"));
+                for container in &mut containers {
+                    container.retain(|name, _| CONTAINER.contains(&name.as_str()));
+                }
+                set(&mut spec, name, &containers)?;
+            }
+        }
+        set(&mut object, "spec", &spec)?;
     }
     serde_json::to_string(&object)
 }
 
-fn with_ports(containers: &mut Vec<Fields>) -> Result<(), Error> {
-    containers.retain(|container| container.contains_key("ports"));
-    for container in containers {
-        container.retain(|name, _| CONTAINER.contains(&name.as_str()));
-    }
-    Ok(())
+/// A field, if it is there and not null.
+fn field<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, Error> {
+    fields.get(name).map_or(Ok(None), |field| serde_json::from_str(field.get()))
 }
 
-/// Changes a field, if it is there and not null.
-fn change<T: DeserializeOwned + Serialize>(
-    fields: &mut Fields,
-    name: &str,
-    change: impl FnOnce(&mut T) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let Some(field) = fields.get_mut(name) else { return Ok(()) };
-    if let Some(mut value) = serde_json::from_str::<Option<T>>(field.get())? {
-        change(&mut value)?;
-        *field = to_raw_value(&value)?;
-    }
+fn set<T: Serialize>(fields: &mut Fields, name: &str, value: &T) -> Result<(), Error> {
+    fields.insert(name.to_owned(), to_raw_value(value)?);
     Ok(())
 }
 

@@ -93,7 +93,8 @@ else. */}}
 {{- define "metricsEndpoints" -}}
 {{- $ := .root }}
 {{- $program := .program }}
-{{- range $path, $interval := dict "/metrics" "" "/metrics/slis" "5s" }}
+{{- $monitor := .monitor }}
+{{- range $path, $interval := dict "/metrics" $monitor.interval "/metrics/slis" "5s" }}
 - port: https
   scheme: https
   path: {{ $path }}
@@ -101,8 +102,19 @@ else. */}}
   relabelings:
   - sourceLabels: [__metrics_path__]
     targetLabel: metrics_path
+  {{- with $monitor.relabelings }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with $monitor.metricRelabelings }}
+  metricRelabelings:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- with $interval }}
   interval: {{ . }}
+  {{- end }}
+  {{- /* That of the other page must not exceed its 5 s. */}}
+  {{- if and $monitor.scrapeTimeout (eq $path "/metrics") }}
+  scrapeTimeout: {{ $monitor.scrapeTimeout }}
   {{- end }}
   authorization:
     credentials:
@@ -164,6 +176,9 @@ nodeSelector:
 {{- with .Values.tolerations }}
 tolerations:
 {{- toYaml . | nindent 0 }}
+{{- end }}
+{{- with .Values.podSpec }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -241,6 +256,14 @@ requests:
 requests:
   cpu: 50m
   memory: {{ max 64 (add 60 (div (int .Values.pods) 78)) }}Mi
+{{- end }}
+{{- end }}
+
+{{- /* Of objects that have no others. */}}
+{{- define "commonLabels" -}}
+{{- with .Values.commonLabels }}
+labels:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 

@@ -124,6 +124,72 @@ fn placement_and_timing_replace_the_defaults() {
     assert_eq!((&probe["failureThreshold"], &probe["timeoutSeconds"]), (&json!(20), &json!(15)));
 }
 
+#[test]
+fn monitors_have_intervals_and_relabelings() {
+    let rule = json!([{"action": "labeldrop", "regex": "pod"}]);
+    let monitor = json!({"enabled": true, "interval": "15s", "scrapeTimeout": "12s", "relabelings": rule, "metricRelabelings": rule});
+    for (name, kind, endpoints) in [
+        ("podMonitor", "PodMonitor", "/spec/podMetricsEndpoints"),
+        ("serviceMonitor", "ServiceMonitor", "/spec/endpoints"),
+    ] {
+        let object = only(&template(SYSTEM, &json!({name: monitor})), kind);
+        let pages = object.pointer(endpoints).unwrap().as_array().unwrap();
+        for page in pages {
+            let is_whole = page["path"] == "/metrics";
+            assert_eq!(page["interval"], if is_whole { "15s" } else { "5s" });
+            assert_eq!(page["scrapeTimeout"], if is_whole { json!("12s") } else { Value::Null });
+            assert_eq!(page["relabelings"][0]["targetLabel"], "metrics_path");
+            assert_eq!((&page["relabelings"][1], &page["metricRelabelings"]), (&rule[0], &rule));
+        }
+        assert_eq!(pages.len(), 2);
+    }
+}
+
+/// The file is read at the start only.
+#[test]
+fn a_change_of_the_configuration_replaces_the_pods() {
+    let annotations = |qps: u32| {
+        let config = json!({"Generic": {"ClientConnection": {"qps": qps}}});
+        let objects = template(SYSTEM, &json!({"config": config, "podAnnotations": {"a": "b"}}));
+        pod(&objects)["metadata"]["annotations"].clone()
+    };
+    let (one, other) = (annotations(50), annotations(51));
+    assert_ne!(one["checksum/config"], other["checksum/config"]);
+    assert_eq!((text(&one, "/checksum~1config").len(), &one["a"]), (64, &json!("b")));
+}
+
+#[test]
+fn more_fields_of_pods_and_labels_reach_the_checks_too() {
+    let values = json!({
+        "podSpec": {"dnsConfig": {"options": [{"name": "ndots", "value": "1"}]}, "hostUsers": false},
+        "dnsPolicy": "None", "priorityClassName": "", "resources": {"requests": {"cpu": 0.5}},
+        "commonLabels": {"team": "network"}, "podLabels": {"mesh": "off"}, "podAnnotations": {"a": "b"},
+        "preflight": {"enabled": true}, "lease": {"hold": true},
+    });
+    let objects = template(SYSTEM, &values);
+    let job = only(&objects, "Job");
+    for template in [pod(&objects), job["spec"]["template"].clone()] {
+        assert_eq!(template["spec"]["dnsConfig"], values["podSpec"]["dnsConfig"]);
+        assert_eq!((&template["spec"]["hostUsers"], &template["spec"]["dnsPolicy"]), (&json!(false), &json!("None")));
+        assert_eq!(template["metadata"]["annotations"], values["podAnnotations"]);
+        assert_eq!(text(&template, "/metadata/labels/mesh"), "off");
+    }
+    for object in &objects {
+        assert_eq!(text(object, "/metadata/labels/team"), "network", "{}", name(object));
+    }
+}
+
+#[test]
+fn flags_reach_the_controller_of_pod_networks() {
+    let values = json!({"podNetworks": {"enabled": true, "extraArgs": ["--kube-api-qps=50"]}});
+    let objects = template(SYSTEM, &values);
+    let is_other = |object: &&Value| {
+        text(object, "/kind") == "Deployment" && name(object).ends_with("pod-network-controller")
+    };
+    let args = objects.iter().find(is_other).unwrap().pointer("/spec/template/spec/containers/0/args").unwrap();
+    assert!(args.as_array().unwrap().contains(&json!("--kube-api-qps=50")), "{args}");
+}
+
 /// docs/operate/sizing.md: the figure of the table and a quarter.
 #[test]
 fn requests_follow_from_the_number_of_pods() {

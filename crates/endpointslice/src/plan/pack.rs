@@ -3,7 +3,7 @@
 //! Every write to a slice is sent to every node in the cluster, so few slices are touched, even if that leaves them
 //! unevenly full. Endpoints that are in no slice yet go to:
 //!
-//! 1. slices that must be written anyway, fullest first (those of which only metadata change are written last);
+//! 1. slices that must be written anyway, fullest first;
 //! 2. new slices, while the remaining endpoints fill one;
 //! 3. the one untouched slice that the remainder fits most tightly, or else a last new slice.
 //!
@@ -12,6 +12,7 @@
 
 use std::borrow::Borrow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
@@ -24,6 +25,8 @@ use crate::model::{AddressType, endpoint_list, endpoints_of};
 pub(crate) struct Packed<'a, S> {
     pub(crate) create: Vec<EndpointSlice>,
     pub(crate) update: Vec<EndpointSlice>,
+    /// The names of the updates that change only metadata.
+    pub(crate) relabelled: BTreeSet<String>,
     pub(crate) unchanged: Vec<&'a S>,
     pub(crate) delete: Vec<&'a S>,
     /// Endpoints that were in no slice.
@@ -36,8 +39,8 @@ pub(crate) struct Packed<'a, S> {
 
 impl<S> Default for Packed<'_, S> {
     fn default() -> Self {
-        let (create, update, unchanged, delete) = Default::default();
-        Self { create, update, unchanged, delete, added: 0, updated: 0, removed: 0 }
+        let (create, update, relabelled, unchanged, delete) = Default::default();
+        Self { create, update, relabelled, unchanged, delete, added: 0, updated: 0, removed: 0 }
     }
 }
 
@@ -52,18 +55,17 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     template: &SliceTemplate,
     (address_type, ports): (AddressType, &PortSet),
 ) -> Result<Packed<'a, S>, MissingEndpoints> {
-    let (mut packed, mut updates) = keep(existing, &mut desired, conditions, template);
+    let mut packed = keep(existing, &mut desired, conditions, template);
     packed.added = desired.len();
     let mut rest = desired.into_sorted().into_iter();
-    updates.sort_by_key(|update| Reverse(endpoint_count(&update.slice)));
-    for Update { slice, changes_endpoints } in &mut updates {
-        let before = endpoint_count(slice);
+    packed.update.sort_by_key(|slice| Reverse(endpoint_count(slice)));
+    for slice in &mut packed.update {
+        let left = rest.len();
         fill(slice, &mut rest, max);
-        *changes_endpoints |= endpoint_count(slice) > before;
+        if let Some(name) = slice.metadata.name.as_ref().filter(|_| rest.len() < left) {
+            packed.relabelled.remove(name);
+        }
     }
-    // Traffic does not wait for labels: under a rate limit these may take long, or come again each time.
-    let (first, last): (Vec<Update>, Vec<Update>) = updates.into_iter().partition(|it| it.changes_endpoints);
-    packed.update.extend(first.into_iter().map(|update| update.slice));
     while rest.len() > 0 {
         let fit = (rest.len() < max).then(|| tightest_fit(&packed.unchanged, rest.len(), max)).flatten();
         if let Some((room, position)) = fit {
@@ -82,25 +84,17 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
             packed.create.push(slice);
         }
     }
-    packed.update.extend(last.into_iter().map(|update| update.slice));
     Ok(packed)
 }
 
-/// A slice that is to be written.
-struct Update {
-    slice: EndpointSlice,
-    /// False if only its metadata change.
-    changes_endpoints: bool,
-}
-
-/// Keeps desired endpoints in their slices, and divides the slices by the write they need. The updates are apart.
+/// Keeps desired endpoints in their slices, and divides the slices by the write they need.
 fn keep<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     desired: &mut EndpointSet,
     conditions: Conditions,
     template: &SliceTemplate,
-) -> (Packed<'a, S>, Vec<Update>) {
-    let (mut packed, mut updates) = (Packed::default(), Vec::new());
+) -> Packed<'a, S> {
+    let mut packed = Packed::default();
     for shared in existing {
         let slice = shared.borrow();
         let (kept, changed) = kept_endpoints(slice, desired, conditions);
@@ -111,15 +105,16 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
             if kept.is_empty() {
                 packed.delete.push(shared);
             } else {
-                updates.push(Update { slice: with_endpoints(slice, kept), changes_endpoints: true });
+                packed.update.push(with_endpoints(slice, kept));
             }
         } else if template.metadata_differs(slice) {
-            updates.push(Update { slice: slice.clone(), changes_endpoints: false });
+            packed.relabelled.extend(slice.metadata.name.clone());
+            packed.update.push(slice.clone());
         } else {
             packed.unchanged.push(shared);
         }
     }
-    (packed, updates)
+    packed
 }
 
 /// Packs `desired` into exactly one slice, or none if it is empty; endpoints beyond `max` are left out.

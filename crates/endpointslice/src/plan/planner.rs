@@ -10,7 +10,7 @@
 //! compare plans as values, and the same input gives the same plan, byte for byte.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -160,6 +160,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         by_ports.entry(PortSet::new(ports)).or_default().push(slice);
     }
     let (mut create, mut update, mut unchanged) = (vec![], vec![], vec![]);
+    let mut relabelled = BTreeSet::new();
     let mut statistics = PlanStatistics::default();
     let mut needed = MissingEndpoints::default();
     for (ports, endpoints) in desired {
@@ -183,6 +184,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         statistics.endpoints_removed += packed.removed;
         create.extend(packed.create);
         update.extend(packed.update);
+        relabelled.extend(packed.relabelled);
         unchanged.extend(packed.unchanged);
         delete.extend(packed.delete);
     }
@@ -195,6 +197,8 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     let topology = set_hints(&mut create, &mut update, unchanged, &options.hints);
     update.iter_mut().for_each(sort_ports_and_addresses);
     let delete = recycle(&mut create, &mut update, delete, template);
+    // Traffic does not wait for labels: under a rate limit these may take long, or come again each time.
+    update.sort_by_key(|slice| slice.metadata.name.as_ref().is_some_and(|name| relabelled.contains(name)));
     for slice in create.iter_mut().chain(&mut update) {
         template.stamp(slice);
         conditions.trim(slice);

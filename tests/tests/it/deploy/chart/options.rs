@@ -170,7 +170,10 @@ fn more_fields_of_pods_and_labels_reach_the_checks_too() {
     let job = only(&objects, "Job");
     for template in [pod(&objects), job["spec"]["template"].clone()] {
         assert_eq!(template["spec"]["dnsConfig"], values["podSpec"]["dnsConfig"]);
-        assert_eq!((&template["spec"]["hostUsers"], &template["spec"]["dnsPolicy"]), (&json!(false), &json!("None")));
+        assert_eq!(
+            (&template["spec"]["hostUsers"], &template["spec"]["dnsPolicy"]),
+            (&json!(false), &json!("None"))
+        );
         assert_eq!(template["metadata"]["annotations"], values["podAnnotations"]);
         assert_eq!(text(&template, "/metadata/labels/mesh"), "off");
     }
@@ -186,7 +189,8 @@ fn flags_reach_the_controller_of_pod_networks() {
     let is_other = |object: &&Value| {
         text(object, "/kind") == "Deployment" && name(object).ends_with("pod-network-controller")
     };
-    let args = objects.iter().find(is_other).unwrap().pointer("/spec/template/spec/containers/0/args").unwrap();
+    let args =
+        objects.iter().find(is_other).unwrap().pointer("/spec/template/spec/containers/0/args").unwrap();
     assert!(args.as_array().unwrap().contains(&json!("--kube-api-qps=50")), "{args}");
 }
 

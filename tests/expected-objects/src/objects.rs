@@ -146,11 +146,16 @@ impl Objects {
         service.is_some_and(|service| !has_selector(service) && !self.is_delegated(service))
     }
 
-    /// True if the mirror of some Endpoints has slices that the API server refuses: nothing is known of the others.
-    pub fn has_refused_mirrors(&self) -> bool {
-        self.endpoints
-            .iter()
-            .any(|(name, endpoints)| self.is_mirrored(name) && has_ambiguous_ports(endpoints))
+    /// True if slices of some mirror are not compared: those that the API server refuses, and addresses without ports beside
+    /// others.
+    pub fn has_unjudged_mirrors(&self) -> bool {
+        let mixes = |endpoints: &Value| {
+            let mut subsets = list(endpoints, "/subsets").iter();
+            let has_ports = |subset: &Value| !list(subset, "/ports").is_empty();
+            subsets.clone().any(has_ports) && !subsets.all(has_ports)
+        };
+        let mut endpoints = self.endpoints.iter();
+        endpoints.any(|(name, it)| self.is_mirrored(name) && (has_ambiguous_ports(it) || mixes(it)))
     }
 
     /// Lines that differ.

@@ -160,11 +160,12 @@ fn attachments(source: &dyn Source, context: &Context<'_>) -> (Attachments, BTre
     for pod in context.pods().filter(|pod| !pod.terminal && pod.node_name.is_some()) {
         let (found, network) = context.read(|state| {
             let found = source.attachment(service, pod, state);
+            let found = found.and_then(|found| published(service, &found));
             let network = found.is_ok().then(|| source.network(service, pod, state));
             (found, network.flatten())
         });
         networks.extend(network);
-        attachments.insert(pod.name.clone(), found.and_then(|found| published(service, &found)));
+        attachments.insert(pod.name.clone(), found);
     }
     (attachments, networks)
 }

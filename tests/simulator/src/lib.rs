@@ -32,7 +32,7 @@
 //! | [`policy`] | admission policies |
 //! | [`kubelets`] | kubelets that lose the API server |
 //! | `hostile` | the seeds with such clients and policies |
-//! | `nobodys` | Endpoints that other clients set around the deletion of their Service |
+//! | `nobodys` | clients that set Endpoints before and after the deletion of their Service |
 //! | [`mod@audit`] | the audit of settled objects |
 //! | [`oracle`] | what must hold at each write, and in the end |
 //! | [`history`] | one history from start to end |

@@ -109,7 +109,7 @@ mod tests {
         assert!(narrowed(Kind::Pods, r#"{"spec": []}"#).is_err());
     }
 
-    /// What the controllers read of a pod is what they read of the whole object.
+    /// Controllers read the same of a narrowed pod as of the whole one.
     #[test]
     fn endpoints_are_those_of_the_whole_pod() {
         let ports = json!([{"name": "http", "containerPort": 80, "protocol": "TCP"}]);

@@ -13,51 +13,56 @@ impl Objects {
     /// The endpoints that should be ready and that no slice of their Service has as ready, whichever controller manages it.
     /// Ports, nodes and zones do not matter. One line for each: the Service, the addresses, and the pod.
     pub fn missing_endpoints(&self) -> BTreeSet<String> {
-        let missing = self.of_services(None, |there, wanted| wanted.difference(there).cloned().collect());
-        missing.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
-    }
-
-    /// The endpoints that slices of a Service have as ready and that should not be, each with its Service. Not those of a family
-    /// that the Service has no longer: its pods work.
-    pub fn dead_endpoints(&self) -> BTreeSet<(String, String)> {
-        let mut dead = self.of_services(None, |there, wanted| there.difference(wanted).cloned().collect());
-        dead.retain(|(service, endpoint)| {
-            let family = if endpoint.contains("::") { "IPv6" } else { "IPv4" };
-            list(&self.services[service], "/spec/ipFamilies").iter().any(|known| known == family)
+        let mut missing = BTreeSet::new();
+        self.each_service(None, |name, there, wanted| {
+            missing.extend(wanted.difference(there).map(|endpoint| format!("{name} {endpoint}")));
         });
-        dead
+        missing
     }
 
-    /// The endpoints that should be ready, of Services whose slices have none, each with its Service.
-    pub fn first_endpoints(&self) -> BTreeSet<(String, String)> {
-        self.of_services(
-            None,
-            |there, wanted| if there.is_empty() { wanted.clone() } else { BTreeSet::new() },
-        )
+    /// Endpoints that are more urgent to write than others, each with its Service: those that slices have as ready and that
+    /// should not be, and those that should be ready, of Services whose slices have none. The former not of a family that the
+    /// Service has no longer: its pods work.
+    pub fn urgent_endpoints(&self) -> [BTreeSet<(String, String)>; 2] {
+        let mut first = BTreeSet::new();
+        let mut dead = BTreeSet::new();
+        self.each_service(None, |name, there, wanted| {
+            let named = |endpoint: &String| (name.clone(), endpoint.clone());
+            if there.is_empty() {
+                first.extend(wanted.iter().map(named));
+            }
+            let families = list(&self.services[name], "/spec/ipFamilies");
+            let is_of_service = |endpoint: &&String| {
+                let family = if endpoint.contains("::") { "IPv6" } else { "IPv4" };
+                families.iter().any(|known| known == family)
+            };
+            dead.extend(there.difference(wanted).filter(is_of_service).map(named));
+        });
+        [dead, first]
     }
 
     /// The endpoints that slices of a Service with a selector have as ready, and that should not be.
     pub fn surplus_endpoints(&self) -> BTreeSet<String> {
-        let surplus = self
-            .of_services(Some(CONTROLLERS[0]), |there, wanted| there.difference(wanted).cloned().collect());
-        surplus.into_iter().map(|(name, endpoint)| format!("{name} {endpoint}")).collect()
+        let mut surplus = BTreeSet::new();
+        self.each_service(Some(CONTROLLERS[0]), |name, there, wanted| {
+            surplus.extend(there.difference(wanted).map(|endpoint| format!("{name} {endpoint}")));
+        });
+        surplus
     }
 
-    /// What a rule makes of the ready endpoints of each Service: those that slices of a controller have, or of any, and those that
-    /// it should have.
-    fn of_services(
+    /// Looks at the ready endpoints of each Service: those that slices of a controller have, or of any, and those that it should
+    /// have.
+    fn each_service(
         &self,
         controller: Option<&str>,
-        rule: impl Fn(&BTreeSet<String>, &BTreeSet<String>) -> BTreeSet<String>,
-    ) -> BTreeSet<(String, String)> {
-        let kept =
-            self.services.iter().filter(|(name, service)| self.is_kept(name) && !self.is_delegated(service));
-        kept.flat_map(|(name, service)| {
-            let there = ready(&self.actual_slices(name, controller, false));
-            let wanted = ready(&self.slice_lines(name, service));
-            rule(&there, &wanted).into_iter().map(move |endpoint| (name.clone(), endpoint))
-        })
-        .collect()
+        mut look: impl FnMut(&String, &BTreeSet<String>, &BTreeSet<String>),
+    ) {
+        for (name, service) in &self.services {
+            if self.is_kept(name) && !self.is_delegated(service) {
+                let there = ready(&self.actual_slices(name, controller, false));
+                look(name, &there, &ready(&self.slice_lines(name, service)));
+            }
+        }
     }
 
     /// The number of slices that an owner, a Service or custom Endpoints, needs for its endpoints.

@@ -6,14 +6,22 @@ use serde_json::Value;
 
 const NOTHING: &[Value] = &[];
 
+/// The value at a place of an object. Unlike that of `serde_json`, it knows no escapes, and copies no key to look for some.
+fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(value, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => value.get(key),
+    })
+}
+
 /// The text at a place of an object; empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    at(value, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The list at a place of an object; empty if there is none.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(NOTHING, Vec::as_slice)
+    at(value, pointer).and_then(Value::as_array).map_or(NOTHING, Vec::as_slice)
 }
 
 /// A port as a line.

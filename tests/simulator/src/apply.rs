@@ -49,7 +49,8 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         }),
         Action::Compact => {
             world.server.compact();
-            world.with(|state| state.watcher.nobodys.compacted());
+            let version = world.server.version();
+            world.with(|state| state.watcher.nobodys.compacted(version));
         }
         Action::Restart { front, milliseconds } => restart(world, *front, Duration::ZERO, *milliseconds),
         Action::RollingRestart { milliseconds } => {

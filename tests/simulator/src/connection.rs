@@ -19,6 +19,7 @@ use crate::clients::take;
 use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
 use crate::host::Host;
+use crate::oracle::nobodys::Read;
 use crate::oracle::{Write, Written};
 use crate::policy::admit;
 use crate::steps::Change;
@@ -180,10 +181,12 @@ impl Exchange {
         let kind = kind(&head.uri);
         let query = head.uri.query().unwrap_or_default();
         let is_list = query.contains("sendInitialEvents");
-        // A list of one is a look at the current version.
-        let is_page = query.contains("limit=") && !query.ends_with("limit=1");
-        if kind.is_some_and(|kind| KINDS[kind] == "services") && (is_list || is_page) {
-            world.with(|state| state.watcher.nobodys.services_listed(host.started.number));
+        let of_services = kind.filter(|kind| KINDS[*kind] == "services");
+        if let Some(read) = of_services.and_then(|_| Read::of(query)) {
+            world.with(|state| {
+                let leads = state.watcher.may_write(host.replica);
+                state.watcher.nobodys.services_read(host.started.number, leads, &read);
+            });
         }
         let kind = kind.filter(|_| is_watch);
         head.headers.remove(http::header::CONTENT_LENGTH);

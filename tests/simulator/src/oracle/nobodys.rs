@@ -19,35 +19,79 @@ const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 /// What is known of Endpoints without a Service, by name.
 #[derive(Debug, Default)]
 pub struct Nobodys {
-    /// The uids of those that existed when their Service was deleted.
-    left: BTreeMap<String, String>,
+    /// Those that existed when their Service was deleted.
+    left: BTreeMap<String, Left>,
+    /// The versions at which Services were created.
+    services: BTreeMap<String, u64>,
     /// The uids and versions of those that another client created while there was no Service.
     later: BTreeMap<String, (String, u64)>,
     /// The version at which each process had written something.
     first_writes: BTreeMap<u64, u64>,
     /// How often each process has listed Services.
     lists: BTreeMap<u64, u64>,
-    /// The API server has forgotten which Endpoints existed when a Service was deleted: all of its name may go, as with
-    /// upstream.
-    is_compacted: bool,
+    /// The version from which each process has watched Services last.
+    known: BTreeMap<u64, u64>,
+    /// The version at which the API server has forgotten which Endpoints existed when a Service was deleted: all of its name may
+    /// go, as with upstream.
+    compacted: Option<u64>,
+}
+
+/// Endpoints that existed when their Service was deleted.
+#[derive(Debug, Clone)]
+struct Left {
+    uid: String,
+    /// The version at which the Service was created.
+    service: u64,
+}
+
+/// What a process asks about Services that are not delegated.
+pub enum Read {
+    List,
+    /// A watch from a version.
+    Watch(u64),
+}
+
+impl Read {
+    /// What the query of a request for Services asks. A list of one is a look at the current version.
+    pub fn of(query: &str) -> Option<Self> {
+        let is_page = query.contains("limit=") && !query.ends_with("limit=1");
+        if query.contains("sendInitialEvents") || is_page {
+            return Some(Self::List);
+        }
+        let version = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
+        let is_watch = query.contains("watch=true") && query.contains("labelSelector=%21");
+        version.filter(|_| is_watch)?.parse().ok().map(Self::Watch)
+    }
 }
 
 impl Nobodys {
     /// All objects are those of a backup.
     pub fn restored(&mut self) {
         self.left.clear();
-        self.compacted();
+        self.compacted(u64::MAX);
     }
 
-    /// The history is gone.
-    pub fn compacted(&mut self) {
-        self.is_compacted = true;
+    /// The history until a version is gone.
+    pub fn compacted(&mut self, version: u64) {
+        self.compacted = Some(version);
         self.later.clear();
     }
 
-    /// A process lists Services.
-    pub fn services_listed(&mut self, process: u64) {
-        *self.lists.entry(process).or_default() += 1;
+    /// A process reads Services. Those that were created after what the leader knows and deleted before a list it never sees, if
+    /// the history is gone.
+    pub fn services_read(&mut self, process: u64, leads: bool, read: &Read) {
+        match *read {
+            Read::Watch(version) => {
+                self.known.insert(process, version);
+            }
+            Read::List => {
+                *self.lists.entry(process).or_default() += 1;
+                let known = self.known.remove(&process).filter(|known| Some(*known) < self.compacted);
+                if let Some(known) = known.filter(|_| leads) {
+                    self.left.retain(|_, left| left.service <= known);
+                }
+            }
+        }
     }
 }
 
@@ -97,6 +141,9 @@ impl World {
         (status, answer): (StatusCode, &Value),
     ) {
         let Some((resource, name)) = target(method, path, body) else { return };
+        if resource == "services" && *method == Method::POST && status == StatusCode::CREATED {
+            self.with(|state| state.watcher.nobodys.services.insert(name.clone(), version(answer)));
+        }
         let has_service = self.objects("v1", "Service").contains_key(&name);
         if let Some(Before { name, endpoints, service }) = before {
             if has_service || endpoints.is_null() || !service["metadata"]["labels"][DELEGATED].is_null() {
@@ -104,11 +151,12 @@ impl World {
             }
             let is_lock = !endpoints["metadata"]["annotations"][LEADER].is_null();
             self.with(|state| {
-                let Nobodys { left, later, .. } = &mut state.watcher.nobodys;
+                let Nobodys { left, later, services, .. } = &mut state.watcher.nobodys;
                 // They were created after an earlier Service of the name, and before this one was deleted.
                 later.remove(&name);
                 if !is_lock {
-                    left.insert(name, text(&endpoints, "/metadata/uid").to_owned());
+                    let service = services.get(&name).copied().unwrap_or_default();
+                    left.insert(name, Left { uid: text(&endpoints, "/metadata/uid").to_owned(), service });
                 }
             });
             return;
@@ -122,13 +170,13 @@ impl World {
         let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
             let starts = state.watcher.starts;
-            let Nobodys { left, later, is_compacted, first_writes, .. } = &mut state.watcher.nobodys;
+            let Nobodys { left, later, compacted, first_writes, .. } = &mut state.watcher.nobodys;
             let is_to_begin = |process| !first_writes.contains_key(&process);
             if is_lock && (starts == 0 || (1..=starts).any(is_to_begin)) {
                 // A process that has yet to begin leaves them.
                 left.remove(&name);
             }
-            if created && !*is_compacted {
+            if created && compacted.is_none() {
                 later.insert(name, (text(answer, "/metadata/uid").to_owned(), version(answer)));
             } else if *method == Method::DELETE {
                 later.remove(&name);
@@ -152,7 +200,7 @@ impl World {
                 nobodys.later.remove(name);
             }
             let (uid, version) = if is_deleted { nobodys.later.remove(name)? } else { return None };
-            let existed = nobodys.left.get(name).is_some_and(|left| *left == uid);
+            let existed = nobodys.left.get(name).is_some_and(|left| left.uid == uid);
             let is_known = !write.is_late && lists <= 1 && first < version;
             (!has_service && !existed && is_known)
                 .then(|| format!("DELETE of Endpoints {name}, created after their Service was deleted"))
@@ -168,7 +216,7 @@ impl World {
         let left = self.with(|state| state.watcher.nobodys.left.clone());
         let mut left: Vec<String> = left
             .into_iter()
-            .filter(|(name, uid)| !objects.services.contains_key(name) && is_there(name, uid))
+            .filter(|(name, left)| !objects.services.contains_key(name) && is_there(name, &left.uid))
             .map(|(name, _)| format!("Endpoints {name} existed when their Service was deleted"))
             .collect();
         left.sort();

@@ -86,9 +86,9 @@ pub async fn watch(world: Weak<World>, rate: u32) {
         if looked_at != writes {
             looked_at = writes;
             let now = Instant::now().max(world.start + START);
-            let objects = read(&world);
-            dead.look(objects.dead_endpoints(), now);
-            first.look(objects.first_endpoints(), now);
+            let [of_dead, of_first] = read(&world).urgent_endpoints();
+            dead.look(of_dead, now);
+            first.look(of_first, now);
         }
         // What is more urgent comes before it.
         for (waiting, services) in [(&dead, dead.services), (&first, dead.services + first.services)] {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
 use endpoint_informers::cache::{Cache, DisruptionReport};
-use endpointslice::disruption::{Period, ScopeState};
+use endpointslice::disruption::ScopeState;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -51,7 +51,7 @@ impl Collector for Disruptions {
         gauges(
             "kubelet_disruption",
             "1 while so many kubelets are lost that pods keep their readiness",
-            &mut by_zone(|scope| usize::from(scope.period == Period::Ongoing)),
+            &mut by_zone(|scope| usize::from(scope.period.is_ongoing())),
         )?;
         gauges(
             "kubelet_disruption_lost_nodes",
@@ -91,37 +91,27 @@ impl DisruptionEvents {
 
     /// Records an event for each scope in which a disruption has begun or ended since `before`. Returns what is now.
     fn record(&mut self, before: &[ScopeState]) -> Vec<ScopeState> {
-        let DisruptionReport { scopes, kept_pods } = self.reports.borrow_and_update().clone();
-        for scope in &scopes {
-            let last = before.iter().find(|last| last.zone == scope.zone).map(|last| last.period);
-            if let Some((event_type, reason, message)) = event(last.unwrap_or_default(), scope, kept_pods) {
-                self.events.event(event_type, reason, message);
-            }
+        let report = self.reports.borrow_and_update().clone();
+        for scope in report.changed_since(before) {
+            let (event_type, reason, message) = event(&scope, report.kept_pods);
+            self.events.event(event_type, reason, message);
         }
-        scopes
+        report.scopes
     }
 }
 
-/// The event about a scope whose last period was `last`, if there is one.
-fn event(last: Period, now: &ScopeState, kept_pods: usize) -> Option<(EventType, &'static str, String)> {
+/// The event about a scope in which a disruption has begun or ended.
+fn event(now: &ScopeState, kept_pods: usize) -> (EventType, &'static str, String) {
     let ScopeState { zone, period, lost, total } = now;
     let of_zone = zone.as_ref().map(|zone| format!(" of zone {zone}")).unwrap_or_default();
-    match (last == Period::Ongoing, *period == Period::Ongoing) {
-        (false, true) => {
-            let message = format!(
-                "The kubelets of {lost} of {total} nodes{of_zone} are lost; pods that only the node lifecycle \
-                 controller calls not ready keep their readiness"
-            );
-            Some((EventType::Warning, "DisruptionBegins", message))
-        }
-        (true, false) => {
-            let message = format!(
-                "The kubelets of {lost} of {total} nodes{of_zone} are lost; {kept_pods} pods that no kubelet has \
-                 reported on keep their readiness for a while"
-            );
-            Some((EventType::Normal, "DisruptionEnds", message))
-        }
-        _ => None,
+    let lost = format!("The kubelets of {lost} of {total} nodes{of_zone} are lost;");
+    if period.is_ongoing() {
+        let kept = "pods that only the node lifecycle controller calls not ready keep their readiness";
+        (EventType::Warning, "DisruptionBegins", format!("{lost} {kept}"))
+    } else {
+        let kept =
+            format!("{kept_pods} pods that no kubelet has reported on keep their readiness for a while");
+        (EventType::Normal, "DisruptionEnds", format!("{lost} {kept}"))
     }
 }
 
@@ -137,7 +127,7 @@ pub(crate) async fn report(events: Option<DisruptionEvents>) -> Infallible {
 
 #[cfg(test)]
 mod tests {
-    use endpointslice::disruption::Policy;
+    use endpointslice::disruption::{Period, Policy};
     use endpointslice::model::{Kubelet, NodeFields};
     use endpointslice::{Interner, Node};
     use prometheus_client::encoding::text::encode;
@@ -150,14 +140,25 @@ mod tests {
 
     #[test]
     fn an_event_says_when_a_disruption_begins_and_ends() {
-        let ended = Period::Ended { at: 7 };
-        let reason = |last, now| event(last, &scope(now), 3).map(|(_, reason, _)| reason);
-        assert_eq!(reason(Period::Calm, Period::Ongoing), Some("DisruptionBegins"));
-        assert_eq!(reason(ended, Period::Ongoing), Some("DisruptionBegins"));
-        assert_eq!(reason(Period::Ongoing, ended), Some("DisruptionEnds"));
-        assert_eq!(reason(Period::Ongoing, Period::Calm), Some("DisruptionEnds"));
-        assert_eq!(reason(ended, Period::Calm), None);
-        let (_, _, message) = event(Period::Calm, &scope(Period::Ongoing), 3).unwrap();
+        let (ongoing, ended) = (Period::Ongoing { since: 3 }, Period::Ended { at: 7 });
+        let reasons = |last: Option<Period>, now: Option<Period>| -> Vec<&str> {
+            let before: Vec<ScopeState> = last.into_iter().map(scope).collect();
+            let report = DisruptionReport { scopes: now.into_iter().map(scope).collect(), kept_pods: 3 };
+            report.changed_since(&before).iter().map(|scope| event(scope, 3).1).collect()
+        };
+        for (last, now, reason) in [
+            (None, Some(ongoing), Some("DisruptionBegins")),
+            (Some(ended), Some(ongoing), Some("DisruptionBegins")),
+            (Some(ongoing), Some(Period::Ongoing { since: 4 }), None),
+            (Some(ongoing), Some(ended), Some("DisruptionEnds")),
+            (Some(ongoing), Some(Period::Calm), Some("DisruptionEnds")),
+            (Some(ongoing), None, Some("DisruptionEnds")),
+            (Some(ended), None, None),
+            (None, Some(Period::Calm), None),
+        ] {
+            assert_eq!(reasons(last, now), Vec::from_iter(reason), "{last:?} to {now:?}");
+        }
+        let (_, _, message) = event(&scope(ongoing), 3);
         assert!(message.starts_with("The kubelets of 9 of 10 nodes of zone a are lost;"), "{message}");
     }
 

@@ -17,6 +17,7 @@ mod list_completion;
 mod lock_metrics;
 mod reassess;
 
+use std::fmt;
 use std::sync::Arc;
 
 use controller_kit::environment::now;
@@ -72,6 +73,12 @@ pub struct Cache {
     /// Wakes [`Self::follow_disruptions`].
     reassess: Notify,
     disruptions: watch::Sender<DisruptionReport>,
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
 }
 
 impl Cache {

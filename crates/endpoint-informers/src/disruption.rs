@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use endpointslice::disruption::{Affected, Nodes, Policy, ScopeState};
+use endpointslice::disruption::{Affected, Nodes, Period, Policy, ScopeState};
 use endpointslice::model::Kubelet;
 use endpointslice::{Node, Pod};
 
@@ -21,6 +21,19 @@ pub struct DisruptionReport {
     pub scopes: Vec<ScopeState>,
     /// The pods that count as ready although they are marked as not ready.
     pub kept_pods: usize,
+}
+
+impl DisruptionReport {
+    /// The scopes in which a disruption has begun or ended since `before`. It ends with the last node of its scope, too.
+    pub fn changed_since(&self, before: &[ScopeState]) -> Vec<ScopeState> {
+        let state = |scopes: &[ScopeState], zone: &Option<Arc<str>>| {
+            scopes.iter().find(|scope| scope.zone == *zone).is_some_and(|scope| scope.period.is_ongoing())
+        };
+        let gone = before.iter().filter(|last| !self.scopes.iter().any(|scope| scope.zone == last.zone));
+        let gone = gone.map(|last| ScopeState { period: Period::Calm, lost: 0, total: 0, ..last.clone() });
+        let now = self.scopes.iter().cloned().chain(gone);
+        now.filter(|scope| state(before, &scope.zone) != scope.period.is_ongoing()).collect()
+    }
 }
 
 /// The decision, and what has to be looked at again.

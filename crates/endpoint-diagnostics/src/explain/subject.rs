@@ -176,6 +176,7 @@ impl<'a> Subject<'a> {
                     ready: true,
                     kubelet: Kubelet::Unread,
                     control_plane: false,
+                    excluded_from_disruption: false,
                     allocatable_milli_cpu: 0,
                 },
             )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::environment::now;
-use endpointslice::disruption::{Period, ScopeState};
+use endpointslice::disruption::ScopeState;
 use endpointslice::{Node, Pod};
 use kube_api::time::sleep;
 use parking_lot::RwLockWriteGuard;
@@ -141,24 +141,19 @@ fn until(at: i64) -> Duration {
 }
 
 fn log_changes(before: &[ScopeState], report: &DisruptionReport) {
-    for ScopeState { zone, period, lost, total } in &report.scopes {
-        let last = before.iter().find(|last| last.zone == *zone).map_or(Period::Calm, |last| last.period);
-        let (zone, kept_pods) = (zone.as_deref().unwrap_or_default(), report.kept_pods);
-        match (last, period) {
-            (Period::Ongoing, Period::Ongoing) => {}
-            (_, Period::Ongoing) => {
-                warn!(zone, lost, total, kept_pods, "Kubelets are lost; pods keep their readiness");
-            }
-            (Period::Ongoing, _) => {
-                info!(
-                    zone,
-                    lost,
-                    total,
-                    kept_pods,
-                    "Kubelets are back; pods that none reports on keep their readiness for a while"
-                );
-            }
-            _ => {}
+    let kept_pods = report.kept_pods;
+    for ScopeState { zone, period, lost, total } in report.changed_since(before) {
+        let zone = zone.as_deref().unwrap_or_default();
+        if period.is_ongoing() {
+            warn!(zone, lost, total, kept_pods, "Kubelets are lost; pods keep their readiness");
+        } else {
+            info!(
+                zone,
+                lost,
+                total,
+                kept_pods,
+                "Kubelets are back; pods that none reports on keep their readiness for a while"
+            );
         }
     }
 }

@@ -75,6 +75,7 @@ impl Informers {
     /// Starts what applies the cache's [policy about disruptions](Cache::with_disruption_policy).
     pub fn follow_disruptions(&mut self) {
         let cache = Arc::clone(&self.cache);
+        self.caches.follow_disruptions(Arc::clone(&cache));
         let follow = async move { match cache.follow_disruptions().await {} };
         spawn_in(&mut self.tasks, &Handle::current(), follow);
     }

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use kube_api::time::{Instant, sleep_until};
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tracing::warn;
 
 use super::list_watch::ListWatch;
 use super::progress::{Lists, Progress};
+use crate::cache::Cache;
 use crate::state::CachedResource;
 
 /// The state of all kinds in the cache. Clones share it.
@@ -21,6 +23,8 @@ pub struct Caches {
     relist_requests: watch::Sender<u64>,
     /// Counts the waits for any kind, which end the back-off of a list-watch.
     hurry: watch::Sender<u64>,
+    /// The cache, if a policy about disruptions is applied to it.
+    disruptions: Option<Arc<Cache>>,
 }
 
 /// The state of one kind in the cache.
@@ -65,6 +69,18 @@ impl Caches {
         self.kinds.push(CachedKind { resource: K::RESOURCE, is_written: K::WRITTEN, progress });
     }
 
+    /// Makes each wait end with the policy about disruptions applied: pods may have been listed before the nodes by which they
+    /// count as ready.
+    pub(crate) fn follow_disruptions(&mut self, cache: Arc<Cache>) {
+        self.disruptions = Some(cache);
+    }
+
+    async fn reassess(&self) {
+        while self.disruptions.as_ref().is_some_and(|cache| cache.reassess()) {
+            yield_now().await;
+        }
+    }
+
     /// The state of each kind.
     pub fn kinds(&self) -> &[CachedKind] {
         &self.kinds
@@ -75,6 +91,7 @@ impl Caches {
         for kind in &self.kinds {
             kind.reaches(CachedKind::is_synced).await;
         }
+        self.reassess().await;
     }
 
     /// Waits until the cache holds everything that other processes wrote before `since`, when they stopped writing.
@@ -112,6 +129,7 @@ impl Caches {
             }
             warn!(resources = timeout.resources.join(","), err = %timeout, "Relist is stalled, still waiting");
         }
+        self.reassess().await;
         Ok(())
     }
 

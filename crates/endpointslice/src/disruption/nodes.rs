@@ -20,6 +20,9 @@ pub struct Nodes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Member {
     kubelet: Kubelet,
+    /// False for a node that is excluded by its label: its pods follow what the others decide, as with node lifecycle
+    /// (`isNodeExcludedFromDisruptionChecks`).
+    is_counted: bool,
     control_plane: bool,
     /// The zone, if nodes are counted by zone.
     scope: Option<Arc<str>>,
@@ -68,6 +71,9 @@ impl Counted {
     }
 
     fn change(&mut self, member: &Member, change: impl Fn(&mut Counts, Kubelet)) {
+        if !member.is_counted {
+            return;
+        }
         change(&mut self.all, member.kubelet);
         if !member.control_plane {
             change(&mut self.workers, member.kubelet);
@@ -84,7 +90,12 @@ impl Nodes {
     /// Records a node that is new or has changed, at a time in seconds since the epoch.
     pub fn observe(&mut self, node: &Node, now: i64) -> Affected {
         let scope = node.zone.clone().filter(|_| self.policy.scope == Scope::Zone);
-        let member = Member { kubelet: node.kubelet, control_plane: node.control_plane, scope };
+        let member = Member {
+            kubelet: node.kubelet,
+            is_counted: !node.excluded_from_disruption,
+            control_plane: node.control_plane,
+            scope,
+        };
         self.replace(&node.name, Some(member), now)
     }
 

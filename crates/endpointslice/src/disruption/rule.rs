@@ -55,6 +55,7 @@ impl Hold {
 ///
 /// * The kubelet is lost, and the pod was marked since: it counts as ready while the disruption lasts, and for a while after it
 ///   if the kubelet was lost in it. A mark of an earlier time is of an earlier loss; no kubelet has reported on the pod since.
+///   If the earlier loss is one of the same disruption, the kubelet was back for a moment, too short to report.
 /// * The kubelet is back: for a while, because it reports on each pod in its own time.
 /// * The kubelet posts, and there was no return since the mark: the news of the node is late, if the node was ready. If the
 ///   kubelet calls the node not ready, the mark is the kubelet's word.
@@ -62,10 +63,13 @@ impl Hold {
 pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Hold {
     match kubelet {
         Kubelet::Unread => Hold::No,
-        Kubelet::Lost { since } if marked.saturating_add(CLOCKS) < since => Hold::No,
         Kubelet::Lost { since } => {
+            let first = if let Period::Ongoing { since: first } = period { first.min(since) } else { since };
+            if marked.saturating_add(CLOCKS) < first {
+                return Hold::No;
+            }
             let in_disruption = match period {
-                Period::Ongoing => Hold::Open,
+                Period::Ongoing { .. } => Hold::Open,
                 Period::Ended { at } if since < at => Hold::Until(at.saturating_add(WAY_OUT)),
                 Period::Ended { .. } | Period::Calm => Hold::No,
             };
@@ -79,7 +83,7 @@ pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Ho
             let of_return = of_return.map(|at| Hold::Until(at.max(marked).saturating_add(WAY_OUT)));
             let ahead_of_node = match period {
                 _ if !ready => Hold::No,
-                Period::Ongoing => Hold::for_seconds(marked, WAY_OUT),
+                Period::Ongoing { .. } => Hold::for_seconds(marked, WAY_OUT),
                 Period::Ended { .. } | Period::Calm => Hold::for_seconds(marked, policy.confirmation),
             };
             of_return.unwrap_or_default().max(ahead_of_node)
@@ -92,7 +96,7 @@ pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Ho
 fn is_return_of(period: Period, returned: i64, marked: i64) -> bool {
     match period {
         Period::Calm => false,
-        Period::Ongoing => true,
+        Period::Ongoing { .. } => true,
         Period::Ended { at } => marked < at.saturating_add(MARKING) && returned < at.saturating_add(WAY_OUT),
     }
 }

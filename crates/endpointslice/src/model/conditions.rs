@@ -58,8 +58,7 @@ pub fn only_marked_not_ready(conditions: &[ConditionFields<'_>], readiness_gates
 /// The state of a kubelet, by the conditions of its Node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kubelet {
-    /// Nothing: no kubelet has ever posted, the node is excluded from such decisions by its label
-    /// `node.kubernetes.io/exclude-disruption`, or the conditions were not read
+    /// Nothing: no kubelet has ever posted, or the conditions were not read
     /// ([`Interner::reading_conditions`](super::Interner::reading_conditions)).
     #[default]
     Unread,

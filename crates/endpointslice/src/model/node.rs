@@ -20,6 +20,8 @@ pub struct Node {
     pub ready: bool,
     /// The state of the kubelet, by the conditions, if they were read.
     pub kubelet: Kubelet,
+    /// True if the Node has the label `node.kubernetes.io/exclude-disruption`, and its conditions were read.
+    pub excluded_from_disruption: bool,
     /// True if the Node has a control-plane role label: such nodes don't count for topology hints.
     pub control_plane: bool,
     /// Allocatable CPU in thousandths of a core; 0 if absent or unreadable.
@@ -43,9 +45,11 @@ impl Node {
         conditions: &[ConditionFields<'_>],
         created: Option<i64>,
     ) -> Self {
-        let is_excluded = labels.iter().any(|(label, _)| *label == EXCLUDE_DISRUPTION);
-        let kubelet = if is_excluded { Kubelet::Unread } else { Kubelet::of(conditions, created) };
-        Self { kubelet, ..self }
+        Self {
+            kubelet: Kubelet::of(conditions, created),
+            excluded_from_disruption: labels.iter().any(|(label, _)| *label == EXCLUDE_DISRUPTION),
+            ..self
+        }
     }
 }
 
@@ -71,6 +75,7 @@ impl Node {
             zone: interner.non_empty(zone),
             ready: fields.ready,
             kubelet: Kubelet::Unread,
+            excluded_from_disruption: false,
             control_plane: fields.labels.iter().any(|(key, _)| Self::is_control_plane_label(key)),
             allocatable_milli_cpu: milli_cpu(fields.allocatable_cpu),
         }

@@ -12,6 +12,7 @@ use kube_api::time::{Clock, Instant, sleep};
 use serde_json::{Value, from_value, json};
 
 use super::*;
+use crate::list_watch::Caches;
 
 /// The time at which each test begins, in seconds since the epoch.
 const START: i64 = 1_000_000;
@@ -243,6 +244,31 @@ async fn pods_of_a_node_that_stays_away_are_withdrawn_after_the_way_out() {
             () = run => {}
             never = &mut follow => match never {},
         }
+    })
+    .await;
+}
+
+/// Pods may be listed before the nodes by which they count: what waits for the lists waits for the decision, too.
+#[tokio::test(start_paused = true)]
+async fn synced_caches_have_decided() {
+    at_start(async {
+        let world = World::new(0);
+        for number in 0..3 {
+            world.mark(number, -9);
+        }
+        for number in 0..3 {
+            world.lose(number, -10);
+        }
+        assert_eq!(world.kept(), 0);
+        let mut caches = Caches::default();
+        caches.follow_disruptions(Arc::clone(&world.cache));
+        caches.synced().await;
+        assert_eq!(world.kept(), 3);
+        for number in 0..2 {
+            world.restore(number, -1);
+        }
+        caches.relist_and_wait(Instant::now()).await.unwrap();
+        assert_eq!(world.kept(), 3, "the way out");
     })
     .await;
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const ONGOING: Period = Period::Ongoing { since: 100 };
+
 #[test]
 fn a_disruption_needs_the_share_and_three_nodes() {
     let cases: [(usize, usize, bool); 10] = [
@@ -18,7 +20,7 @@ fn a_disruption_needs_the_share_and_three_nodes() {
     ];
     for (gone, ready, expected) in cases {
         let kubelets = [vec![lost(100); gone], vec![READY; ready]].concat();
-        let found = period(&kubelets, 200) == Period::Ongoing;
+        let found = period(&kubelets, 200).is_ongoing();
         assert_eq!(found, expected, "{gone} lost, {ready} ready");
     }
 }
@@ -27,7 +29,7 @@ fn a_disruption_needs_the_share_and_three_nodes() {
 fn nodes_that_were_not_ready_do_not_count() {
     let not_ready = Kubelet::Posting { ready: false, returned: None };
     let kubelets = [vec![lost(100); 3], vec![not_ready; 7], vec![Kubelet::Unread; 7]].concat();
-    assert_eq!(period(&kubelets, 200), Period::Ongoing);
+    assert_eq!(period(&kubelets, 200), ONGOING);
 }
 
 #[test]
@@ -40,8 +42,18 @@ fn the_control_plane_counts_only_if_there_are_few_others() {
         }
         found.scopes().next().map(|state| (state.period, state.lost, state.total))
     };
-    assert_eq!(with_control_plane(3), Some((Period::Ongoing, 3, 3)));
+    assert_eq!(with_control_plane(3), Some((ONGOING, 3, 3)));
     assert_eq!(with_control_plane(2), Some((Period::Calm, 2, 5)));
+}
+
+#[test]
+fn a_node_that_is_excluded_by_its_label_does_not_count_and_follows_the_others() {
+    let mut found = nodes(&[lost(100), lost(100)], Policy::default(), 200);
+    let excluded = Node { excluded_from_disruption: true, ..node("n2", lost(100)) };
+    assert_eq!(found.observe(&excluded, 200), Affected::Node);
+    assert_eq!(found.hold("n2", 110), Hold::No, "two lost nodes count");
+    assert_eq!(found.observe(&node("n3", lost(100)), 200), Affected::All);
+    assert_eq!(found.hold("n2", 110), Hold::Open);
 }
 
 #[test]
@@ -69,10 +81,11 @@ fn a_zone_may_be_disrupted_by_itself() {
 
 #[test]
 fn an_ongoing_disruption_keeps_what_was_marked_since_the_node_was_lost() {
-    let held = |marked, kubelet| hold(marked, kubelet, Period::Ongoing, Policy::default());
+    let held = |marked, kubelet| hold(marked, kubelet, ONGOING, Policy::default());
     assert_eq!(held(100, lost(100)), Hold::Open);
     assert_eq!(held(99, lost(100)), Hold::Open, "clocks differ");
     assert_eq!(held(98, lost(100)), Hold::No, "of an earlier loss");
+    assert_eq!(held(100, lost(160)), Hold::Open, "of an earlier loss in the same disruption");
     assert_eq!(held(100, Kubelet::Unread), Hold::No);
     assert_eq!(held(100, back(150)), Hold::Until(750));
     assert_eq!(held(160, back(150)), Hold::Until(760), "marked after the return");
@@ -104,7 +117,7 @@ fn without_a_disruption_everything_is_as_it_is_marked() {
 #[test]
 fn a_partition_may_have_an_end() {
     let policy = Policy { end: Some(3600), ..Policy::default() };
-    assert_eq!(hold(110, lost(100), Period::Ongoing, policy), Hold::Until(3700));
+    assert_eq!(hold(110, lost(100), ONGOING, policy), Hold::Until(3700));
     assert_eq!(hold(110, lost(100), Period::Ended { at: 3500 }, policy), Hold::Until(3700));
     assert_eq!(hold(110, lost(100), Period::Calm, policy), Hold::No);
     assert!(Hold::Until(3700).at(3699) && !Hold::Until(3700).at(3700));
@@ -115,7 +128,7 @@ fn pods_of_the_first_nodes_may_wait_for_the_others() {
     let policy = Policy { confirmation: 20, ..Policy::default() };
     assert_eq!(hold(101, lost(100), Period::Calm, policy), Hold::Until(120));
     assert_eq!(hold(101, READY, Period::Calm, policy), Hold::Until(121));
-    assert_eq!(hold(101, lost(100), Period::Ongoing, policy), Hold::Open);
+    assert_eq!(hold(101, lost(100), ONGOING, policy), Hold::Open);
     assert_eq!(hold(98, lost(100), Period::Calm, policy), Hold::No);
 }
 

@@ -41,6 +41,7 @@ fn node(zone: &str, milli_cpu: u64) -> Node {
         ready: true,
         kubelet: Kubelet::Unread,
         control_plane: false,
+        excluded_from_disruption: false,
         allocatable_milli_cpu: milli_cpu,
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 
+use component_server::Routes;
 use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
 use endpoint_informers::cache::{Cache, DisruptionReport};
@@ -23,6 +24,32 @@ pub(crate) fn register(config: &Config, cache: &Arc<Cache>, registry: &mut Regis
     if config.disruption.is_some() {
         registry.register_collector(Box::new(Disruptions(Arc::clone(cache))));
     }
+}
+
+/// Adds the disruptions to `/statusz`, while there are some.
+pub(crate) fn show(config: &Config, cache: &Arc<Cache>, pages: Routes) -> Routes {
+    if config.disruption.is_none() {
+        return pages;
+    }
+    let cache = Arc::clone(cache);
+    pages.state("Disruption", move || state(&cache.disruption_report()))
+}
+
+/// The scopes in which kubelets are lost, and the pods that are kept ready; nothing while there are none of both.
+fn state(report: &DisruptionReport) -> Option<String> {
+    let disrupted = report.scopes.iter().filter(|scope| scope.period.is_ongoing()).map(lost);
+    let disrupted: Vec<String> = disrupted.collect();
+    if disrupted.is_empty() && report.kept_pods == 0 {
+        return None;
+    }
+    let kept = format!("{} pods keep their readiness", report.kept_pods);
+    Some(disrupted.into_iter().chain([kept]).collect::<Vec<_>>().join("; "))
+}
+
+fn lost(scope: &ScopeState) -> String {
+    let ScopeState { zone, lost, total, .. } = scope;
+    let of_zone = zone.as_ref().map(|zone| format!(" of zone {zone}")).unwrap_or_default();
+    format!("the kubelets of {lost} of {total} nodes{of_zone} are lost")
 }
 
 /// The metrics, read from the cache at the scrape.
@@ -102,16 +129,15 @@ impl DisruptionEvents {
 
 /// The event about a scope in which a disruption has begun or ended.
 fn event(now: &ScopeState, kept_pods: usize) -> (EventType, &'static str, String) {
-    let ScopeState { zone, period, lost, total } = now;
-    let of_zone = zone.as_ref().map(|zone| format!(" of zone {zone}")).unwrap_or_default();
-    let lost = format!("The kubelets of {lost} of {total} nodes{of_zone} are lost;");
-    if period.is_ongoing() {
+    let mut lost = lost(now);
+    lost.replace_range(..1, "T");
+    if now.period.is_ongoing() {
         let kept = "pods that only the node lifecycle controller calls not ready keep their readiness";
-        (EventType::Warning, "DisruptionBegins", format!("{lost} {kept}"))
+        (EventType::Warning, "DisruptionBegins", format!("{lost}; {kept}"))
     } else {
         let kept =
             format!("{kept_pods} pods that no kubelet has reported on keep their readiness for a while");
-        (EventType::Normal, "DisruptionEnds", format!("{lost} {kept}"))
+        (EventType::Normal, "DisruptionEnds", format!("{lost}; {kept}"))
     }
 }
 
@@ -160,6 +186,19 @@ mod tests {
         }
         let (_, _, message) = event(&scope(ongoing), 3);
         assert!(message.starts_with("The kubelets of 9 of 10 nodes of zone a are lost;"), "{message}");
+    }
+
+    #[test]
+    fn statusz_has_a_line_while_pods_are_kept() {
+        let report = |period, kept_pods| DisruptionReport { scopes: vec![scope(period)], kept_pods };
+        let ongoing = state(&report(Period::Ongoing { since: 3 }, 40));
+        let line = "the kubelets of 9 of 10 nodes of zone a are lost; 40 pods keep their readiness";
+        assert_eq!(ongoing.as_deref(), Some(line));
+        assert_eq!(
+            state(&report(Period::Ended { at: 7 }, 2)).as_deref(),
+            Some("2 pods keep their readiness")
+        );
+        assert_eq!(state(&report(Period::Ended { at: 7 }, 0)), None);
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl Manager {
         let mut tasks = client_certificate::register(&kube_config, &mut registry, &handles.server);
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = server::pages(&config, &health, registry);
+            let pages = disruption::show(&config, &cache, server::pages(&config, &health, registry));
             let services = ServicePages::new(states, cache, phase.subscribe());
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {

@@ -12,6 +12,9 @@ use super::slis::Slis;
 use super::{configz, debug_flags, health, metrics, zpages};
 use crate::error_response::not_found;
 
+/// A label of `/statusz` and its value now, if it has one.
+pub(super) type State = (&'static str, Box<dyn Fn() -> Option<String> + Send + Sync>);
+
 /// The routes of a component.
 ///
 /// Unless stated otherwise, a path responds alike to every method, as upstream does; an unknown path is a plain 404.
@@ -21,12 +24,13 @@ pub struct Routes {
     info: Arc<ComponentInfo>,
     router: Router,
     listed: BTreeSet<String>,
+    states: Vec<State>,
 }
 
 impl Routes {
     /// Creates routes with `/statusz` only. Several pages show the information about the component.
     pub fn new(info: ComponentInfo) -> Self {
-        Self { info: Arc::new(info), router: Router::new(), listed: BTreeSet::new() }
+        Self { info: Arc::new(info), router: Router::new(), listed: BTreeSet::new(), states: Vec::new() }
     }
 
     /// Adds a health page such as `healthz`, `livez` or `readyz` at `/<name>`, and a page for each check below it.
@@ -76,6 +80,16 @@ impl Routes {
         self.route("/flagz", page)
     }
 
+    /// Adds a line to the text of `/statusz`, with what `value` returns for each request, if anything. The object of the page is
+    /// upstream's API, and has no place for it.
+    pub fn state<F>(mut self, label: &'static str, value: F) -> Self
+    where
+        F: Fn() -> Option<String> + Send + Sync + 'static,
+    {
+        self.states.push((label, Box::new(value)));
+        self
+    }
+
     /// Adds `/debug/flags` and `/debug/flags/v`; PUT sets the log level.
     pub fn log_level<F>(mut self, set: F) -> Self
     where
@@ -97,7 +111,7 @@ impl Routes {
 
     /// Builds the router and adds `/statusz`, which lists the paths.
     pub(crate) fn into_router(self) -> Router {
-        let statusz = zpages::statusz(self.info, self.listed.into_iter().collect());
+        let statusz = zpages::statusz(self.info, self.listed.into_iter().collect(), self.states);
         self.router.route("/statusz", statusz).fallback(any(|| async { not_found() }))
     }
 }

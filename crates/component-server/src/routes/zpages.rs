@@ -11,6 +11,7 @@ use http::{HeaderMap, Uri};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::builder::State;
 use super::component_info::ComponentInfo;
 use crate::error_response::{RequestHead, not_acceptable};
 use crate::negotiate::{self, Clause};
@@ -72,11 +73,11 @@ where
     })
 }
 
-pub(super) fn statusz(info: Arc<ComponentInfo>, paths: Vec<String>) -> MethodRouter {
-    let paths = Arc::new(paths);
+pub(super) fn statusz(info: Arc<ComponentInfo>, paths: Vec<String>, states: Vec<State>) -> MethodRouter {
+    let (paths, states) = (Arc::new(paths), Arc::new(states));
     any(move |headers: HeaderMap, uri: Uri| async move {
         let uptime_seconds = Timestamp::now().as_second().saturating_sub(info.started.as_second()).max(0);
-        let text = || status_text(&info, uptime_seconds, &paths);
+        let text = || status_text(&info, uptime_seconds, &paths, &states);
         let content = || Status {
             start_time: info.started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             uptime_seconds,
@@ -89,7 +90,7 @@ pub(super) fn statusz(info: Arc<ComponentInfo>, paths: Vec<String>) -> MethodRou
     })
 }
 
-fn status_text(info: &ComponentInfo, uptime: i64, paths: &[String]) -> String {
+fn status_text(info: &ComponentInfo, uptime: i64, paths: &[String], states: &[State]) -> String {
     let started = info.started.strftime("%a %b %e %H:%M:%S UTC %Y").to_string();
     let up = format!("{} hr {:02} min {:02} sec", uptime / 3600, uptime / 60 % 60, uptime % 60);
     let lines = [
@@ -100,7 +101,9 @@ fn status_text(info: &ComponentInfo, uptime: i64, paths: &[String]) -> String {
         ("Emulation version", &info.emulation_version),
         ("Paths", &paths.join(" ")),
     ];
-    lines.iter().fold(header(info, "statusz") + "\n", |mut text, (label, value)| {
+    let states = states.iter().filter_map(|(label, value)| Some((*label, value()?)));
+    let lines = lines.into_iter().map(|(label, value)| (label, value.clone())).chain(states);
+    lines.fold(header(info, "statusz") + "\n", |mut text, (label, value)| {
         let _ = writeln!(text, "{label}: {value}"); // into a String: cannot fail
         text
     })

@@ -139,7 +139,7 @@ async fn flagz_and_statusz_are_text_by_default() {
     assert!(lines[5].starts_with("Up: ") && lines[5].ends_with(" sec"), "{status}");
     let versions = ["Go version: none", "Binary version: 1.36.3", "Emulation version: 1.36"];
     assert_eq!(lines[6..9], versions);
-    assert_eq!(lines[9..], ["Paths: /configz /flagz /healthz /livez /metrics /readyz"]);
+    assert_eq!(lines[9..], ["Paths: /configz /flagz /healthz /livez /metrics /readyz", "Weather: fair"]);
 }
 
 #[tokio::test]

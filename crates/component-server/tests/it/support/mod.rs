@@ -110,6 +110,8 @@ fn routes(checks: &Checks) -> Routes {
         .slis(slis, |text| text + "# filtered\n")
         .configz("some.config.k8s.io", || serde_json::json!({"kind": "SomeConfiguration"}))
         .flagz(move || flags.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+        .state("Weather", || Some("fair".to_owned()))
+        .state("Storm", || None)
         .log_level(|level| if level < 100 { Ok(()) } else { Err("too high".to_owned()) })
         .route("/debug/slow", slow)
         .route("/debug/endless", axum::routing::any(std::future::pending::<()>))

@@ -72,6 +72,12 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"podMonitor": {"labels": {"release": 1}}}), "/podMonitor/labels/release"),
         (json!({"prometheusRule": {"enabled": "yes"}}), "/prometheusRule/enabled"),
         (json!({"prometheusRule": {"runbookBaseUrl": "wiki"}}), "/prometheusRule/runbookBaseUrl"),
+        (
+            json!({"config": {"Generic": {"LeaderElection": {"resourceName": "other"}}}}),
+            "config.Generic.LeaderElection.resourceName",
+        ),
+        (json!({"config": {"Generic": {"Logging": {"verbosity": 4}}}}), "config.Generic.Logging.verbosity"),
+        (json!({"config": {"Generic": {"Controllers": ["*"]}}}), "config.Generic.Controllers"),
     ]
 }
 

@@ -9,11 +9,9 @@ use axum::routing::{MethodRouter, any};
 use super::checks::Checks;
 use super::component_info::ComponentInfo;
 use super::slis::Slis;
+use super::zpages::State;
 use super::{configz, debug_flags, health, metrics, zpages};
 use crate::error_response::not_found;
-
-/// A label of `/statusz` and its value now, if it has one.
-pub(super) type State = (&'static str, Box<dyn Fn() -> Option<String> + Send + Sync>);
 
 /// The routes of a component.
 ///

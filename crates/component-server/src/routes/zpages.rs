@@ -11,7 +11,6 @@ use http::{HeaderMap, Uri};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::builder::State;
 use super::component_info::ComponentInfo;
 use crate::error_response::{RequestHead, not_acceptable};
 use crate::negotiate::{self, Clause};
@@ -54,6 +53,9 @@ struct Status<'a> {
     emulation_version: &'a str,
     paths: &'a [String],
 }
+
+/// A label of `/statusz` and its value now, if it has one.
+pub(super) type State = (&'static str, Box<dyn Fn() -> Option<String> + Send + Sync>);
 
 pub(super) fn flagz<F>(info: Arc<ComponentInfo>, flags: F) -> MethodRouter
 where

@@ -35,7 +35,7 @@ pub(crate) fn show(config: &Config, cache: &Arc<Cache>, pages: Routes) -> Routes
     pages.state("Disruption", move || state(&cache.disruption_report()))
 }
 
-/// The scopes in which kubelets are lost, and the pods that are kept ready; nothing while there are none of both.
+/// The scopes in which kubelets are lost, and the pods that are kept ready; nothing while there are neither.
 fn state(report: &DisruptionReport) -> Option<String> {
     let disrupted = report.scopes.iter().filter(|scope| scope.period.is_ongoing()).map(lost);
     let disrupted: Vec<String> = disrupted.collect();
@@ -49,7 +49,11 @@ fn state(report: &DisruptionReport) -> Option<String> {
 fn lost(scope: &ScopeState) -> String {
     let ScopeState { zone, lost, total, .. } = scope;
     let of_zone = zone.as_ref().map(|zone| format!(" of zone {zone}")).unwrap_or_default();
-    format!("the kubelets of {lost} of {total} nodes{of_zone} are lost")
+    if *total == 0 {
+        format!("last node{of_zone} is gone")
+    } else {
+        format!("kubelets of {lost} of {total} nodes{of_zone} are lost")
+    }
 }
 
 /// The metrics, read from the cache at the scrape.
@@ -129,8 +133,7 @@ impl DisruptionEvents {
 
 /// The event about a scope in which a disruption has begun or ended.
 fn event(now: &ScopeState, kept_pods: usize) -> (EventType, &'static str, String) {
-    let mut lost = lost(now);
-    lost.replace_range(..1, "T");
+    let lost = format!("The {}", lost(now));
     if now.period.is_ongoing() {
         let kept = "pods that only the node lifecycle controller calls not ready keep their readiness";
         (EventType::Warning, "DisruptionBegins", format!("{lost}; {kept}"))
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_event_says_when_a_disruption_begins_and_ends() {
-        let (ongoing, ended) = (Period::Ongoing { since: 3 }, Period::Ended { at: 7 });
+        let (ongoing, ended) = (Period::Ongoing, Period::Ended { at: 7 });
         let reasons = |last: Option<Period>, now: Option<Period>| -> Vec<&str> {
             let before: Vec<ScopeState> = last.into_iter().map(scope).collect();
             let report = DisruptionReport { scopes: now.into_iter().map(scope).collect(), kept_pods: 3 };
@@ -175,7 +178,6 @@ mod tests {
         for (last, now, reason) in [
             (None, Some(ongoing), Some("DisruptionBegins")),
             (Some(ended), Some(ongoing), Some("DisruptionBegins")),
-            (Some(ongoing), Some(Period::Ongoing { since: 4 }), None),
             (Some(ongoing), Some(ended), Some("DisruptionEnds")),
             (Some(ongoing), Some(Period::Calm), Some("DisruptionEnds")),
             (Some(ongoing), None, Some("DisruptionEnds")),
@@ -191,8 +193,8 @@ mod tests {
     #[test]
     fn statusz_has_a_line_while_pods_are_kept() {
         let report = |period, kept_pods| DisruptionReport { scopes: vec![scope(period)], kept_pods };
-        let ongoing = state(&report(Period::Ongoing { since: 3 }, 40));
-        let line = "the kubelets of 9 of 10 nodes of zone a are lost; 40 pods keep their readiness";
+        let ongoing = state(&report(Period::Ongoing, 40));
+        let line = "kubelets of 9 of 10 nodes of zone a are lost; 40 pods keep their readiness";
         assert_eq!(ongoing.as_deref(), Some(line));
         assert_eq!(
             state(&report(Period::Ended { at: 7 }, 2)).as_deref(),

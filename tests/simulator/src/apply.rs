@@ -227,7 +227,7 @@ fn restore(world: &World, bump: u64) {
         for front in &state.fronts {
             front.epoch.send_modify(|epoch| *epoch += 1);
         }
-        state.watcher.restored();
+        state.watcher.restored(world.server.version());
     });
     world.look_again();
     // Nodes that the restore took or brought are not noticed by themselves, as in a cluster.

@@ -20,7 +20,7 @@ use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
 use crate::host::Host;
 use crate::oracle::nobodys::Read;
-use crate::oracle::{Write, Written};
+use crate::oracle::{Watcher, Write, Written};
 use crate::policy::admit;
 use crate::steps::Change;
 use crate::stream::{SimulatedBody, Traffic};
@@ -183,8 +183,15 @@ impl Exchange {
         let is_list = query.contains("sendInitialEvents");
         let of_services = kind.filter(|kind| KINDS[*kind] == "services");
         if let Some(read) = of_services.and_then(|_| Read::of(query)) {
+            let leads = |watcher: &Watcher| {
+                if world.plan.setup.election {
+                    watcher.is_holder(host.replica)
+                } else {
+                    host.replica != world.second_writer()
+                }
+            };
             world.with(|state| {
-                let leads = state.watcher.may_write(host.replica);
+                let leads = leads(&state.watcher);
                 state.watcher.nobodys.services_read(host.started.number, leads, &read);
             });
         }

@@ -122,32 +122,52 @@ fn flapping(rng: &mut Rng, start: u64, entries: &mut Entries) {
 pub struct Kubelets {
     /// The nodes that are lost.
     lost: BTreeSet<&'static str>,
-    /// Number of losses of each node.
-    losses: BTreeMap<&'static str, u32>,
-    /// The pods that were marked, with their node and its loss.
-    marked: BTreeMap<String, (&'static str, u32)>,
-    /// The nodes whose pods keep their readiness: those that were lost when all were, until their kubelets have reported.
+    /// The pods that were marked, until a kubelet has reported on them.
+    marked: BTreeMap<String, Mark>,
+    /// The nodes whose pods keep their readiness when they are marked: those that were lost when all were.
     keeping: BTreeMap<&'static str, Instant>,
+    /// The time at which the first node came back when all had been lost, in seconds.
+    ended: Option<String>,
+}
+
+#[derive(Debug)]
+struct Mark {
+    node: &'static str,
+    /// When it was made, in seconds.
+    time: String,
+    /// The pod keeps its readiness since.
+    kept: Option<Instant>,
 }
 
 impl Kubelets {
+    /// Of a node that is lost again the pods stay whose mark is of the disruption before; a mark of this loss is that of a dead
+    /// node, unless all are lost.
     fn lose(&mut self, node: &'static str) {
         self.lost.insert(node);
-        *self.losses.entry(node).or_default() += 1;
         self.keeping.remove(node);
+        let ended = self.ended.as_ref();
+        let of_node = self.marked.values_mut().filter(|mark| mark.node == node);
+        of_node.filter(|mark| Some(&mark.time) >= ended).for_each(|mark| mark.kept = None);
         if self.lost.len() == NODES.len() {
+            let now = Instant::now();
             for node in &self.lost {
-                self.keeping.entry(node).or_insert_with(Instant::now);
+                self.keeping.entry(node).or_insert(now);
             }
+            self.marked.values_mut().for_each(|mark| mark.kept = mark.kept.or(Some(now)));
         }
+    }
+
+    fn restore(&mut self, node: &'static str, now: String) {
+        if self.lost.len() == NODES.len() {
+            self.ended = Some(now);
+        }
+        self.lost.remove(node);
     }
 
     /// True if a pod keeps the readiness that it had when it was marked, and has for this long.
     fn keeps(&self, pod: &str, age: Duration) -> bool {
-        self.marked.get(pod).is_some_and(|(node, loss)| {
-            let is_current = self.losses.get(node) == Some(loss);
-            is_current && self.keeping.get(node).is_some_and(|since| since.elapsed() >= age)
-        })
+        let kept = self.marked.get(pod).and_then(|mark| mark.kept);
+        kept.is_some_and(|since| since.elapsed() >= age)
     }
 }
 
@@ -170,22 +190,24 @@ pub(crate) fn lose(world: &World, node: &'static str) {
 
 /// It marks the ready pods of a lost node: it changes the status of their condition Ready, and nothing else.
 pub(crate) fn mark(world: &World, node: &'static str) {
-    let Some(loss) = world.with(|state| {
-        let is_lost = state.kubelets.lost.contains(node);
-        state.kubelets.losses.get(node).copied().filter(|_| is_lost)
-    }) else {
+    if !world.with(|state| state.kubelets.lost.contains(node)) {
         return;
-    };
+    }
     for (name, pod) in pods_of(world, node) {
         if set_ready(world, &name, &pod, ("True", "False")) {
-            world.with(|state| state.kubelets.marked.insert(name, (node, loss)));
+            let time = world.now();
+            world.with(|state| {
+                let kept = state.kubelets.keeping.get(node).copied();
+                state.kubelets.marked.insert(name, Mark { node, time, kept });
+            });
         }
     }
 }
 
 /// A kubelet is back and posts the conditions of its node.
 pub(crate) fn restore(world: &World, node: &'static str) {
-    world.with(|state| state.kubelets.lost.remove(node));
+    let now = world.now();
+    world.with(|state| state.kubelets.restore(node, now));
     set_conditions(world, node, &conditions("True", "False", "KubeletReady", &world.now()));
 }
 
@@ -199,14 +221,14 @@ pub(crate) fn report(world: &World, node: &'static str) {
     }
     world.with(|state| {
         state.kubelets.keeping.remove(node);
-        state.kubelets.marked.retain(|_, (of, _)| *of != node);
+        state.kubelets.marked.retain(|_, mark| mark.node != node);
     });
 }
 
 /// All kubelets are back and have reported.
 pub(crate) fn heal(world: &World) {
     let (lost, marked) = world.with(|state| {
-        let marked: BTreeSet<&str> = state.kubelets.marked.values().map(|(node, _)| *node).collect();
+        let marked: BTreeSet<&str> = state.kubelets.marked.values().map(|mark| mark.node).collect();
         (state.kubelets.lost.clone(), marked)
     });
     lost.iter().for_each(|node| restore(world, node));

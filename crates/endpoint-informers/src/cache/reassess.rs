@@ -146,6 +146,8 @@ fn log_changes(before: &[ScopeState], report: &DisruptionReport) {
         let zone = zone.as_deref().unwrap_or_default();
         if period.is_ongoing() {
             warn!(zone, lost, total, kept_pods, "Kubelets are lost; pods keep their readiness");
+        } else if total == 0 {
+            info!(zone, kept_pods, "The last node whose kubelet was lost is gone");
         } else {
             info!(
                 zone,

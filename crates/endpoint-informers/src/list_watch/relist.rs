@@ -69,7 +69,7 @@ impl Caches {
         self.kinds.push(CachedKind { resource: K::RESOURCE, is_written: K::WRITTEN, progress });
     }
 
-    /// Makes each wait end with the policy about disruptions applied: pods may have been listed before the nodes by which they
+    /// Makes [`Self::synced`] and [`Self::relist_and_wait`] end with the policy about disruptions applied: pods may have been listed before the nodes by which they
     /// count as ready.
     pub(crate) fn follow_disruptions(&mut self, cache: Arc<Cache>) {
         self.disruptions = Some(cache);

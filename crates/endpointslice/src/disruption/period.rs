@@ -15,10 +15,7 @@ pub enum Period {
     #[default]
     Calm,
     /// It lasts.
-    Ongoing {
-        /// The time since which the first of the nodes that are lost now is lost, in seconds since the epoch.
-        since: i64,
-    },
+    Ongoing,
     /// It ended at a time, in seconds since the epoch: then the first node came back without which the share is not lost.
     Ended {
         /// The time of that return.
@@ -33,8 +30,6 @@ pub enum Period {
 pub(super) struct Counts {
     ready: usize,
     lost: usize,
-    /// The lost nodes, by the time since which they are.
-    lost_since: BTreeMap<i64, usize>,
     /// The ready nodes that came back, by the time of their return.
     returned: BTreeMap<i64, usize>,
 }
@@ -42,10 +37,7 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn add(&mut self, kubelet: Kubelet) {
         match kubelet {
-            Kubelet::Lost { since } => {
-                self.lost += 1;
-                *self.lost_since.entry(since).or_default() += 1;
-            }
+            Kubelet::Lost { .. } => self.lost += 1,
             Kubelet::Posting { ready: true, returned } => {
                 self.ready += 1;
                 if let Some(at) = returned {
@@ -59,10 +51,7 @@ impl Counts {
     /// Undoes [`Self::add`].
     pub(super) fn remove(&mut self, kubelet: Kubelet) {
         match kubelet {
-            Kubelet::Lost { since } => {
-                self.lost = self.lost.saturating_sub(1);
-                decrement(&mut self.lost_since, since);
-            }
+            Kubelet::Lost { .. } => self.lost = self.lost.saturating_sub(1),
             Kubelet::Posting { ready: true, returned } => {
                 self.ready = self.ready.saturating_sub(1);
                 if let Some(at) = returned {
@@ -96,8 +85,8 @@ impl Counts {
             lost >= MIN_LOST
                 && lost.saturating_mul(100) >= self.total().saturating_mul(policy.percent as usize)
         };
-        if let Some((&since, _)) = self.lost_since.first_key_value().filter(|_| is_share(self.lost)) {
-            return Period::Ongoing { since };
+        if is_share(self.lost) {
+            return Period::Ongoing;
         }
         let mut lost = self.lost;
         for (&at, nodes) in self.returned.range(now.saturating_sub(2 * WAY_OUT)..).rev() {
@@ -114,7 +103,7 @@ impl Period {
     /// True while it lasts.
     #[must_use]
     pub fn is_ongoing(self) -> bool {
-        matches!(self, Self::Ongoing { .. })
+        self == Self::Ongoing
     }
 }
 

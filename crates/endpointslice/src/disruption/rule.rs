@@ -53,9 +53,9 @@ impl Hold {
 /// The rule for a pod that nothing but the node lifecycle controller calls not ready, since the time `marked`. `kubelet` is that
 /// of its node, and `period` that of the node's scope.
 ///
-/// * The kubelet is lost, and the pod was marked since: it counts as ready while the disruption lasts, and for a while after it
-///   if the kubelet was lost in it. A mark of an earlier time is of an earlier loss; no kubelet has reported on the pod since.
-///   If the earlier loss is one of the same disruption, the kubelet was back for a moment, too short to report.
+/// * The kubelet is lost: the pod counts as ready while the disruption lasts, and for a while after it if it was marked, or the
+///   kubelet was lost, in it. A mark from before the loss is that of an earlier one: the kubelet was back for a moment, too short
+///   to report.
 /// * The kubelet is back: for a while, because it reports on each pod in its own time.
 /// * The kubelet posts, and there was no return since the mark: the news of the node is late, if the node was ready. If the
 ///   kubelet calls the node not ready, the mark is the kubelet's word.
@@ -64,17 +64,15 @@ pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Ho
     match kubelet {
         Kubelet::Unread => Hold::No,
         Kubelet::Lost { since } => {
-            let first = if let Period::Ongoing { since: first } = period { first.min(since) } else { since };
-            if marked.saturating_add(CLOCKS) < first {
-                return Hold::No;
-            }
             let in_disruption = match period {
-                Period::Ongoing { .. } => Hold::Open,
-                Period::Ended { at } if since < at => Hold::Until(at.saturating_add(WAY_OUT)),
+                Period::Ongoing => Hold::Open,
+                Period::Ended { at } if since.min(marked) < at => Hold::Until(at.saturating_add(WAY_OUT)),
                 Period::Ended { .. } | Period::Calm => Hold::No,
             };
-            let held = in_disruption.max(Hold::for_seconds(since, policy.confirmation));
-            held.at_most_until(policy.end.map(|end| since.saturating_add(end)))
+            let is_of_this_loss = marked.saturating_add(CLOCKS) >= since;
+            let confirmation = if is_of_this_loss { policy.confirmation } else { 0 };
+            let held = in_disruption.max(Hold::for_seconds(since, confirmation));
+            held.at_most_until(policy.end.map(|end| since.min(marked).saturating_add(end)))
         }
         Kubelet::Posting { ready, returned } => {
             let is_late = |since: i64| ready && marked < since.saturating_add(MARKING);
@@ -83,7 +81,7 @@ pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Ho
             let of_return = of_return.map(|at| Hold::Until(at.max(marked).saturating_add(WAY_OUT)));
             let ahead_of_node = match period {
                 _ if !ready => Hold::No,
-                Period::Ongoing { .. } => Hold::for_seconds(marked, WAY_OUT),
+                Period::Ongoing => Hold::for_seconds(marked, WAY_OUT),
                 Period::Ended { .. } | Period::Calm => Hold::for_seconds(marked, policy.confirmation),
             };
             of_return.unwrap_or_default().max(ahead_of_node)
@@ -96,7 +94,7 @@ pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Ho
 fn is_return_of(period: Period, returned: i64, marked: i64) -> bool {
     match period {
         Period::Calm => false,
-        Period::Ongoing { .. } => true,
+        Period::Ongoing => true,
         Period::Ended { at } => marked < at.saturating_add(MARKING) && returned < at.saturating_add(WAY_OUT),
     }
 }

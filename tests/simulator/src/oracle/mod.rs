@@ -211,11 +211,11 @@ impl Watcher {
     }
 
     /// All objects are those of a backup.
-    pub fn restored(&mut self) {
+    pub fn restored(&mut self, version: u64) {
         self.lease_disturbed();
         self.restores += 1;
         self.published = Published::default();
-        self.nobodys.restored();
+        self.nobodys.restored(version);
         self.bedrock.clear();
         self.bedrock_slices.clear();
         self.bedrock_endpoints.clear();
@@ -225,6 +225,11 @@ impl Watcher {
     pub fn may_write(&self, replica: usize) -> bool {
         let released = self.holder.is_none() && self.released_by == Some(replica);
         Instant::now() < self.disturbed || !released && self.holder.is_none_or(|holder| holder == replica)
+    }
+
+    /// True if this replica has the Lease.
+    pub fn is_holder(&self, replica: usize) -> bool {
+        self.holder == Some(replica)
     }
 
     /// True if another replica has taken the Lease from this one.

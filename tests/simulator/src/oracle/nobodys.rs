@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use expected_objects::{DELEGATED, Objects};
 use http::{Method, StatusCode};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::Write;
 use crate::world::World;
@@ -16,32 +18,27 @@ const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 /// The label with which the controller finds its own again, in a list.
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 
+/// The time within which a list that fails is made again, several times.
+const RETRIES: Duration = Duration::from_secs(120);
+
 /// What is known of Endpoints without a Service, by name.
 #[derive(Debug, Default)]
 pub struct Nobodys {
-    /// Those that existed when their Service was deleted.
-    left: BTreeMap<String, Left>,
-    /// The versions at which Services were created.
-    services: BTreeMap<String, u64>,
+    /// The uids of those that existed when their Service was deleted.
+    left: BTreeMap<String, String>,
+    /// From which version to which Services of a name existed; the last one may still.
+    services: BTreeMap<String, Vec<(u64, u64)>>,
     /// The uids and versions of those that another client created while there was no Service.
     later: BTreeMap<String, (String, u64)>,
     /// The version at which each process had written something.
     first_writes: BTreeMap<u64, u64>,
     /// How often each process has listed Services.
     lists: BTreeMap<u64, u64>,
-    /// The version from which each process has watched Services last.
-    known: BTreeMap<u64, u64>,
+    /// The version from which each process has watched Services last, and the time of its first list since.
+    known: BTreeMap<u64, (u64, Option<Instant>)>,
     /// The version at which the API server has forgotten which Endpoints existed when a Service was deleted: all of its name may
     /// go, as with upstream.
     compacted: Option<u64>,
-}
-
-/// Endpoints that existed when their Service was deleted.
-#[derive(Debug, Clone)]
-struct Left {
-    uid: String,
-    /// The version at which the Service was created.
-    service: u64,
 }
 
 /// What a process asks about Services that are not delegated.
@@ -59,16 +56,18 @@ impl Read {
             return Some(Self::List);
         }
         let version = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
-        let is_watch = query.contains("watch=true") && query.contains("labelSelector=%21");
+        let is_watch = query.contains("watch=true");
         version.filter(|_| is_watch)?.parse().ok().map(Self::Watch)
     }
 }
 
 impl Nobodys {
     /// All objects are those of a backup.
-    pub fn restored(&mut self) {
+    pub fn restored(&mut self, version: u64) {
         self.left.clear();
-        self.compacted(u64::MAX);
+        self.services.clear();
+        self.known.clear();
+        self.compacted(version);
     }
 
     /// The history until a version is gone.
@@ -77,18 +76,25 @@ impl Nobodys {
         self.later.clear();
     }
 
-    /// A process reads Services. Those that were created after what the leader knows and deleted before a list it never sees, if
-    /// the history is gone.
+    /// A process reads Services. Those that were created after what the leader knows, and deleted before a list, it never sees if
+    /// the history is gone. A list may fail and be made again.
     pub fn services_read(&mut self, process: u64, leads: bool, read: &Read) {
         match *read {
             Read::Watch(version) => {
-                self.known.insert(process, version);
+                self.known.insert(process, (version, None));
             }
             Read::List => {
                 *self.lists.entry(process).or_default() += 1;
-                let known = self.known.remove(&process).filter(|known| Some(*known) < self.compacted);
-                if let Some(known) = known.filter(|_| leads) {
-                    self.left.retain(|_, left| left.service <= known);
+                let Some((known, listed)) = self.known.get_mut(&process) else { return };
+                let is_retry = listed.get_or_insert_with(Instant::now).elapsed() < RETRIES;
+                if leads && is_retry && Some(*known) < self.compacted {
+                    let Self { left, services, known, .. } = self;
+                    let Some((known, _)) = known.get(&process) else { return };
+                    left.retain(|name, _| {
+                        let lives = services.get(name).into_iter().flatten();
+                        lives.clone().any(|(from, to)| from <= known && known < to)
+                            || lives.last().is_none_or(|(from, _)| from <= known)
+                    });
                 }
             }
         }
@@ -142,21 +148,29 @@ impl World {
     ) {
         let Some((resource, name)) = target(method, path, body) else { return };
         if resource == "services" && *method == Method::POST && status == StatusCode::CREATED {
-            self.with(|state| state.watcher.nobodys.services.insert(name.clone(), version(answer)));
+            let life = (version(answer), u64::MAX);
+            self.with(|state| {
+                state.watcher.nobodys.services.entry(name.clone()).or_default().push(life);
+            });
         }
         let has_service = self.objects("v1", "Service").contains_key(&name);
         if let Some(Before { name, endpoints, service }) = before {
+            let now = self.server.version();
+            self.with(|state| {
+                let lives = state.watcher.nobodys.services.get_mut(&name);
+                let life = lives.and_then(|lives| lives.last_mut()).filter(|_| !has_service);
+                life.into_iter().for_each(|life| life.1 = now);
+            });
             if has_service || endpoints.is_null() || !service["metadata"]["labels"][DELEGATED].is_null() {
                 return;
             }
             let is_lock = !endpoints["metadata"]["annotations"][LEADER].is_null();
             self.with(|state| {
-                let Nobodys { left, later, services, .. } = &mut state.watcher.nobodys;
+                let Nobodys { left, later, .. } = &mut state.watcher.nobodys;
                 // They were created after an earlier Service of the name, and before this one was deleted.
                 later.remove(&name);
                 if !is_lock {
-                    let service = services.get(&name).copied().unwrap_or_default();
-                    left.insert(name, Left { uid: text(&endpoints, "/metadata/uid").to_owned(), service });
+                    left.insert(name, text(&endpoints, "/metadata/uid").to_owned());
                 }
             });
             return;
@@ -200,7 +214,7 @@ impl World {
                 nobodys.later.remove(name);
             }
             let (uid, version) = if is_deleted { nobodys.later.remove(name)? } else { return None };
-            let existed = nobodys.left.get(name).is_some_and(|left| left.uid == uid);
+            let existed = nobodys.left.get(name).is_some_and(|left| *left == uid);
             let is_known = !write.is_late && lists <= 1 && first < version;
             (!has_service && !existed && is_known)
                 .then(|| format!("DELETE of Endpoints {name}, created after their Service was deleted"))
@@ -216,7 +230,7 @@ impl World {
         let left = self.with(|state| state.watcher.nobodys.left.clone());
         let mut left: Vec<String> = left
             .into_iter()
-            .filter(|(name, left)| !objects.services.contains_key(name) && is_there(name, &left.uid))
+            .filter(|(name, uid)| !objects.services.contains_key(name) && is_there(name, uid))
             .map(|(name, _)| format!("Endpoints {name} existed when their Service was deleted"))
             .collect();
         left.sort();

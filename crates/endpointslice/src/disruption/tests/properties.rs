@@ -24,12 +24,8 @@ fn defined(kubelets: &[Kubelet], percent: usize) -> Period {
     let total =
         count(&|kubelet| matches!(kubelet, Kubelet::Lost { .. } | Kubelet::Posting { ready: true, .. }));
     let is_share = |lost: usize| lost >= MIN_LOST && lost * 100 >= total * percent;
-    let losses = kubelets.iter().filter_map(|kubelet| match kubelet {
-        Kubelet::Lost { since } => Some(*since),
-        _ => None,
-    });
-    if let Some(since) = losses.clone().min().filter(|_| is_share(losses.count())) {
-        return Period::Ongoing { since };
+    if is_share(count(&|kubelet| matches!(kubelet, Kubelet::Lost { .. }))) {
+        return Period::Ongoing;
     }
     let was_lost = |at: i64| {
         count(&|kubelet| match kubelet {

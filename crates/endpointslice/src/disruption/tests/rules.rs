@@ -2,8 +2,6 @@
 
 use super::*;
 
-const ONGOING: Period = Period::Ongoing { since: 100 };
-
 #[test]
 fn a_disruption_needs_the_share_and_three_nodes() {
     let cases: [(usize, usize, bool); 10] = [
@@ -29,7 +27,7 @@ fn a_disruption_needs_the_share_and_three_nodes() {
 fn nodes_that_were_not_ready_do_not_count() {
     let not_ready = Kubelet::Posting { ready: false, returned: None };
     let kubelets = [vec![lost(100); 3], vec![not_ready; 7], vec![Kubelet::Unread; 7]].concat();
-    assert_eq!(period(&kubelets, 200), ONGOING);
+    assert_eq!(period(&kubelets, 200), Period::Ongoing);
 }
 
 #[test]
@@ -42,7 +40,7 @@ fn the_control_plane_counts_only_if_there_are_few_others() {
         }
         found.scopes().next().map(|state| (state.period, state.lost, state.total))
     };
-    assert_eq!(with_control_plane(3), Some((ONGOING, 3, 3)));
+    assert_eq!(with_control_plane(3), Some((Period::Ongoing, 3, 3)));
     assert_eq!(with_control_plane(2), Some((Period::Calm, 2, 5)));
 }
 
@@ -81,11 +79,10 @@ fn a_zone_may_be_disrupted_by_itself() {
 
 #[test]
 fn an_ongoing_disruption_keeps_what_was_marked_since_the_node_was_lost() {
-    let held = |marked, kubelet| hold(marked, kubelet, ONGOING, Policy::default());
+    let held = |marked, kubelet| hold(marked, kubelet, Period::Ongoing, Policy::default());
     assert_eq!(held(100, lost(100)), Hold::Open);
     assert_eq!(held(99, lost(100)), Hold::Open, "clocks differ");
-    assert_eq!(held(98, lost(100)), Hold::No, "of an earlier loss");
-    assert_eq!(held(100, lost(160)), Hold::Open, "of an earlier loss in the same disruption");
+    assert_eq!(held(98, lost(100)), Hold::Open, "of an earlier loss, and no kubelet has reported");
     assert_eq!(held(100, Kubelet::Unread), Hold::No);
     assert_eq!(held(100, back(150)), Hold::Until(750));
     assert_eq!(held(160, back(150)), Hold::Until(760), "marked after the return");
@@ -101,6 +98,7 @@ fn the_way_out_is_bounded() {
     let held = |marked, kubelet| hold(marked, kubelet, Period::Ended { at: 500 }, Policy::default());
     assert_eq!(held(110, lost(100)), Hold::Until(1100));
     assert_eq!(held(500, lost(500)), Hold::No, "lost after the disruption");
+    assert_eq!(held(110, lost(600)), Hold::Until(1100), "lost again, and no kubelet has reported");
     assert_eq!(held(110, back(700)), Hold::Until(1300));
     assert_eq!(held(110, back(1100)), Hold::No, "was withdrawn before it came back");
     assert_eq!(held(600, back(700)), Hold::No, "lost after the disruption");
@@ -117,9 +115,10 @@ fn without_a_disruption_everything_is_as_it_is_marked() {
 #[test]
 fn a_partition_may_have_an_end() {
     let policy = Policy { end: Some(3600), ..Policy::default() };
-    assert_eq!(hold(110, lost(100), ONGOING, policy), Hold::Until(3700));
+    assert_eq!(hold(110, lost(100), Period::Ongoing, policy), Hold::Until(3700));
     assert_eq!(hold(110, lost(100), Period::Ended { at: 3500 }, policy), Hold::Until(3700));
     assert_eq!(hold(110, lost(100), Period::Calm, policy), Hold::No);
+    assert_eq!(hold(110, lost(500), Period::Ongoing, policy), Hold::Until(3710), "of an earlier loss");
     assert!(Hold::Until(3700).at(3699) && !Hold::Until(3700).at(3700));
 }
 
@@ -128,7 +127,7 @@ fn pods_of_the_first_nodes_may_wait_for_the_others() {
     let policy = Policy { confirmation: 20, ..Policy::default() };
     assert_eq!(hold(101, lost(100), Period::Calm, policy), Hold::Until(120));
     assert_eq!(hold(101, READY, Period::Calm, policy), Hold::Until(121));
-    assert_eq!(hold(101, lost(100), ONGOING, policy), Hold::Open);
+    assert_eq!(hold(101, lost(100), Period::Ongoing, policy), Hold::Open);
     assert_eq!(hold(98, lost(100), Period::Calm, policy), Hold::No);
 }
 

@@ -65,6 +65,10 @@ impl EndpointsController {
             state.services.check_absent(&key.namespace, &key.name)?;
             let is_behind = self.is_behind(key, stored, state);
             return match self.leftover(key, stored, is_behind, state) {
+                // What the cache shows may be what our last write has updated: its event comes soon.
+                Lookup::Unproven(Unproven { stored: Some(_), .. }) if is_behind && self.has_patience(key) => {
+                    Err(SyncError::StaleCache)
+                }
                 lookup @ (Lookup::Waiting(_) | Lookup::Unproven(_)) => Ok(lookup),
                 _ if is_behind => Err(SyncError::StaleCache),
                 lookup => Ok(lookup),
@@ -80,6 +84,11 @@ impl EndpointsController {
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
         let pods = pods(service, unready, state, sync_cache);
         Ok(Lookup::Served(SyncInput { service: Arc::clone(service), unready, stored: stored.cloned(), pods }))
+    }
+
+    /// True while the cache may show what existed when the Service of this key was deleted.
+    fn has_patience(&self, key: &ObjectKey) -> bool {
+        self.tracker.lock().patience(key, Instant::now()).is_some()
     }
 
     /// True if the cache does not show our last write.
@@ -113,10 +122,12 @@ impl EndpointsController {
             found.map(|(orphan, verdict)| (orphan.clone(), verdict))
         };
         let created = tracker.created(key).cloned();
+        let is_written = stored.is_some_and(|stored| tracker.is_written(key, stored.version));
         drop(tracker);
         let Some((orphan, verdict)) = found else { return Lookup::Nothing };
         // Whenever they were created: they have the endpoints of a Service, which was deleted unless there is another by now.
-        let is_own = |it: &Arc<CachedEndpoints>| is_ours(it) && self.repairs.is_own(&it.last_managers);
+        let is_own =
+            |it: &Arc<CachedEndpoints>| is_ours(it) && (is_written || self.repairs.is_own(&it.last_managers));
         let delegated = state.delegated.get(&key.namespace, &key.name);
         match (verdict, stored, delegated) {
             (_, _, Some(service))

@@ -82,6 +82,12 @@ impl Tracker {
         self.written.get(key).filter(|written| written.created).map(|written| &written.uid)
     }
 
+    /// True if this process wrote this version of the object. Times of field managers are seconds, in which another client may
+    /// have written, too.
+    pub(crate) fn is_written(&self, key: &ObjectKey, version: ResourceVersion) -> bool {
+        self.written.get(key).is_some_and(|written| written.version == version)
+    }
+
     /// Records a failed create that may have been stored.
     pub(crate) fn unanswered(&mut self, key: &ObjectKey) {
         self.unanswered.insert(key.clone(), Unanswered { lists: self.lists, gone_since: None });

@@ -206,6 +206,11 @@ impl<K: Clone + Eq + Hash> Expectations<K> {
         }
     }
 
+    /// True if a write of this object is expected that is later than the version that a watch event shows.
+    pub fn expects_later(&self, key: &K, uid: &Uid, shown: ObjectVersion) -> bool {
+        matches!(self.expected(key, uid), Some(Expected::Present(written)) if shown.is_older_than(written))
+    }
+
     /// Expects an object in a version of another client, which the controller leaves as it is. Returns false, and does
     /// nothing, unless the object was expected in exactly the version `before` it.
     pub fn accept(&mut self, key: &K, uid: &Uid, before: ObjectVersion, accepted: ObjectVersion) -> bool {

@@ -24,6 +24,7 @@ mod server;
 mod watched;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use embedded_apiserver::LoadError;
@@ -270,6 +271,11 @@ impl<T: Served> TestApi<T> {
     /// Answers the next `count` writes with 409.
     pub fn conflict(&self, count: usize) {
         self.server.lock().conflicts = count;
+    }
+
+    /// Stops the API server's clock: all that is written from now on is of one second.
+    pub fn stop_clock(&self) {
+        self.server.lock().step.store(0, Ordering::Relaxed);
     }
 
     /// Installs a mutating admission webhook for the controller's writes.

@@ -1,6 +1,7 @@
 //! The API server with the faults that tests ask for, and the answers to the controller's requests.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use crate::{NAMESPACE, Served, read};
 /// The API server in memory, and the faults that are configured.
 pub(crate) struct Server<T> {
     pub(crate) api: ApiServer,
+    /// Seconds between two looks at the API server's clock.
+    pub(crate) step: Arc<AtomicI64>,
     /// The objects of the server that tests look at, by name. Each write goes through here.
     pub(crate) objects: BTreeMap<String, T>,
     pub(crate) requests: Vec<String>,
@@ -78,18 +81,21 @@ pub struct Backup<T> {
 /// A clock that advances by a second each time it is read, so that the order of writes can be read off managed fields.
 struct Seconds {
     elapsed: AtomicI64,
+    /// How far the clock goes on with each look at it.
+    step: Arc<AtomicI64>,
     random: SystemEnvironment,
 }
 
 impl Seconds {
-    fn since(begin: i64) -> Self {
-        Self { elapsed: AtomicI64::new(begin), random: SystemEnvironment::seeded(1) }
+    fn since(begin: i64, step: Arc<AtomicI64>) -> Self {
+        Self { elapsed: AtomicI64::new(begin), step, random: SystemEnvironment::seeded(1) }
     }
 }
 
 impl Environment for Seconds {
     fn now(&self) -> Timestamp {
-        Timestamp::from_second(self.elapsed.fetch_add(1, Ordering::Relaxed)).unwrap()
+        Timestamp::from_second(self.elapsed.fetch_add(self.step.load(Ordering::Relaxed), Ordering::Relaxed))
+            .unwrap()
     }
 
     fn random(&self) -> u64 {
@@ -99,8 +105,11 @@ impl Environment for Seconds {
 
 impl<T: Served> Default for Server<T> {
     fn default() -> Self {
+        let step = Arc::new(AtomicI64::new(1));
+        let clock = Seconds::since(1_000_000_000, Arc::clone(&step));
         Self {
-            api: ApiServer::builder().environment(Seconds::since(1_000_000_000)).build().unwrap(),
+            api: ApiServer::builder().environment(clock).build().unwrap(),
+            step,
             objects: BTreeMap::new(),
             requests: Vec::new(),
             predictions: Predictions::default(),

@@ -216,6 +216,33 @@ async fn later_endpoints_that_were_updated_for_a_deleted_service_go() {
     assert_over(&harness).await;
 }
 
+/// Another client wrote them in the second in which this process updated them: their field managers tell no order.
+#[tokio::test(start_paused = true)]
+async fn later_endpoints_that_were_updated_in_the_second_of_their_creation_go() {
+    for shows_late in [false, true] {
+        let harness = started(web()).await;
+        harness.api.stop_clock();
+        let deleted_at = harness.api.version().to_string();
+        harness.api.delete_without_event("web");
+        // With a label of the Service: the update leaves them its manager.
+        let labels = json!({"late": "yes"});
+        harness.api.put(endpoints(json!({"metadata": {"name": "web", "labels": labels}})));
+        if shows_late {
+            harness.api.hold_events();
+        }
+        harness.api.service(service("web", json!({"metadata": {"labels": {"late": "yes"}}})));
+        harness.api.advance(MOMENT).await;
+        harness.api.remove_at::<Service>("web", &deleted_at);
+        harness.api.advance(MOMENT).await;
+        if shows_late {
+            harness.api.release_events();
+        }
+        harness.api.advance(BOUND).await;
+        assert_eq!(harness.api.requests(), ["PUT web", "DELETE web"], "{shows_late}");
+        assert_over(&harness).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn later_endpoints_that_their_author_changed_again_stay() {
     let harness = started(web()).await;

@@ -52,7 +52,8 @@ impl World {
                     metadata.resource_version.as_deref().unwrap_or_default(),
                 )
             });
-            format!("r{} stored {} {name} {version}", write.replica, write.method)
+            let content = slice.as_ref().map(content).unwrap_or_default();
+            format!("r{} stored {} {name} {version}{content}", write.replica, write.method)
         });
         if write.method == Method::POST {
             slice.iter().for_each(|slice| self.note_create(write, slice));
@@ -161,4 +162,18 @@ impl World {
         let objects = self.server.objects(api_version, kind).into_iter();
         objects.filter_map(|object| serde_json::from_value(object).ok()).collect()
     }
+}
+
+/// The Service and the endpoints of a slice, for the log.
+fn content(slice: &EndpointSlice) -> String {
+    let service = slice.metadata.labels.as_ref().and_then(|labels| labels.get(SERVICE_NAME));
+    let ports =
+        slice.ports.iter().flatten().map(|port| port.port.map_or("any".to_owned(), |port| port.to_string()));
+    let endpoints = slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses);
+    format!(
+        " of {} with ports {} and endpoints {}",
+        service.map_or("nothing", String::as_str),
+        ports.collect::<Vec<_>>().join(","),
+        endpoints.map(String::as_str).collect::<Vec<_>>().join(",")
+    )
 }

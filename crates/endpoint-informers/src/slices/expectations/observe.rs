@@ -96,6 +96,9 @@ impl SliceExpectations {
     }
 
     fn updated(&self, old: &CachedSlice, new: &CachedSlice) {
+        if self.is_retaken(old, new) {
+            return self.wake(new);
+        }
         let (was_ours, is_ours) = (self.manages(old), self.manages(new));
         let left = !is_ours || old.service != new.service || old.uid != new.uid;
         let deleted = new.deleting && !old.deleting;
@@ -117,6 +120,16 @@ impl SliceExpectations {
             self.repair(new, if takes_endpoints(old, new) { Effect::Loss } else { Effect::Other });
         }
         self.wake(new);
+    }
+
+    /// True if another client gave our slice to another manager or Service, and an update of ours, which asks for no version, has
+    /// taken it back since: what the cache shows is older.
+    fn is_retaken(&self, old: &CachedSlice, new: &CachedSlice) -> bool {
+        let is_given = self.manages(old) && (!self.manages(new) || old.service != new.service);
+        is_given
+            && old.uid == new.uid
+            && !new.deleting
+            && self.expectations.lock().expects_later(&expectation_key(old), &old.uid, new.object_version())
     }
 
     fn deleted(&self, slice: &CachedSlice) {

@@ -171,3 +171,25 @@ async fn only_a_change_that_a_plan_may_undo_causes_a_sync() {
         }
     }
 }
+
+/// A plan that is under way updates a slice without asking for its version, after another client gave it to another manager. The
+/// event of that client is handled when the sync ends, and must not end the wait for the update.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_an_update_takes_back_is_waited_for() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+    let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+    cache.upsert(cached(&slice("us", "5")));
+    cache.read(|state| slices.read_or_wait(&key, state)).unwrap();
+    let sync = slices.begin_sync(&key);
+    let mut given = slice("us", "6");
+    given["metadata"]["labels"][MANAGED_BY] = json!("them");
+    cache.upsert(cached(&given));
+    let change = Change::Updated { old: Arc::new(cached(&slice("us", "5"))), new: Arc::new(cached(&given)) };
+    slices.observe(&change);
+    slices.written(&key, &Written::Updated(&metadata(&slice("us", "7"))));
+    drop(sync);
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
+    cache.upsert(cached(&slice("us", "7")));
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 1);
+}

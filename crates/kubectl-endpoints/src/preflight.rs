@@ -46,7 +46,8 @@ impl Command for Preflight {
     async fn run(self) -> Result<Code, Failure> {
         let _progress = Progress::start("Checking the cluster");
         let cluster = Cluster::of(&self.target, NAME).await?;
-        let checks = run(&cluster, &self.config, &self.subject, self.confirm_after).await?;
+        let checks =
+            run(&cluster, &self.config, &self.subject, self.confirm_after, self.before_release).await?;
         exit::print(&output::text(&cluster.server, &checks, self.format));
         exit::note(&output::note(&cluster.server, &checks));
         Ok(output::code(&checks))
@@ -56,7 +57,7 @@ impl Command for Preflight {
 /// Makes all checks of a cluster for a program with this configuration, which runs as this user.
 ///
 /// It reads, and creates access reviews. What the first plans change is looked for up to five times, `confirm_after` apart,
-/// as long as something is the same each time; zero looks once.
+/// as long as something is the same each time; zero looks once. `before_release` if the Lease is about to be released.
 ///
 /// # Errors
 /// A line about an API server that cannot be reached, or that does not know the caller.
@@ -65,7 +66,8 @@ pub(crate) async fn run(
     config: &Config,
     subject: &Subject,
     confirm_after: Duration,
+    before_release: bool,
 ) -> Result<Vec<Check>, Failure> {
     let facts = gather::gather(cluster, config, subject, confirm_after).await?;
-    Ok(checks::checks(&facts, config, subject))
+    Ok(checks::checks(&facts, config, subject, before_release))
 }

@@ -116,8 +116,8 @@ struct Flags {
     /// The longest wait of --wait, such as 90s or 5m [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
     timeout: Option<Duration>,
-    /// Serve a page with all Services, their pods, slices and reasons, for a browser on this machine, until Ctrl-C; with a
-    /// cluster it follows changes
+    /// Serve a page with all Services of the namespace, or of the cluster with -A, their pods, slices and reasons, for a browser
+    /// on this machine, until Ctrl-C; with a cluster it follows changes
     #[arg(long)]
     serve: bool,
     /// Address and port for --serve: of loopback, where port 0 chooses a free one [default: 127.0.0.1:0], unless the page is

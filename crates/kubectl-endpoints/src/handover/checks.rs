@@ -34,7 +34,7 @@ pub(super) async fn refusal(
     let subject = account.unwrap_or(Subject::Caller);
     // Without its arguments, the controllers of the migration are known.
     let words = template.and_then(|spec| own_flags::arguments(spec).ok()).unwrap_or_default();
-    let checks = preflight::run(cluster, &config(swap, &words)?, &subject, CONFIRM_AFTER).await?;
+    let checks = preflight::run(cluster, &config(swap, &words)?, &subject, CONFIRM_AFTER, false).await?;
     let lines: Vec<String> = checks.iter().filter(|check| is_reason(check)).map(line).collect();
     Ok((!lines.is_empty())
         .then(|| format!("`preflight` says:\n{}\n--skip-checks goes on all the same", lines.join("\n"))))

@@ -350,7 +350,7 @@ fn after(goal: Goal) -> &'static str {
         }
         Goal::Rollback => {
             "kube-controller-manager leads with the controllers. The Lease of endpoint-controller-manager stays on hold; once \
-             nothing can start it again: kubectl delete -k deploy/base, which deletes the Lease too\n"
+             nothing can start it again: kubectl delete -k deploy/base (or helm uninstall), which deletes the Lease too\n"
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn is_out_of_sight(facts: &Facts) -> String {
     format!(
         "no kube-controller-manager of this cluster can be seen: no pod in kube-system has the label \
          component=kube-controller-manager, and the holder of its Lease is not a node ({holder}). On EKS, GKE and \
-         AKS its --controllers cannot be changed, so no handover is started \
+         AKS its --controllers cannot be changed, so nothing is started \
          (docs/operate/adopting.md#managed-clusters). Where its flags are yours, run endpoint-controller-manager \
          as a process as well, and say so: --ours=processes"
     )

@@ -14,7 +14,7 @@ use super::subject::Subject;
 pub(crate) use writers::UPSTREAM;
 
 /// All checks, in the order in which they are shown.
-pub(super) fn checks(facts: &Facts, config: &Config, subject: &Subject) -> Vec<Check> {
+pub(super) fn checks(facts: &Facts, config: &Config, subject: &Subject, before_release: bool) -> Vec<Check> {
     let mut checks = vec![
         server::version(&facts.version, config),
         server::streaming(&facts.streaming),
@@ -22,7 +22,7 @@ pub(super) fn checks(facts: &Facts, config: &Config, subject: &Subject) -> Vec<C
         server::priority_of_lease(&facts.priority_of_lease, subject),
     ];
     checks.extend(rights::rights(&facts.rights, subject));
-    checks.extend(writers::writers(facts, config));
+    checks.extend(writers::writers(facts, config, before_release));
     checks.push(takeover::deletions(&facts.takeover));
     checks.push(takeover::plans(&facts.takeover));
     checks.push(leftovers::workloads(facts));

@@ -58,6 +58,8 @@ pub(crate) struct Preflight {
     pub(crate) format: Format,
     pub(crate) subject: Subject,
     pub(crate) confirm_after: Duration,
+    /// The Lease is about to be released.
+    pub(crate) before_release: bool,
     /// The configuration that the program will run with.
     pub(crate) config: Config,
 }
@@ -87,7 +89,8 @@ fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
         ..ClusterFlags::default()
     };
     let target = Target::all(cluster);
-    Ok(Preflight { target, format: flags.output, subject, confirm_after: flags.confirm_after, config })
+    let Flags { confirm_after, before_release, output: format, .. } = flags;
+    Ok(Preflight { target, format, subject, confirm_after, before_release, config })
 }
 
 /// The command, with the flags of the program.
@@ -135,6 +138,9 @@ struct Flags {
     /// same each time counts. 0 reads once
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
     confirm_after: Duration,
+    /// The Lease is about to be released: that kube-controller-manager still runs one of the controllers is a failure
+    #[arg(long)]
+    before_release: bool,
 }
 
 fn format(text: &str) -> Result<Format, String> {

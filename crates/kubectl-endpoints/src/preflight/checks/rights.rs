@@ -34,8 +34,8 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
         return Check::failed(
             id,
             format!("{who} may not: {}", text(&always)),
-            "Bind the roles to it: kubectl apply -k deploy/base, or deploy/overlays/static-pod for a static pod; on \
-             OpenShift with deploy/components/openshift",
+            "Bind the roles to it: they come with the installation, whose Lease is on hold first \
+             (docs/operate/adopting.md), on OpenShift with deploy/components/openshift. A managed cluster needs none",
         );
     }
     if let Some(unknown) = answers.iter().find_map(|answer| answer.allowed.as_ref().err()) {
@@ -47,7 +47,8 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
             id,
             format!("{who} may not: {}", text(&missing)),
             format!(
-                "Bind the roles to it (kubectl apply -k deploy/base), unless this cluster does without: {}",
+                "Bind the roles to it, which come with the installation (docs/operate/adopting.md), unless this cluster does \
+                 without: {}",
                 reasons.into_iter().collect::<Vec<_>>().join("; ")
             ),
         );

@@ -74,7 +74,7 @@ fn facts() -> Facts {
 }
 
 fn find(facts: &Facts, flags: &[&str], subject: &Subject, id: check::Id) -> Check {
-    let checks = checks(facts, &config(flags), subject);
+    let checks = checks(facts, &config(flags), subject, false);
     let check = checks.into_iter().find(|check| check.id == id.name).unwrap();
     assert_eq!(check.remedy.is_none(), check.status == Status::Ok, "{check:?}");
     assert!(!check.message.is_empty() && !check.message.ends_with('.'), "{check:?}");
@@ -100,7 +100,7 @@ fn changed(change: impl FnOnce(&mut Facts)) -> Facts {
 
 #[test]
 fn a_prepared_cluster_is_in_order() {
-    let checks = checks(&facts(), &config(&[]), &Subject::Caller);
+    let checks = checks(&facts(), &config(&[]), &Subject::Caller, false);
     for check in &checks {
         assert_eq!((check.status, &check.remedy), (Status::Ok, &None), "{check:?}");
     }
@@ -136,7 +136,7 @@ fn what_may_not_be_read_is_not_checked() {
         workloads: Err(unknown()),
         ..facts()
     };
-    for check in checks(&facts, &config(&[]), &Subject::Caller) {
+    for check in checks(&facts, &config(&[]), &Subject::Caller, false) {
         assert_eq!(check.status, Status::NotChecked, "{check:?}");
         assert_eq!(check.message, "This needs permission to list x");
         assert!(check.remedy.unwrap().contains("list x"));
@@ -155,7 +155,7 @@ fn built_in_controllers_are_not_judged_without_the_lease() {
             }
             facts.own_lease = Err(Unknown::forbidden("get leases"));
         });
-        let checks = checks(&facts, &config(&[]), &Subject::Caller);
+        let checks = checks(&facts, &config(&[]), &Subject::Caller, false);
         let check = checks.iter().find(|check| check.id == check::BUILT_INS.name).unwrap();
         assert_eq!(check.status, Status::NotChecked, "{check:?}");
     }
@@ -277,6 +277,11 @@ fn exactly_one_program_should_write() {
         (None, &["*,-endpoints-controller"], Status::Failed, "only endpointslice-controller"),
     ] {
         expect(&case(own, pods), check::BUILT_INS, status, text);
+    }
+    for (before_release, status) in [(false, Status::Ok), (true, Status::Failed)] {
+        let checks = checks(&case(Some(held()), &["*"]), &config(&[]), &Subject::Caller, before_release);
+        let check = checks.iter().find(|check| check.id == check::BUILT_INS.name).unwrap();
+        assert_eq!(check.status, status, "{check:?}");
     }
     // A controller that this program is not to run is no concern.
     let flags = ["--controllers=endpointslice-controller"];

@@ -18,13 +18,13 @@ pub(crate) const UPSTREAM: [&str; 3] = ["kube-controller-manager", "k3s", "kubel
 /// The time in which writes of both programs mean that both write.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
 
-pub(super) fn writers(facts: &Facts, config: &Config) -> Vec<Check> {
+pub(super) fn writers(facts: &Facts, config: &Config, before_release: bool) -> Vec<Check> {
     let last = match &facts.writers {
         Ok(writers) => last_writers(writers, &config.user_agent_name, facts.now),
         Err(unknown) => Check::not_checked(WRITERS, unknown),
     };
     let [upstream, own] = leases::leases(facts, config);
-    vec![last, upstream, own, built_in::built_ins(facts, config), built_in::kubeadm(facts)]
+    vec![last, upstream, own, built_in::built_ins(facts, config, before_release), built_in::kubeadm(facts)]
 }
 
 fn last_writers(Writers(writers): &Writers, ours: &str, now: Timestamp) -> Check {

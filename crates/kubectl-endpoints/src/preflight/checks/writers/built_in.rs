@@ -8,8 +8,9 @@ use crate::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
 use crate::preflight::facts::{Facts, ManagerPod};
 use crate::preflight::lease::{State, state};
 
-/// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs.
-pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
+/// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs; `before_release`
+/// if it is about to.
+pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) -> Check {
     let pods = match &facts.managers {
         Ok(pods) => pods,
         Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
@@ -43,6 +44,14 @@ pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
         State::Held(holder) if !on.is_empty() => Check::failed(
             BUILT_INS,
             format!("Two programs write: kube-controller-manager runs {}, and {holder} leads", on.join(", ")),
+            disable,
+        ),
+        _ if before_release && !on.is_empty() => Check::failed(
+            BUILT_INS,
+            format!(
+                "kube-controller-manager runs {}: two programs write once the Lease is released",
+                on.join(", ")
+            ),
             disable,
         ),
         State::Held(_) => Check::ok(

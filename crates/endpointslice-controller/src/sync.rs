@@ -49,9 +49,7 @@ impl EndpointSliceController {
             return result;
         }
         self.metrics.synced(&result, start.elapsed());
-        if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
-            self.slices.sync_succeeded(key);
-        }
+        self.slices.sync_ended(key, &result);
         result
     }
 

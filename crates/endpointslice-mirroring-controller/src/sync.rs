@@ -38,7 +38,7 @@ impl EndpointSliceMirroringController {
         }
         self.metrics.synced(&result, start.elapsed());
         if result.is_ok() {
-            self.slices.sync_succeeded(key);
+            self.slices.sync_ended(key, &result);
         }
         result
     }

@@ -206,6 +206,11 @@ impl<K: Clone + Eq + Hash> Expectations<K> {
         }
     }
 
+    /// True if the object is expected in exactly this version.
+    pub fn expects(&self, key: &K, uid: &Uid, version: ObjectVersion) -> bool {
+        self.expected(key, uid) == Some(Expected::Present(version))
+    }
+
     /// True if a write of this object is expected that is later than the version that a watch event shows.
     pub fn expects_later(&self, key: &K, uid: &Uid, shown: ObjectVersion) -> bool {
         matches!(self.expected(key, uid), Some(Expected::Present(written)) if shown.is_older_than(written))

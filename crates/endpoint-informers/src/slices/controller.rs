@@ -112,9 +112,9 @@ impl SliceController {
         if applied.waits {
             return Ok(());
         }
-        applied.into_result()?;
-        self.sync_succeeded(key);
-        SyncError::unless_complete(&skipped)
+        let result = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
+        self.sync_ended(key, &result);
+        result
     }
 
     /// Carries out the plan of a Service, up to the number of writes that one sync may make, and expects every write in the
@@ -122,7 +122,8 @@ impl SliceController {
     /// [`begin_sync`](SliceExpectations::begin_sync) requeues. If the client's rate limit makes it wait, nothing is written, and
     /// the sync comes again [when its turn has come](controller_kit::write_order).
     ///
-    /// See [`SliceWriter::apply_within`] for the order of the writes.
+    /// A retry after a failed sync leaves out the updates that changed nothing when they were made last, because an admission
+    /// policy undid them. See [`SliceWriter::apply_within`] for the order of the writes.
     pub async fn apply(
         &self,
         sync: &SyncContext,
@@ -130,6 +131,8 @@ impl SliceController {
         plan: &SlicePlan,
         urgency: Urgency,
     ) -> Applied {
+        let plan = self.expectations.without_undone(key, plan);
+        let plan = &*plan;
         let writes = plan.writes();
         let admitted = if writes == 0 { 0 } else { sync.admit(urgency.level(), writes.min(MAX_WRITES)) };
         if admitted == 0 && writes > 0 {
@@ -139,8 +142,17 @@ impl SliceController {
             sync.end_planning();
         }
         let mut budget = self.expectations.budget(key, plan, admitted);
-        let on_write = |written: Written<'_>| self.expectations.written(key, &written);
+        let mut unchanged = Vec::new();
+        let on_write = |written: Written<'_>| {
+            if let Written::Updated(metadata) = written
+                && self.expectations.is_as_before(key, metadata)
+            {
+                unchanged.push(metadata.clone());
+            }
+            self.expectations.written(key, &written);
+        };
         let applied = self.writer.apply_within(sync, &mut budget, plan, on_write).await;
+        self.expectations.undone.record(key, plan, &unchanged);
         for slice in self.expectations.applied(key, plan, &applied) {
             self.writer.discard(sync, &key.namespace, &slice).await;
         }
@@ -156,6 +168,16 @@ impl SliceController {
         let taken = self.expectations.taken(key).into_iter();
         pending.extend(taken.map(|slice| PendingWrite::Delete(slice.into_slice(key).into())));
         pending
+    }
+
+    /// Records the end of a sync of this Service, which made all its writes if it succeeded or only left out endpoints.
+    pub fn sync_ended(&self, key: &ObjectKey, result: &Result<(), SyncError>) {
+        if result.is_ok() {
+            self.expectations.undone.forget(key);
+        }
+        if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
+            self.sync_succeeded(key);
+        }
     }
 
     /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next

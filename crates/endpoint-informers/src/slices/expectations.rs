@@ -25,6 +25,7 @@
 mod observe;
 mod reassignments;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ use self::reassignments::Reassignments;
 pub use self::reassignments::Taken;
 use super::budget::{MAX_WRITES, WriteBudget};
 use super::sync_error::StaleCache;
+use super::undone::Undone;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
 use crate::controller::Remembered;
@@ -72,6 +74,7 @@ pub struct SliceExpectations {
     unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
     reassignments: Mutex<Reassignments>,
     deferred: DeferredEvents<CachedSlice>,
+    pub(super) undone: Undone,
 }
 
 /// The slices of one Service that one controller manages.
@@ -110,7 +113,8 @@ impl SliceExpectations {
     pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
-        let (expectations, conflicted, unfinished, reassignments, deferred) = Default::default();
+        let (expectations, conflicted, unfinished, reassignments) = Default::default();
+        let (deferred, undone) = Default::default();
         let ignores_annotations = false;
         Self {
             managed_by,
@@ -123,6 +127,7 @@ impl SliceExpectations {
             unfinished,
             reassignments,
             deferred,
+            undone,
         }
     }
 
@@ -332,6 +337,7 @@ impl SliceExpectations {
         self.unfinished.lock().remove(key);
         self.conflicted.lock().remove(key);
         self.reassignments.lock().forget(key);
+        self.undone.forget(key);
         let mut expectations = self.expectations.lock();
         expectations.allow_removal(key);
         expectations.wake(key);
@@ -348,7 +354,23 @@ impl SliceExpectations {
         remembered.extend(Remembered::in_table("waiting", expectations.waiting().cloned()));
         remembered.extend(Remembered::in_table("conflicted", self.conflicted.lock().iter().cloned()));
         remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
+        remembered.extend(Remembered::in_table("undone", self.undone.keys()));
         remembered
+    }
+
+    /// True if an update was answered with the version of the slice that was expected before it.
+    pub(super) fn is_as_before(&self, key: &ObjectKey, answer: &ObjectMeta) -> bool {
+        let uid = Uid::from(answer.uid.as_deref().unwrap_or_default());
+        self.expectations.lock().expects(key, &uid, ObjectVersion::from(answer))
+    }
+
+    /// The plan of a sync without the updates that an admission policy undoes, if the last sync of the Service failed.
+    pub(super) fn without_undone<'a>(&self, key: &ObjectKey, plan: &'a SlicePlan) -> Cow<'a, SlicePlan> {
+        if self.queue.num_requeues(key) == 0 {
+            return Cow::Borrowed(plan);
+        }
+        let is_as_then = |uid: &Uid, version| self.expectations.lock().expects(key, uid, version);
+        self.undone.without(key, plan, is_as_then)
     }
 
     /// True if this controller manages the slice.

@@ -12,6 +12,7 @@ mod expectations;
 mod metrics;
 mod snapshot;
 mod sync_error;
+mod undone;
 mod writer;
 mod writes;
 

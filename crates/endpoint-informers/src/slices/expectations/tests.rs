@@ -1,4 +1,6 @@
 use endpointslice::Interner;
+use endpointslice::model::AddressType;
+use endpointslice::plan::{AddressTypePlan, PlanStatistics};
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
 
@@ -192,4 +194,42 @@ async fn a_slice_that_an_update_takes_back_is_waited_for() {
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
     cache.upsert(cached(&slice("us", "7")));
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 1);
+}
+
+/// An admission policy answers an update with the slice as it was. A retry does not repeat the update, until another client changes
+/// the slice.
+#[tokio::test(start_paused = true)]
+async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+    let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+    let show = |version| {
+        cache.upsert(cached(&slice("us", version)));
+        cache.read(|state| slices.read_or_wait(&key, state)).unwrap();
+    };
+    show("5");
+    let update: EndpointSlice = serde_json::from_value(slice("us", "5")).unwrap();
+    let plan = SlicePlan {
+        types: vec![AddressTypePlan {
+            address_type: AddressType::Ipv4,
+            create: Vec::new(),
+            update: vec![update.clone()],
+            delete: Vec::new(),
+            creates_suppressed: false,
+            statistics: PlanStatistics::default(),
+            topology: None,
+            tolerated: Vec::new(),
+        }],
+        delete_if_unchanged: Vec::new(),
+    };
+    let planned = || slices.without_undone(&key, &plan).writes();
+    assert!(slices.is_as_before(&key, &update.metadata));
+    slices.undone.record(&key, &plan, &[update.metadata.clone()]);
+    assert_eq!(planned(), 1, "no retry");
+    queue.add_rate_limited(key.clone());
+    assert_eq!(planned(), 0);
+    show("6");
+    assert_eq!(planned(), 1);
+    slices.release(&key);
+    assert_eq!(slices.undone.keys(), []);
 }

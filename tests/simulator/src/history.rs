@@ -14,7 +14,7 @@ use crate::apply::{apply, others_write};
 use crate::audit;
 use crate::fault::Counts;
 use crate::oracle::bound::{bound, forgotten};
-use crate::oracle::end::{broken_rules, read};
+use crate::oracle::end::{broken_rules, differences, read};
 use crate::oracle::memory::{is_failing, kept_memory};
 use crate::oracle::{order, outage};
 use crate::plan::Plan;
@@ -190,7 +190,7 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         if looked_at != Some(writes) {
             looked_at = Some(writes);
             let objects = world.collect_garbage(read(world));
-            wrong = objects.differences();
+            wrong = differences(world, &objects);
             if wrong.is_empty() {
                 wrong = broken_rules(world, &objects);
             }

@@ -1,5 +1,6 @@
 //! The objects at the end of a history: read, and rid of those that collectors delete.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +71,33 @@ impl World {
         }
         collected
     }
+}
+
+/// Lines that differ. Not those of Endpoints without a Service that a replica and another client wrote in one second, if answers to
+/// writes get lost: a replica that does not know that its write was stored cannot tell that it was the last.
+pub fn differences(world: &World, objects: &Objects) -> Vec<String> {
+    let mut wrong = objects.wrong_objects();
+    if world.with(|state| state.watcher.loses_answers()) {
+        wrong.retain(|key, _| {
+            let name = key.strip_prefix("Endpoints ").and_then(|key| key.strip_suffix(" without a Service"));
+            !name
+                .and_then(|name| objects.endpoints.get(name))
+                .is_some_and(|object| has_two_last_managers(object))
+        });
+    }
+    wrong.into_values().flatten().collect()
+}
+
+/// True if field managers tell no order of the last two writes of an object: their times are seconds.
+fn has_two_last_managers(object: &Value) -> bool {
+    let entries = object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let last = entries.iter().filter_map(|entry| entry["time"].as_str()).max();
+    let managers: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| entry["time"].as_str() == last)
+        .filter_map(|entry| entry["manager"].as_str())
+        .collect();
+    managers.len() > 1
 }
 
 /// Rules that the slices break, and objects of others that are gone.

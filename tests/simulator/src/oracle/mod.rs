@@ -227,6 +227,11 @@ impl Watcher {
         Instant::now() < self.disturbed || !released && self.holder.is_none_or(|holder| holder == replica)
     }
 
+    /// True if answers to writes may be lost, which are then made again.
+    pub fn loses_answers(&self) -> bool {
+        self.loses_answers
+    }
+
     /// True if this replica has the Lease.
     pub fn is_holder(&self, replica: usize) -> bool {
         self.holder == Some(replica)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cli_runtime::input::object::{Object, Origin, key};
 use serde_json::{Value, json};
 
+use super::cluster::kubelet;
 use super::cluster::selector::selects;
 use super::cluster::workload::{self, Workload};
 use super::plan::Plan;
@@ -68,7 +69,11 @@ impl Added {
         if made.is_empty() && plan.of_kind("Node").next().is_none() && plan.has_manifests_of_pods() {
             made.insert(ONLY_NODE.to_owned());
         }
-        let node = |name: &String| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+        let node = |name: &String| {
+            let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+            kubelet::start(&mut node);
+            node
+        };
         self.nodes = made.iter().map(node).collect();
         if !made.is_empty() {
             let names = listed(&made.into_iter().collect::<Vec<_>>());

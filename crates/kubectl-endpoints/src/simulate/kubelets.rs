@@ -13,7 +13,7 @@ use tracing::warn;
 use super::added::ONLY_NODE;
 use super::api::{AS_JSON, Api, ApiError, collection, items};
 use super::cluster::addresses::{Addresses, DualStack};
-use super::cluster::kubelet::{Nodes, needs_status, now, ready};
+use super::cluster::kubelet::{Nodes, needs_status, now, ready, start};
 
 /// The time for which a deleted pod terminates, so that it can be seen.
 const TERMINATION: Duration = Duration::from_secs(2);
@@ -75,7 +75,8 @@ impl Kubelets {
         let mut pod = pod.clone();
         let mut nodes = items(self.api.get(&collection("v1", "nodes", ""), AS_JSON).await?);
         if nodes.is_empty() {
-            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": ONLY_NODE}});
+            let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": ONLY_NODE}});
+            start(&mut node);
             nodes.push(self.api.create(&collection("v1", "nodes", ""), &node).await?);
         }
         let mut nodes = Nodes::after(&nodes, self.turn);

@@ -13,7 +13,7 @@ use super::added::{Added, MadePods};
 use super::api::{Api, ApiError, collection};
 use super::catalog::Catalog;
 use super::cluster::addresses::{Addresses, DualStack};
-use super::cluster::kubelet::{Nodes, needs_status, now, ready};
+use super::cluster::kubelet::{self, Nodes, needs_status, now, ready};
 use super::cluster::replicas::own;
 use super::cluster::workload::Workload;
 use super::plan::{Plan, Step, plan};
@@ -97,7 +97,10 @@ impl Loader<'_> {
         let count = counted(progress, "Created", manifests.len());
         let mut started = Vec::new();
         let mut owners = HashMap::new();
-        for Step { object, resource } in manifests {
+        for Step { mut object, resource } in manifests {
+            if object.kind() == "Node" {
+                kubelet::start(&mut object.tree);
+            }
             let path = collection(&resource.api_version, &resource.plural, object.namespace());
             if object.kind() == "Pod" {
                 let (key, needs_status) = (key(&object.tree), needs_status(&object.tree));

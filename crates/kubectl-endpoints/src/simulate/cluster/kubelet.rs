@@ -55,6 +55,20 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Makes a Node ready if nothing says whether it is, as in a manifest.
+pub(crate) fn start(node: &mut Value) {
+    if field(node, &["status", "conditions"]).is_some() {
+        return;
+    }
+    let ready =
+        json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": now()});
+    let Some(fields) = node.as_object_mut() else { return };
+    let status = fields.entry("status").or_insert_with(|| json!({}));
+    if let Some(status) = status.as_object_mut() {
+        status.insert("conditions".into(), json!([ready]));
+    }
+}
+
 /// True if nothing has set the status of a pod, as in a manifest.
 pub(crate) fn needs_status(pod: &Value) -> bool {
     let status = field(pod, &["status"]).and_then(Value::as_object);

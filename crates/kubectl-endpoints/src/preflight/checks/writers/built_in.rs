@@ -8,6 +8,8 @@ use crate::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
 use crate::preflight::facts::{Facts, ManagerPod};
 use crate::preflight::lease::{State, state};
 
+const DISABLE: &str = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
+
 /// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs; `before_release`
 /// if it is about to.
 pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) -> Check {
@@ -39,21 +41,13 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
         .filter(|(_, running)| !running.is_empty() && running.len() < pods.len())
         .map(|it| it.0)
         .collect();
-    let disable = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
     match own {
         State::Held(holder) if !on.is_empty() => Check::failed(
             BUILT_INS,
             format!("Two programs write: kube-controller-manager runs {}, and {holder} leads", on.join(", ")),
-            disable,
+            DISABLE,
         ),
-        _ if before_release && !on.is_empty() => Check::failed(
-            BUILT_INS,
-            format!(
-                "kube-controller-manager runs {}: two programs write once the Lease is released",
-                on.join(", ")
-            ),
-            disable,
-        ),
+        _ if before_release && !on.is_empty() => still_runs(&on),
         State::Held(_) => Check::ok(
             BUILT_INS,
             "kube-controller-manager runs none of the controllers that endpoint-controller-manager runs",
@@ -82,6 +76,14 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
             format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod")),
         ),
     }
+}
+
+fn still_runs(on: &[&str]) -> Check {
+    let message = format!(
+        "kube-controller-manager runs {}: two programs write once the Lease is released",
+        on.join(", ")
+    );
+    Check::failed(BUILT_INS, message, DISABLE)
 }
 
 /// Finds lists of controllers without those that kubeadm needs.

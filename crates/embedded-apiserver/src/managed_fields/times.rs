@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{set_entries, stored_entries};
 
-/// Restores the times of entries if the two versions of an object differ in nothing else, so that a write without effect does
+/// Restores the times of entries if the two versions of an object differ in nothing else but empty lists, so that a write without effect does
 /// not change the object. Called after the rules of the kind. Source: apiserver `IgnoreManagedFieldsTimestampsTransformer`.
 ///
 /// Cost: compares the objects only if their entries are equal except for times.
@@ -27,7 +27,37 @@ fn equal_except_entries(old: &Value, new: &Value) -> bool {
     let (Some(old_metadata), Some(new_metadata)) = (old.get("metadata"), new.get("metadata")) else {
         return false;
     };
-    equal_without(old_metadata, new_metadata, "managedFields") && equal_without(old, new, "metadata")
+    same_without(old_metadata, new_metadata, "managedFields") && same_without(old, new, "metadata")
+}
+
+/// True if two objects are the same apart from one field.
+fn same_without(a: &Value, b: &Value, field: &str) -> bool {
+    let (Value::Object(a), Value::Object(b)) = (a, b) else { return a == b };
+    let same = |name: &String, a: &Value, other: &Map<String, Value>| {
+        name == field || other.get(name).map_or_else(|| is_empty(a), |b| is_same(a, b))
+    };
+    a.iter().all(|(name, value)| same(name, value, b))
+        && b.iter().all(|(name, value)| a.contains_key(name) || same(name, value, a))
+}
+
+/// True if two values are the same for typed objects, to which an empty list or map is none (`equality.Semantic.DeepEqual`).
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Object(_), Value::Object(_)) => same_without(a, b, ""),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
+        _ => a == b || is_empty(a) && is_empty(b),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
 }
 
 /// True if two objects are equal apart from one field.

@@ -152,6 +152,12 @@ fn times_stay_if_nothing_else_changes() {
     let mut kept = changed.clone();
     keep_times(&old, &mut kept);
     assert_eq!(kept, changed);
+    // An empty list is none, as to Go.
+    let entries = old["metadata"]["managedFields"].clone();
+    let mut emptied = changed.clone();
+    emptied["spec"] = json!({"type": "ClusterIP", "ports": [], "selector": {}});
+    keep_times(&old, &mut emptied);
+    assert_eq!(emptied["metadata"]["managedFields"], entries);
 }
 
 fn apply(

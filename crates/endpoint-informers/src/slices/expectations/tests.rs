@@ -224,7 +224,7 @@ async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
     };
     let planned = || slices.without_undone(&key, &plan).writes();
     assert!(slices.is_as_before(&key, &update.metadata));
-    slices.undone.record(&key, &plan, &[update.metadata.clone()]);
+    slices.undone.record(&key, &plan, std::slice::from_ref(&update.metadata));
     assert_eq!(planned(), 1, "no retry");
     queue.add_rate_limited(key.clone());
     assert_eq!(planned(), 0);

@@ -46,7 +46,9 @@ pub(crate) fn replace_faults(
     setup.keeps_ready = rng.percent(95);
     rates.clear();
     let is_kept = |entry: &Entry| {
-        let is_fault = entry.action.fault().is_some() || entry.action == Action::Backup;
+        // Without the low rate of requests, the Services of the other tenant are no subject.
+        let is_fault =
+            entry.action.fault().is_some() || matches!(entry.action, Action::Backup | Action::Tenant { .. });
         !is_fault && !is_of_node(&entry.action)
     };
     timeline.retain(is_kept);

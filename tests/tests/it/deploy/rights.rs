@@ -175,13 +175,14 @@ async fn swap(site: &Site, world: &World) {
     let manager = start(site).await;
     world.pod(Pod::new("during-the-migration", "web", 0x3000)).await;
     let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();
-    let command =
-        readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system annotate lease"));
+    let command = readme
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("kubectl -n kube-system annotate --overwrite lease"));
     let [name, annotation] = *command.unwrap().split_whitespace().collect::<Vec<_>>() else {
         panic!("{command:?}");
     };
     let annotation = annotation.replace("\"$USER\"", "a-test");
-    kubectl(site, &["annotate", "lease", "--namespace=kube-system", name, &annotation]);
+    kubectl(site, &["annotate", "--overwrite", "lease", "--namespace=kube-system", name, &annotation]);
     world.sync().await;
     let term = site.term().await;
     kubectl(site, &["apply", "--filename=disable-built-ins/hold.yaml"]);

@@ -81,7 +81,7 @@ pub struct Backup<T> {
 /// A clock that advances by a second each time it is read, so that the order of writes can be read off managed fields.
 struct Seconds {
     elapsed: AtomicI64,
-    /// How far the clock goes on with each look at it.
+    /// Seconds by which each reading of the clock advances it.
     step: Arc<AtomicI64>,
     random: SystemEnvironment,
 }

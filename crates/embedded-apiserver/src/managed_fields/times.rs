@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{set_entries, stored_entries};
 
-/// Restores the times of entries if the two versions of an object differ in nothing else but empty lists, so that a write without effect does
-/// not change the object. Called after the rules of the kind. Source: apiserver `IgnoreManagedFieldsTimestampsTransformer`.
+/// Restores the times of entries if the two versions of an object differ in nothing else but empty lists, so that a write
+/// without effect does not change the object. Called after the rules of the kind. Source: apiserver `IgnoreManagedFieldsTimestampsTransformer`.
 ///
 /// Cost: compares the objects only if their entries are equal except for times.
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {

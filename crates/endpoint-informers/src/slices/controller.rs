@@ -182,7 +182,7 @@ impl SliceController {
 
     /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next
     /// repair has to wait, the Service gets an event.
-    pub fn sync_succeeded(&self, key: &ObjectKey) {
+    fn sync_succeeded(&self, key: &ObjectKey) {
         self.expectations.sync_succeeded(key, &self.cache, &self.recorder);
     }
 }

@@ -348,13 +348,13 @@ impl SliceExpectations {
     /// Everything that is remembered between syncs, except the repairs of other clients' changes, which end after minutes.
     /// The tables `expected` and `unfinished` are about slices that exist; the others are empty when nothing is left to do.
     pub fn remembered(&self) -> Vec<Remembered> {
+        // Before the lock of the expectations, which is taken with that of the updates held.
+        let mut remembered: Vec<Remembered> = Remembered::in_table("undone", self.undone.keys()).collect();
         let expectations = self.expectations.lock();
-        let mut remembered: Vec<Remembered> =
-            Remembered::in_table("expected", expectations.keys().cloned()).collect();
+        remembered.extend(Remembered::in_table("expected", expectations.keys().cloned()));
         remembered.extend(Remembered::in_table("waiting", expectations.waiting().cloned()));
         remembered.extend(Remembered::in_table("conflicted", self.conflicted.lock().iter().cloned()));
         remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
-        remembered.extend(Remembered::in_table("undone", self.undone.keys()));
         remembered
     }
 

@@ -15,7 +15,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 
-/// The updates that changed nothing in the last sync of a Service that made such, of Services that have not been in sync since.
+/// The updates that changed nothing, by Service: those since its syncs began to fail.
 #[derive(Debug, Default)]
 pub(super) struct Undone(Mutex<HashMap<ObjectKey, Vec<Update>>>);
 
@@ -28,18 +28,17 @@ struct Update {
 }
 
 impl Undone {
-    /// The plan without the updates that changed nothing before, of slices that are as they were then.
+    /// Leaves out of a plan the updates that changed nothing before, of slices that are as they were then. Forgets the others.
     pub(super) fn without<'a>(
         &self,
         key: &ObjectKey,
         plan: &'a SlicePlan,
         is_as_then: impl Fn(&Uid, ObjectVersion) -> bool,
     ) -> Cow<'a, SlicePlan> {
-        let undone = self.0.lock();
-        let Some(undone) = undone.get(key) else { return Cow::Borrowed(plan) };
-        let is_undone = |slice: &EndpointSlice| {
-            undone.iter().any(|update| update.slice == *slice && is_as_then(&update.uid, update.version))
-        };
+        let mut undone = self.0.lock();
+        let Some(undone) = undone.get_mut(key) else { return Cow::Borrowed(plan) };
+        undone.retain(|update| is_as_then(&update.uid, update.version));
+        let is_undone = |slice: &EndpointSlice| undone.iter().any(|update| update.slice == *slice);
         let mut plan = plan.clone();
         for plan in &mut plan.types {
             plan.update.retain(|slice| !is_undone(slice));
@@ -55,9 +54,14 @@ impl Undone {
             let uid = Uid::from(found.uid.as_deref().unwrap_or_default());
             Some(Update { slice: slice.clone(), uid, version: ObjectVersion::from(found) })
         });
-        if !unchanged.is_empty() {
-            self.0.lock().insert(key.clone(), undone.collect());
+        if unchanged.is_empty() {
+            return;
         }
+        let mut known = self.0.lock();
+        let known = known.entry(key.clone()).or_default();
+        // Those that this plan left out stay.
+        known.retain(|update| unchanged.iter().all(|it| it.name != update.slice.metadata.name));
+        known.extend(undone);
     }
 
     /// Forgets a Service that is in sync, or gone.

@@ -41,7 +41,7 @@ pub struct Nobodys {
     compacted: Option<u64>,
 }
 
-/// What a process asks about Services that are not delegated.
+/// A request of a process for Services that are not delegated.
 pub enum Read {
     List,
     /// A watch from a version.
@@ -49,7 +49,7 @@ pub enum Read {
 }
 
 impl Read {
-    /// What the query of a request for Services asks. A list of one is a look at the current version.
+    /// Parses the query of a request for Services; `None` for a list with `limit=1`, which asks for the current version only.
     pub fn of(query: &str) -> Option<Self> {
         let is_page = query.contains("limit=") && !query.ends_with("limit=1");
         if query.contains("sendInitialEvents") || is_page {

@@ -15,7 +15,7 @@ struct Cut {
     back: Option<i64>,
     /// It reports on the pod this long after that.
     reported: i64,
-    /// Before all that, it posts for so many seconds from a time on, and reports on nothing.
+    /// The time before `back` at which the kubelet posts for a moment, and for how many seconds; it reports on no pod.
     blip: Option<(i64, i64)>,
 }
 

@@ -81,6 +81,19 @@ fn wrong() -> Vec<(Value, &'static str)> {
     ]
 }
 
+/// The program reads fields of `config` that are null as absent.
+#[test]
+fn fields_of_the_configuration_may_be_null() {
+    for config in
+        [json!({"Generic": null}), json!({"Generic": {"Logging": {"verbosity": null}, "Debugging": null}})]
+    {
+        let values = json!({"lease": {"hold": true}, "config": config});
+        let output = helm(&["template", "release", chart().to_str().unwrap()], &values);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{values}: {error}");
+    }
+}
+
 #[test]
 fn wrong_values_are_refused_by_name() {
     let chart = chart();

@@ -1,6 +1,7 @@
 //! Rules that compare stored objects with those that the controllers would write, by the controllers' own code.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use endpoints_controller::{Plan, Unready};
 use endpointslice::plan::AddressTypePlan;
@@ -19,7 +20,7 @@ use super::recent::is_recent;
 use super::rule::{Context, Rule};
 use crate::snapshot::{Kind, PodEntry};
 
-pub(super) const RULES: [Rule; 3] = [
+pub(super) const RULES: [Rule; 4] = [
     Rule {
         id: "slices-out-of-sync",
         severities: &[Severity::Info, Severity::Warning],
@@ -37,6 +38,12 @@ pub(super) const RULES: [Rule; 3] = [
         severities: &[Severity::Warning],
         needs: &[Kind::Services, Kind::Endpoints, Kind::EndpointSlices],
         check: mirror_out_of_sync,
+    },
+    Rule {
+        id: "kept-ready",
+        severities: &[Severity::Info],
+        needs: &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
+        check: kept_ready,
     },
 ];
 
@@ -65,14 +72,40 @@ fn settled<'a>(group: &Group<'a>) -> Option<&'a Service> {
     is_kept.then_some(&*entry.service)
 }
 
+/// The pods that a Service selects.
+fn entries<'a>(group: &Group<'a>, service: &Service) -> Vec<&'a PodEntry> {
+    let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();
+    names.iter().filter_map(|name| group.objects.pod(name)).collect()
+}
+
+/// Those of them that stay published as ready because their kubelets are lost, as the controllers see them.
+fn kept<'a>(context: &Context<'a>, group: &Group<'a>, pods: &[&'a PodEntry]) -> BTreeMap<Box<str>, Pod> {
+    context.snapshot.kept_ready(pods.iter().copied(), group.slices_of(Manager::EndpointSlice))
+}
+
 /// The pods of a Service, as the controllers see them.
 fn selected<'a>(context: &Context<'a>, group: &Group<'a>, service: &Service) -> Vec<Cow<'a, Pod>> {
-    let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();
-    let entries = || names.iter().filter_map(|name| group.objects.pod(name));
-    let mut kept = context.snapshot.kept_ready(entries(), group.slices_of(Manager::EndpointSlice));
+    let entries = entries(group, service);
+    let mut kept = kept(context, group, &entries);
     let pod =
         |entry: &'a PodEntry| kept.remove(&entry.pod.name).map_or(Cow::Borrowed(&*entry.pod), Cow::Owned);
-    entries().map(pod).collect()
+    entries.into_iter().map(pod).collect()
+}
+
+/// Endpoints of lost kubelets' pods, which kube-controller-manager would have withdrawn.
+fn kept_ready(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
+    let Some(service) = settled(group).filter(|_| group.is_served()) else { return };
+    let entries = entries(group, service);
+    let kept = kept(context, group, &entries);
+    let Some(first) = kept.keys().next() else { return };
+    let message = format!(
+        "{} of its {} pods, such as {first}, count as ready only because nearly all kubelets are lost \
+         (EndpointsKeepReadyOnDisruption)",
+        kept.len(),
+        entries.len()
+    );
+    let remedy = "Let the kubelets reach the API server, or delete the Nodes that are gone";
+    findings.push(Finding::new("kept-ready", Severity::Info, group.subject(), message, remedy));
 }
 
 /// Slices of a Service with a selector that differ from what its pods ask for.

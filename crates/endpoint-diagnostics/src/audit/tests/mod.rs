@@ -366,7 +366,7 @@ fn lose_kubelets(cluster: &mut Cluster, lost: usize) {
 
 #[test]
 fn pods_that_keep_their_readiness_in_a_disruption_are_in_sync() {
-    finds(&[], |cluster| lose_kubelets(cluster, 3));
+    finds(&["kept-ready info Service web"], |cluster| lose_kubelets(cluster, 3));
     finds(
         &["endpoints-out-of-sync warning Endpoints web", "slices-out-of-sync warning Service web"],
         |cluster| lose_kubelets(cluster, 2),
@@ -375,7 +375,11 @@ fn pods_that_keep_their_readiness_in_a_disruption_are_in_sync() {
         cluster.pods[0]["spec"]["readinessGates"] = json!([{"conditionType": "ours"}])
     };
     finds(
-        &["endpoints-out-of-sync warning Endpoints web", "slices-out-of-sync warning Service web"],
+        &[
+            "endpoints-out-of-sync warning Endpoints web",
+            "kept-ready info Service web",
+            "slices-out-of-sync warning Service web",
+        ],
         |cluster| {
             lose_kubelets(cluster, 3);
             ours(cluster);
@@ -422,6 +426,7 @@ fn rules_whose_objects_may_not_be_read_are_skipped_and_named() {
             "selects-nothing",
             "slices-out-of-sync",
             "endpoints-out-of-sync",
+            "kept-ready",
             "network-out-of-sync"
         ]
     );

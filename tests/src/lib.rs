@@ -9,6 +9,7 @@
 //! | [`dns`] | CoreDNS, and what a name resolves to |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
+//! | [`kubelets`] | stand-ins for kubelets beside upstream's node lifecycle controller |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
 //! | [`late_watches`] | an HTTP proxy that shows the events of some watches late |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
@@ -53,6 +54,7 @@ pub mod cluster;
 pub mod conformance;
 pub mod dialogue;
 pub mod dns;
+pub mod kubelets;
 pub mod late_watches;
 pub mod manager;
 pub mod metrics;

@@ -12,6 +12,7 @@ mod density;
 mod measure;
 mod networks;
 mod options;
+mod partition;
 mod readers;
 mod report;
 mod scenarios;
@@ -47,24 +48,8 @@ async fn run(options: &Options) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    if options.shadow {
-        println!("\n{}", Box::pin(shadow::run(options)).await);
-        return ExitCode::SUCCESS;
-    }
-    if options.whole {
-        println!("\n{}", Box::pin(whole::run(options)).await);
-        return ExitCode::SUCCESS;
-    }
-    if options.readers {
-        println!("\n{}", Box::pin(readers::run(options)).await);
-        return ExitCode::SUCCESS;
-    }
-    if options.networks {
-        println!("\n{}", Box::pin(networks::run(options)).await);
-        return ExitCode::SUCCESS;
-    }
-    if options.density {
-        println!("\n{}", Box::pin(density::run(options)).await);
+    if let Some(table) = Box::pin(special(options)).await {
+        println!("\n{table}");
         return ExitCode::SUCCESS;
     }
     if options.timeline {
@@ -86,6 +71,25 @@ async fn run(options: &Options) -> ExitCode {
     }
     println!("\n{}", report::memory(&all));
     code
+}
+
+/// The table of what is measured instead of the two programs on their own, if the options ask for it.
+async fn special(options: &Options) -> Option<String> {
+    Some(if options.shadow {
+        Box::pin(shadow::run(options)).await
+    } else if options.whole {
+        Box::pin(whole::run(options)).await
+    } else if options.readers {
+        Box::pin(readers::run(options)).await
+    } else if options.networks {
+        Box::pin(networks::run(options)).await
+    } else if options.density {
+        Box::pin(density::run(options)).await
+    } else if options.partition {
+        Box::pin(partition::run(options)).await
+    } else {
+        return None;
+    })
 }
 
 /// Compares the endpoints of the two and prints the result; a single program is equal to itself.

@@ -72,6 +72,13 @@ pub(crate) struct Options {
     /// beside one and two replicas of this program.
     #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers"])]
     pub(crate) whole: bool,
+    /// Measure lost kubelets instead: beside upstream's node lifecycle controller, 20 nodes with 2,000 endpoints lose the API
+    /// server. Upstream's controllers, those of this program with `EndpointsKeepReadyOnDisruption`, and `shadow`, at the same time.
+    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers", "whole"])]
+    pub(crate) partition: bool,
+    /// Minutes for which --partition loses all kubelets; a tenth of it is the time between two nodes that die.
+    #[arg(long, default_value_t = 10, requires = "partition", value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) minutes: u32,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]

@@ -102,7 +102,7 @@ pub struct Config {
     /// Which pods count as ready that only the node lifecycle controller calls not ready; none: no pods.
     pub(crate) disruption: Option<Policy>,
     /// The most writes that the controllers may make when they start; none: no limit.
-    pub(crate) takeover_max_writes: Option<usize>,
+    pub takeover_max_writes: Option<usize>,
     /// The Endpoints controller.
     pub endpoints: endpoints_controller::Config,
     /// The EndpointSlice controller.

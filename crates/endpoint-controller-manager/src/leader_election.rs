@@ -48,13 +48,7 @@ fn new(
 ) -> PendingElection {
     let events = Recorder::new(events, version::NAME);
     let lock = LeaseLock::new(client, &config.namespace, &config.name).with_hold(HOLD);
-    PendingElection::new(config.timing, lock, Identity::unique(&hostname()), events, metrics)
-}
-
-/// The host name, which upstream asks the kernel for too.
-fn hostname() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
+    PendingElection::new(config.timing, lock, Identity::of_this_host(), events, metrics)
 }
 
 #[cfg(test)]

@@ -100,6 +100,10 @@ impl TakeoverGate {
     fn open(&self, writes: usize) {
         info!(writes, max = self.max_writes, "The takeover gate is open");
         self.closed.send_replace(None);
+        if let Some((_, events)) = &self.lease {
+            let message = format!("the controllers start with {writes} writes");
+            events.event(EventType::Normal, "TakeoverPassed", message);
+        }
     }
 
     fn reason(&self, writes: usize) -> String {

@@ -21,6 +21,7 @@ mod files;
 mod flags;
 mod format;
 mod frame;
+mod gate;
 mod handover;
 mod label_selector;
 mod live;

@@ -33,7 +33,7 @@ pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
 #[cfg(test)]
 pub(crate) use check::{Id, VERSION};
 pub(crate) use checks::UPSTREAM;
-pub(crate) use lease::ago;
+pub(crate) use lease::{ago, is_of_node};
 pub(crate) use subject::Subject;
 
 pub(crate) use command::{NAME, Preflight, command};

@@ -15,7 +15,9 @@ pub(super) async fn is_yes(question: &str) -> Result<bool, Failure> {
         io::stdin().lock().read_line(&mut answer).map(|length| (length, answer))
     };
     match tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error))) {
-        Ok((0, _)) => Err(Failure::Input(format!("no reply to the question: {question}"))),
+        Ok((0, _)) => Err(Failure::Input(format!(
+            "no reply to the question: {question} Reply on a terminal, or by a pipe; --yes answers what the cluster shows"
+        ))),
         Ok((_, answer)) => Ok(matches!(answer.trim(), "y" | "Y" | "yes")),
         Err(error) => Err(Failure::Input(format!("cannot read the reply: {error}"))),
     }

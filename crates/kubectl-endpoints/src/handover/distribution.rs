@@ -43,16 +43,19 @@ impl Distribution {
         }
     }
 
-    /// The section of the documents with the way to change the flag, and what not to do instead.
-    pub(super) fn page(self) -> String {
+    /// The section of the documents with the way to change the flag, and what not to do instead; `on` if the controllers are
+    /// enabled again.
+    pub(super) fn page(self, on: bool) -> String {
         let (section, name) = match self {
             Self::Kubeadm => ("kubeadm", "kubeadm"),
             Self::K3s => ("k3s-rke2", "k3s"),
             Self::Rke2 => ("k3s-rke2", "RKE2, which undoes edits of its manifests"),
-            Self::Talos => ("talos", "Talos"),
+            Self::Talos => ("talos", "talos"),
             Self::Other => ("elsewhere", "a distribution that is not known"),
         };
-        format!("deploy/disable-built-ins/README.md#{section} ({name})")
+        let roll_back = if on { " and #roll-back" } else { "" };
+        let name = if name == section { String::new() } else { format!(" ({name})") };
+        format!("deploy/disable-built-ins/README.md#{section}{roll_back}{name}")
     }
 }
 
@@ -101,9 +104,10 @@ mod tests {
             Distribution::Talos,
             Distribution::Other,
         ] {
-            let page = distribution.page();
+            let page = distribution.page(true);
             let section = page.split(['#', ' ']).nth(1).unwrap();
             assert!(sections.iter().any(|it| it == section), "{page}: {sections:?}");
+            assert!(page.contains(" and #roll-back") && readme.contains("\n## Roll back\n"), "{page}");
         }
     }
 }

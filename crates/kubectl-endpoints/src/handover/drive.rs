@@ -7,7 +7,7 @@ use kube_api::time::{Instant, sleep};
 use kube_api::{ApiError, error_chain};
 
 use super::command::Swap;
-use super::facts::{CANARY, Facts, Goal, Record};
+use super::facts::{CANARY, Facts, Form, Goal, Record};
 use super::observe::{Observer, State};
 use super::steps::{Action, Step, Write, has_begun, next, steps};
 use super::{ask, canary, checks, gap, instructions, own_flags, write};
@@ -71,6 +71,9 @@ async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<S
     if state.facts.record.goal.is_none() && !state.facts.is_in_sight() {
         return Ok(Some(instructions::is_out_of_sight(&state.facts)));
     }
+    if swap.form == Form::Deployment && state.facts.ours.deployment.is_none() && state.facts.ours.are_static {
+        return Ok(Some(instructions::are_static_pods(&state.facts)));
+    }
     if swap.goal == Goal::Rollback || swap.skip_checks || has_begun(&state.facts) {
         return Ok(None);
     }
@@ -132,7 +135,11 @@ impl Drive<'_> {
                 if let Some(reason) = self.see_writer(&state.facts).await? {
                     return Ok(Ended::Refused(reason));
                 }
-                print(&(gap::line(self.swap.goal, &state.facts) + "\n" + after(self.swap.goal)));
+                print(
+                    &(gap::line(self.swap.goal, &state.facts)
+                        + "\n"
+                        + &instructions::after(self.swap.goal, &state.facts)),
+                );
                 return Ok(Ended::Done);
             };
             self.enter(index, &state.facts);
@@ -340,19 +347,6 @@ pub(super) fn confirmed(facts: &Facts, step: &str) -> Record {
     record.confirmed.push(step.to_owned());
     record.leader = Some(write::built_in_holder(facts));
     record
-}
-
-fn after(goal: Goal) -> &'static str {
-    match goal {
-        Goal::Handover => {
-            "endpoint-controller-manager leads. Keep the built-in controllers disabled in what makes the manifests too: on \
-             kubeadm, deploy/disable-built-ins/README.md has its ClusterConfiguration\n"
-        }
-        Goal::Rollback => {
-            "kube-controller-manager leads with the controllers. The Lease of endpoint-controller-manager stays on hold; once \
-             nothing can start it again: kubectl delete -k deploy/base (or helm uninstall), which deletes the Lease too\n"
-        }
-    }
 }
 
 fn unread(cluster: &Cluster, error: &ApiError) -> Failure {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::own_flags::OwnFlags;
-use crate::preflight::Entries;
+use crate::gate::Gate;
+use crate::preflight::{Entries, is_of_node};
 
 /// The steps that the operator confirms where they cannot be seen.
 pub(super) const FLAGS: &str = "flags";
@@ -16,6 +17,9 @@ pub(super) const STANDBYS: &str = "standbys";
 pub(super) const LEADER: &str = "leader";
 /// The step that is noted once it has passed.
 pub(super) const CANARY: &str = "canary";
+
+/// The time in which a leader has looked at its first writes.
+const FIRST_LOOK: SignedDuration = SignedDuration::from_mins(5);
 
 /// The direction of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +73,10 @@ pub(super) struct Ours {
     pub(super) ready: usize,
     /// The flags of its Deployment, or of each pod.
     pub(super) flags: Vec<OwnFlags>,
+    /// True if these flags have a takeover gate.
+    pub(super) have_gate: bool,
+    /// True if the pods are static ones.
+    pub(super) are_static: bool,
 }
 
 /// The Deployment of ours.
@@ -127,6 +135,8 @@ pub(super) struct Facts {
     /// Nodes of the record that have no pod of kube-controller-manager now, and still exist.
     pub(super) absent: Vec<String>,
     pub(super) ours: Ours,
+    /// The gate of our leader; none if it is not known.
+    pub(super) gate: Option<Gate>,
     pub(super) record: Record,
 }
 
@@ -149,6 +159,18 @@ impl Facts {
     /// True if a replica of ours leads.
     pub(super) fn leads(&self) -> bool {
         self.lease.as_ref().is_some_and(|lease| lease.live)
+    }
+
+    /// True if the controllers of our leader run, as far as the cluster shows: it has passed its takeover gate, or has none.
+    pub(super) fn has_passed_gate(&self) -> bool {
+        let Some(gate) = self.gate.as_ref().filter(|_| self.ours.have_gate) else { return true };
+        gate.passed.is_some() || gate.held.is_none() && self.has_led_long()
+    }
+
+    /// True if ours has led for longer than it takes to look at its first writes. Events end after an hour.
+    fn has_led_long(&self) -> bool {
+        let times = self.lease.as_ref().and_then(|lease| Some((lease.acquired?, lease.renewed?)));
+        times.is_some_and(|(acquired, renewed)| renewed.duration_since(acquired) > FIRST_LOOK)
     }
 
     /// The reason why the flags of ours do not fit.
@@ -316,12 +338,4 @@ impl Facts {
 /// True if a time is after a start that was cut to seconds.
 fn is_surely_after(time: Option<Timestamp>, start: Timestamp) -> bool {
     time.is_some_and(|time| time.duration_since(start) >= SignedDuration::from_secs(1))
-}
-
-/// True if an identity in a Lease, `host_uuid`, is of the node. A host's name may be the node's without its domain.
-pub(super) fn is_of_node(identity: &str, node: &str) -> bool {
-    let host = identity.split('_').next().unwrap_or_default();
-    let is_short =
-        |short: &str, long: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
-    !host.is_empty() && (host == node || is_short(host, node) || is_short(node, host))
 }

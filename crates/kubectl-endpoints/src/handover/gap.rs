@@ -14,8 +14,10 @@ pub(super) fn gap(goal: Goal, facts: &Facts) -> Option<(Timestamp, Timestamp)> {
         Goal::Rollback => facts.built_in.as_ref(),
     };
     let (from, to) = (facts.record.last_renewal?, lease?.acquired?);
+    // Behind a takeover gate a leader does not write yet.
+    let passed = facts.gate.as_ref().and_then(|gate| gate.passed).filter(|_| goal == Goal::Handover);
     // A leader from before the end of the other: none was missing.
-    Some((from, to.max(from)))
+    Some((from, to.max(from).max(passed.unwrap_or(from))))
 }
 
 /// The last line of a migration.

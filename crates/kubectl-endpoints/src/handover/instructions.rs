@@ -1,7 +1,7 @@
 //! Instructions for the operator: what cannot be done through the API. Pure.
 
 use super::distribution::Distribution;
-use super::facts::{Facts, Replica};
+use super::facts::{Facts, Form, Goal, Replica};
 use super::own_flags::names;
 use super::settings::Settings;
 
@@ -96,35 +96,96 @@ pub(super) fn stop_processes() -> String {
 /// The change of the flag where the pods do not show it, in all standbys.
 pub(super) fn change_standbys(facts: &Facts, on: bool) -> String {
     let place = format!("On every control-plane node except {}", host(facts));
-    change(facts, &place, on)
+    change_unseen(facts, &place, on)
 }
 
 /// The same in the leader.
 pub(super) fn change_leader(facts: &Facts, on: bool) -> String {
     let at_once = if on { "At once: until then, no program writes.\n" } else { "" };
-    change(facts, &format!("{at_once}On {}, whose kube-controller-manager leads", host(facts)), on)
+    change_unseen(facts, &format!("{at_once}On {}, whose kube-controller-manager leads", host(facts)), on)
 }
 
 /// The same in a replica.
 pub(super) fn change_replica(facts: &Facts, replica: &Replica, on: bool) -> String {
     let role = if is_leader(facts, replica) { "the leader" } else { "a standby" };
-    change(facts, &format!("On node {}, whose kube-controller-manager is {role}", replica.node), on)
+    let entries = replica.entries.with(&facts.controllers, on);
+    let entries =
+        if facts.distribution == Some(Distribution::Kubeadm) { entries.for_kubeadm() } else { entries };
+    let place = format!("On node {}, whose kube-controller-manager is {role}", replica.node);
+    let edit = format!("set\n\n  --controllers={}\n\nand restart it", entries.text());
+    change(facts, &place, on, &edit)
 }
 
-fn change(facts: &Facts, place: &str, on: bool) -> String {
+fn change_unseen(facts: &Facts, place: &str, on: bool) -> String {
     let entries = facts.controllers.iter().map(|controller| controller.name());
     let entries = entries.fold(String::new(), |list, name| list + ",-" + name);
-    let (verb, edit, end) = if on {
-        ("enable", "remove", "from --controllers, and restart it, even if nothing is to be removed")
+    let edit = if on {
+        format!(
+            "remove\n\n  {entries}\n\nfrom --controllers, and restart it, even if nothing is to be removed"
+        )
     } else {
-        (
-            "disable",
-            "append",
-            "to --controllers (default *), without entries that name them otherwise, and restart it",
+        format!(
+            "append\n\n  {entries}\n\nto --controllers (default *), without entries that name them otherwise, and restart it"
         )
     };
-    let page = facts.distribution.unwrap_or(Distribution::Other).page();
-    format!("{place}: {verb} {}. As {page} says, {edit}\n\n  {entries}\n\n{end}.", names(&facts.controllers))
+    change(facts, place, on, &edit)
+}
+
+fn change(facts: &Facts, place: &str, on: bool, edit: &str) -> String {
+    let verb = if on { "enable" } else { "disable" };
+    let page = facts.distribution.unwrap_or(Distribution::Other).page(on);
+    format!("{place}: {verb} {}. As {page} says, {edit}.", names(&facts.controllers))
+}
+
+/// The reason not to go on with a form in which ours does not run.
+pub(super) fn are_static_pods(facts: &Facts) -> String {
+    format!(
+        "endpoint-controller-manager runs as static pods ({}), and not as a Deployment: --ours=static-pods",
+        facts.ours.pods.join(", ")
+    )
+}
+
+/// The writes that the new leader waits to make.
+pub(super) fn approve(settings: &Settings, held: &str) -> String {
+    let (namespace, name) = settings.lease.split_once('/').unwrap_or_default();
+    format!(
+        "No program writes: endpoint-controller-manager leads and waits, because {held}\n\nIf these writes are right, as those of \
+         pods that changed meanwhile, approve them:\n\n  kubectl -n {namespace} annotate lease {name} --overwrite \
+         endpoint-controller-manager/takeover-approved=\"$(kubectl -n {namespace} get lease {name} -o \
+         jsonpath='{{.spec.holderIdentity}}')\"\n\nOtherwise go back with `rollback`."
+    )
+}
+
+/// The last line of a migration: what is left to do.
+pub(super) fn after(goal: Goal, facts: &Facts) -> String {
+    let entry = match facts.distribution {
+        Some(Distribution::Kubeadm) => {
+            "kubeadm-config, from which the next upgrade or join writes --controllers (kubectl endpoints preflight compares)"
+        }
+        _ => "what makes its manifests",
+    };
+    match goal {
+        Goal::Handover => format!(
+            "endpoint-controller-manager leads. Disable the built-in controllers in {entry} too: \
+             deploy/disable-built-ins/README.md\n"
+        ),
+        Goal::Rollback => {
+            let remove = match facts.ours.form {
+                Form::Deployment => {
+                    "kubectl delete -k deploy/base (or helm uninstall), which deletes the Lease too"
+                }
+                Form::StaticPods => {
+                    "kubectl delete -k deploy/overlays/static-pod, which deletes the Lease too, and on each node remove \
+                     /etc/kubernetes/endpoint-controller-manager, the manifest that was moved away and the cron job"
+                }
+                Form::Processes => "delete the Lease, its roles and its credentials",
+            };
+            format!(
+                "kube-controller-manager leads with the controllers. Enable them in {entry} too. The Lease of \
+                 endpoint-controller-manager stays on hold; once nothing can start it again: {remove}\n"
+            )
+        }
+    }
 }
 
 /// The replicas whose flags are to change, the leader last.

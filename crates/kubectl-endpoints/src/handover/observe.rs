@@ -18,6 +18,7 @@ use super::distribution::Distribution;
 use super::facts::{Deployed, Facts, Form, LeaseFacts, Ours, Record, Replica};
 use super::own_flags;
 use crate::cluster::Cluster;
+use crate::gate::Gate;
 use crate::preflight::Entries;
 
 /// The annotation of our Lease with the record.
@@ -82,6 +83,10 @@ impl<'a> Observer<'a> {
             None => self.node_of(built_in.as_ref()).await?.as_ref().map(Distribution::of_node),
         };
         let (ours, template) = self.ours().await?;
+        let gate = match lease.as_ref().and_then(|lease| lease.spec.as_ref()?.acquire_time.as_ref()) {
+            Some(acquired) if ours.have_gate => self.gate(acquired.0).await?,
+            _ => None,
+        };
         // Where flags cannot be seen, what the operator says of them is tried.
         let is_unseen = replicas.is_empty() && absent.is_empty();
         let facts = Facts {
@@ -93,9 +98,20 @@ impl<'a> Observer<'a> {
             replicas,
             absent,
             ours,
+            gate,
             record,
         };
         Ok(State { facts, lease, template })
+    }
+
+    /// The gate of the leader that acquired our Lease then; none if events may not be read.
+    async fn gate(&self, acquired: Timestamp) -> Result<Option<Gate>, ApiError> {
+        let [namespace, name] = &self.swap.lease;
+        match Gate::read(&self.cluster.client, namespace, name, acquired).await {
+            Ok(gate) => Ok(Some(gate)),
+            Err(error) if error.is_forbidden() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The node on which the holder of a Lease runs.
@@ -137,6 +153,8 @@ impl<'a> Observer<'a> {
             deployment: deployment.as_ref().map(deployed),
             ready: pods.items.iter().filter(|pod| is_ready(pod)).count(),
             pods: pods.items.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
+            have_gate: specs.iter().any(|spec| own_flags::have_gate(spec)),
+            are_static: pods.items.iter().any(is_mirror),
             flags: specs.into_iter().map(flags).collect(),
         };
         Ok((ours, template.cloned().map(Box::new)))
@@ -210,6 +228,12 @@ fn started(pod: &Pod) -> Option<Timestamp> {
         Some(status.state.as_ref()?.running.as_ref()?.started_at.as_ref()?.0)
     };
     statuses.iter().map(start).collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// True for the pod by which a kubelet shows a static pod.
+fn is_mirror(pod: &Pod) -> bool {
+    let annotations = pod.metadata.annotations.as_ref();
+    annotations.is_some_and(|annotations| annotations.contains_key("kubernetes.io/config.mirror"))
 }
 
 fn is_ready(pod: &Pod) -> bool {

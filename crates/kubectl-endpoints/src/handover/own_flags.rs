@@ -26,6 +26,12 @@ pub(super) fn of(spec: &PodSpec, controllers: &[Controller], lease: &str) -> Own
     }
 }
 
+/// True if a new leader with these flags looks at its first writes before it makes them (`--takeover-max-writes`).
+pub(super) fn have_gate(spec: &PodSpec) -> bool {
+    let config = arguments(spec).ok().and_then(|arguments| options::parse_remote(&arguments).ok());
+    config.is_some_and(|config| config.takeover_max_writes.is_some())
+}
+
 /// The arguments of the program.
 ///
 /// # Errors

@@ -76,7 +76,7 @@ impl Step {
     }
 }
 
-static HANDOVER: [Step; 7] = [
+static HANDOVER: [Step; 8] = [
     Step {
         name: "hold the Lease of endpoint-controller-manager",
         is_done: |facts| is_held_for_handover(facts) || is_released(facts) || is_over(facts),
@@ -142,6 +142,15 @@ static HANDOVER: [Step; 7] = [
         is_done: Facts::leads,
         action: |_, settings| Action::Wait(format!("a replica to acquire the Lease {}", settings.lease)),
         limit: SOON,
+    },
+    Step {
+        name: "wait until its first writes are no more than --takeover-max-writes",
+        is_done: Facts::has_passed_gate,
+        action: |facts, settings| match facts.gate.as_ref().and_then(|gate| gate.held.as_deref()) {
+            Some(held) => Action::Instruct(tell::approve(settings, held)),
+            None => Action::Wait("endpoint-controller-manager to look at its first writes".to_owned()),
+        },
+        limit: None,
     },
 ];
 

@@ -52,14 +52,38 @@ impl Entries {
         decision(&self.0, &controller.names()).unwrap_or_else(|| self.0.iter().any(|entry| entry == "*"))
     }
 
+    /// The entries with which kube-controller-manager runs these controllers, or does not, and all others as before.
+    pub(crate) fn with(&self, controllers: &[Controller], on: bool) -> Self {
+        let names = |entry: &str, controller: &Controller| {
+            controller.names().contains(&entry.strip_prefix('-').unwrap_or(entry))
+        };
+        let others = self.0.iter().filter(|entry| !controllers.iter().any(|it| names(entry, it)));
+        let mut entries = Self(others.cloned().collect());
+        for controller in controllers {
+            if entries.run(*controller) != on {
+                entries.0.push(format!("{}{}", if on { "" } else { "-" }, controller.name()));
+            }
+        }
+        entries
+    }
+
+    /// The entries with those that kubeadm needs.
+    pub(crate) fn for_kubeadm(mut self) -> Self {
+        let lacking = self.lacking();
+        // After `*`, as kubeadm writes them.
+        let position = usize::from(self.0.first().is_some_and(|first| first == "*"));
+        self.0.splice(position..position, lacking.into_iter().map(str::to_owned));
+        self
+    }
+
     /// The controllers that kubeadm needs and these entries leave out.
-    pub(super) fn lacking(&self) -> Vec<&'static str> {
+    pub(crate) fn lacking(&self) -> Vec<&'static str> {
         let is_on = |names: &&[&str; 2]| decision(&self.0, *names).unwrap_or(false);
         OF_KUBEADM.iter().filter(|names| !is_on(names)).map(|[_, alias]| *alias).collect()
     }
 
     /// The list as in the flag.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.join(",")
     }
 }
@@ -93,6 +117,22 @@ mod tests {
         assert_eq!(lacking("*,bootstrapsigner"), ["tokencleaner"]);
         assert_eq!(lacking("*,bootstrapsigner,token-cleaner-controller,-endpoint"), [""; 0]);
         assert_eq!(lacking("*,-bootstrapsigner,bootstrapsigner,tokencleaner"), ["bootstrapsigner"]);
+    }
+
+    #[test]
+    fn controllers_are_switched_without_others() {
+        let with = |list: &str, on: bool| Entries::new(list).with(&OURS[1..], on).text();
+        assert_eq!(with("*", false), "*,-endpointslice-controller,-endpointslice-mirroring-controller");
+        assert_eq!(
+            with("endpointslice,*,-ttl", false),
+            "*,-ttl,-endpointslice-controller,-endpointslice-mirroring-controller"
+        );
+        assert_eq!(with("deployment-controller", false), "deployment-controller");
+        assert_eq!(with("*,-endpointslice,-ttl,-endpointslicemirroring", true), "*,-ttl");
+        assert_eq!(with("ttl", true), "ttl,endpointslice-controller,endpointslice-mirroring-controller");
+        let kubeadm = |list: &str| Entries::new(list).for_kubeadm().text();
+        assert_eq!(kubeadm("*,-ttl"), "*,bootstrapsigner,tokencleaner,-ttl");
+        assert_eq!(kubeadm("*,token-cleaner-controller"), "*,bootstrapsigner,token-cleaner-controller");
     }
 
     #[test]

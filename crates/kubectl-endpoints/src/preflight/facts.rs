@@ -51,6 +51,7 @@ pub(super) struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ManagerPod {
     pub(super) name: String,
+    pub(super) node: String,
     /// The command with its arguments.
     pub(super) words: Vec<String>,
 }

@@ -52,6 +52,14 @@ pub(super) fn state(lease: Option<&Lease>, now: Timestamp) -> State<'_> {
     }
 }
 
+/// True if an identity in a Lease, `host_uuid`, is of the node. A host's name may be the node's without its domain.
+pub(crate) fn is_of_node(identity: &str, node: &str) -> bool {
+    let host = identity.split('_').next().unwrap_or_default();
+    let is_short =
+        |short: &str, long: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
+    !host.is_empty() && (host == node || is_short(host, node) || is_short(node, host))
+}
+
 /// A time before another for a reader: `5 s ago`.
 pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(time).as_secs().max(0);

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::explain::Summary;
+use crate::gate::Gate;
 
 /// The answer of `status`.
 #[derive(Debug, Serialize)]
@@ -41,6 +42,9 @@ pub(super) struct Term {
     pub(super) is_expired: bool,
     /// True if nobody may begin to lead.
     pub(super) is_on_hold: bool,
+    /// The reason why the holder writes nothing yet (`--takeover-max-writes`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) takeover_held: Option<String>,
 }
 
 /// A pod of endpoint-controller-manager.
@@ -67,7 +71,13 @@ pub(super) struct Write {
 /// Reads what the snapshot lacks. What may not be read is named.
 pub(super) async fn gather(client: &ApiClient, snapshot: &Snapshot, reports: &[ServiceReport]) -> Status {
     let mut unknown = vec![];
-    let lease = term(client, version::NAME, snapshot.now()).await;
+    let mut lease = term(client, version::NAME, snapshot.now()).await;
+    if let Ok(Some(Term { since: Some(since), takeover_held, .. })) = &mut lease {
+        match Gate::read(client, "kube-system", version::NAME, *since).await {
+            Ok(gate) => *takeover_held = gate.held,
+            Err(error) => unknown.push(format!("the events of its Lease: {}", error_chain(&error))),
+        }
+    }
     let built_in = term(client, "kube-controller-manager", snapshot.now()).await;
     let replicas = replicas(client).await;
     let mut known = |error: String| unknown.push(error);
@@ -111,6 +121,7 @@ fn term_of(lease: coordination::Lease, now: Timestamp) -> Term {
         renewed,
         is_expired: end.is_none_or(|end| end <= now),
         is_on_hold,
+        takeover_held: None,
     }
 }
 

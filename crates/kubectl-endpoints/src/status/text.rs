@@ -71,7 +71,10 @@ fn leader(term: Option<&Term>, now: Timestamp) -> String {
         Some(term) => {
             let since = term.since.map(|since| format!(", since {}", ago(since, now))).unwrap_or_default();
             let hold = if term.is_on_hold { "; on hold: nobody succeeds it" } else { "" };
-            format!("{}{since}{}{hold}", Tone::Good.paint(&term.holder), renewed(term, now))
+            let held = term.takeover_held.as_ref().map(|why| format!("; writes nothing: {why}"));
+            let tone = if held.is_some() { Tone::Bad } else { Tone::Good };
+            let held = held.unwrap_or_default();
+            format!("{}{since}{}{hold}{held}", tone.paint(&term.holder), renewed(term, now))
         }
     }
 }

@@ -189,7 +189,7 @@ async fn a_canary_shows_that_the_old_writer_still_writes() {
     // Without being asked for, because flags cannot be seen.
     let text = site.run("handover", false, &[]).await;
     assert!(text.contains("Refused: kube-controller-manager writes, though"), "{text}");
-    assert!(!text.contains("done: step 5 of 7"), "{text}");
+    assert!(!text.contains("done: step 5 of 8"), "{text}");
     // There, the same shows that the right program writes.
     site.run("rollback", false, &[]).await;
     let services: Api<core::Service> = Api::namespaced(cluster.client(), "default");
@@ -215,11 +215,11 @@ async fn an_answer_that_comes_too_late_releases_nothing() {
     let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
     let args = ["handover", "--ours=processes", &kubeconfig].map(str::to_owned);
     let mut command = Dialogue::start(&binaries::kubectl_endpoints(), cluster.folder(), &args);
-    says(&mut command, "step 6 of 7: release the Lease").await;
+    says(&mut command, "step 6 of 8: release the Lease").await;
     // The process that writes is back.
     create(lives).await;
     command.answer("y");
-    says(&mut command, "step 4 of 7: disable the controllers in the leader").await;
+    says(&mut command, "step 4 of 8: disable the controllers in the leader").await;
     let annotations = leases.get(OURS).await.unwrap().metadata.annotations.unwrap();
     assert!(!annotations.contains_key(RELEASED), "{annotations:?}");
 }
@@ -283,7 +283,7 @@ async fn a_handover_that_would_delete_is_refused() {
     let planned = run(&["--dry-run", "--skip-checks"]);
     let text = String::from_utf8_lossy(&planned.stdout);
     assert_eq!(planned.status.code(), Some(0), "{text}");
-    assert!(text.contains("step 7 of 7: wait until endpoint-controller-manager leads (to do)"), "{text}");
+    assert!(text.contains("step 7 of 8: wait until endpoint-controller-manager leads (to do)"), "{text}");
     // Without a terminal there is no answer.
     assert_eq!(run(&["--skip-checks"]).status.code(), Some(1));
     let mut writes = cluster.audit().writes_since(mark, User::Admin);

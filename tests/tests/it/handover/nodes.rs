@@ -22,7 +22,7 @@ use crate::election::SHORT;
 const NAME: &str = "kube-controller-manager";
 /// As kubeadm has it, without the controllers that would end pods, which no kubelet runs here, or need more than this
 /// cluster has.
-const CONTROLLERS: &str = "*,bootstrapsigner,tokencleaner,-nodelifecycle,-podgc,-taint-eviction-controller,\
+pub(crate) const CONTROLLERS: &str = "*,bootstrapsigner,tokencleaner,-nodelifecycle,-podgc,-taint-eviction-controller,\
                            -device-taint-eviction-controller,-serviceaccount-token,-root-ca-cert-publisher,-csrsigning,\
                            -deployment,-replicaset,-disruption,-attachdetach,-persistentvolume-binder,\
                            -horizontalpodautoscaling,-resourcequota,\
@@ -99,13 +99,11 @@ impl ControlPlaneNode {
     }
 
     /// What an operator does: edits the flag, and restarts the process.
-    pub(crate) fn edit(&mut self, entries: &str, is_on: bool) {
+    pub(crate) fn edit(&mut self, value: &str) {
         let text = std::fs::read_to_string(self.manifest()).unwrap();
-        let before = if is_on { format!("{CONTROLLERS}{entries}") } else { CONTROLLERS.to_owned() };
-        let after = if is_on { CONTROLLERS.to_owned() } else { format!("{CONTROLLERS}{entries}") };
         let change = |line: &str| {
-            let flag = line.trim_start().strip_prefix("- --controllers=");
-            if flag == Some(&before) { format!("    - --controllers={after}") } else { line.to_owned() }
+            let is_flag = line.trim_start().starts_with("- --controllers=");
+            if is_flag { format!("    - --controllers={value}") } else { line.to_owned() }
         };
         let lines: Vec<String> = text.lines().map(change).collect();
         std::fs::write(self.manifest(), lines.join("\n") + "\n").unwrap();

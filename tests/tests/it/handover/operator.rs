@@ -9,7 +9,7 @@ use tests::dialogue::Dialogue;
 use tests::scenario::World;
 use tests::wait::LIMIT;
 
-use super::nodes::ControlPlaneNode;
+use super::nodes::{CONTROLLERS, ControlPlaneNode};
 use super::ours::Ours;
 
 /// The exit code of a command that has waited long for a step: the same command continues.
@@ -72,8 +72,8 @@ impl Site<'_> {
                 }
                 if line == "  kubectl apply -k deploy/base" {
                     Ours::apply(self.cluster).await;
-                } else if line.starts_with("  ,-") {
-                    self.edit(&place, line.trim(), goal == "rollback").await;
+                } else if let Some(value) = value(&line, goal == "rollback") {
+                    self.edit(&place, &value).await;
                     if self.nodes.iter().any(ControlPlaneNode::is_hidden) {
                         command.answer("yes");
                     }
@@ -96,16 +96,26 @@ impl Site<'_> {
     }
 
     /// Edits the flags of processes, and waits until they run again.
-    async fn edit(&mut self, place: &Place, entries: &str, is_on: bool) {
+    async fn edit(&mut self, place: &Place, value: &str) {
         let nodes = self.nodes.iter_mut().filter(|node| place.includes(node.name()));
-        let entries = if self.forgets.is_some() { "" } else { entries };
-        nodes.for_each(|node| node.edit(entries, is_on));
+        let value = if self.forgets.is_some() { CONTROLLERS } else { value };
+        nodes.for_each(|node| node.edit(value));
         self.tick().await;
         if let Some(world) = self.forgets {
             // The command waits for a write for 15 s, which a leader that is still starting would miss.
             world.sync().await;
         }
     }
+}
+
+/// The value of `--controllers` that a line asks for: all of it, or what is to be appended or removed.
+fn value(line: &str, is_on: bool) -> Option<String> {
+    let entries = line.strip_prefix("  ")?;
+    if let Some(value) = entries.strip_prefix("--controllers=") {
+        return (!value.contains(' ')).then(|| value.to_owned());
+    }
+    let rest = if is_on { "" } else { entries };
+    entries.starts_with(",-").then(|| format!("{CONTROLLERS}{rest}"))
 }
 
 /// The place that an instruction names.

@@ -236,7 +236,10 @@ impl Model {
                 pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
                 ready: self.ours.len(),
                 flags: vec![OwnFlags::Fit],
+                have_gate: false,
+                are_static: false,
             },
+            gate: None,
             record: self.record.clone(),
         }
     }

@@ -54,7 +54,7 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
         );
     }
     let hint = match subject {
-        Subject::Caller => "; --service-account or --as checks those of the program's own user",
+        Subject::Caller => "; --service-account or --for-user checks those of the program's own user",
         Subject::User(_) => "",
     };
     Check::ok(id, format!("{who} has all of {}{hint}", counted(answers.len(), "permission")))

@@ -31,7 +31,8 @@ pub(super) fn plans(takeover: &Fact<Takeover>) -> Check {
             format!("The first plans have {}: {}", counted(changes.len(), "write"), first_ten(changes)),
             "Give endpoint-controller-manager the flags of kube-controller-manager (--max-endpoints-per-slice, \
              --mirroring-max-endpoints-per-subset, --feature-gates, --controllers), here and when it runs; if they \
-             are the same, kube-controller-manager is behind: see kubectl endpoints audit",
+             are the same, the program that writes is behind (kubectl endpoints audit), or waits for the approval of its first \
+             writes (kubectl endpoints status)",
         );
     }
     if !problems.is_empty() {

@@ -38,7 +38,7 @@ fn held() -> Lease {
 
 fn pod(name: &str, controllers: &str) -> ManagerPod {
     let words = ["kube-controller-manager".to_owned(), format!("--controllers={controllers}")];
-    ManagerPod { name: name.to_owned(), words: words.to_vec() }
+    ManagerPod { name: name.to_owned(), node: name.to_owned(), words: words.to_vec() }
 }
 
 fn written(by: &[(&str, usize, i64)]) -> Writers {
@@ -278,6 +278,13 @@ fn exactly_one_program_should_write() {
     ] {
         expect(&case(own, pods), check::BUILT_INS, status, text);
     }
+    // In a rollback the standbys are changed first.
+    let mut standby = case(ours(), &[OFF]);
+    standby.managers.as_mut().unwrap().push(pod("node-2", "*"));
+    standby.managers.as_mut().unwrap()[0].node = "node-1".to_owned();
+    expect(&standby, check::BUILT_INS, Status::Warning, "standbys of kube-controller-manager run");
+    standby.upstream_lease = Ok(Some(lease("node-2_x", NOW - 2)));
+    expect(&standby, check::BUILT_INS, Status::Failed, "Two programs write");
     for (before_release, status) in [(false, Status::Ok), (true, Status::Failed)] {
         let checks = checks(&case(Some(held()), &["*"]), &config(&[]), &Subject::Caller, before_release);
         let check = checks.iter().find(|check| check.id == check::BUILT_INS.name).unwrap();
@@ -298,7 +305,17 @@ fn kubeadm_keeps_two_controllers_by_name() {
         })
     };
     let good = "*,bootstrapsigner,tokencleaner,-endpoints-controller";
-    expect(&case(good, ""), check::KUBEADM, Status::Ok, "keeps");
+    let stored = format!("controllerManager: {{extraArgs: [{{name: controllers, value: '{good}'}}]}}");
+    expect(&case(good, &stored), check::KUBEADM, Status::Ok, "keeps");
+    expect(&case("*,bootstrapsigner,tokencleaner", ""), check::KUBEADM, Status::Ok, "keeps");
+    // What kubeadm writes next: after a handover the controllers again, after a rollback none.
+    expect(&case(good, ""), check::KUBEADM, Status::Warning, "differ in endpoints-controller");
+    expect(
+        &case("*,bootstrapsigner,tokencleaner", &stored),
+        check::KUBEADM,
+        Status::Warning,
+        "differ in endpoints-",
+    );
     expect(&case(OFF, ""), check::KUBEADM, Status::Failed, "the pod kcm-1 has --controllers=*,-endpoints");
     let stored = "controllerManager: {extraArgs: [{name: controllers, value: '*,bootstrapsigner'}]}";
     expect(

@@ -43,6 +43,7 @@ fn manager(pod: &Value) -> ManagerPod {
     let words = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     ManagerPod {
         name: text(pod, &["metadata", "name"]).to_owned(),
+        node: text(pod, &["spec", "nodeName"]).to_owned(),
         words: words.map(str::to_owned).collect(),
     }
 }

@@ -6,7 +6,7 @@ use endpoint_controller_manager::controllers::Controller;
 use crate::preflight::built_ins::Entries;
 use crate::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
 use crate::preflight::facts::{Facts, ManagerPod};
-use crate::preflight::lease::{State, state};
+use crate::preflight::lease::{State, is_of_node, state};
 
 const DISABLE: &str = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
 
@@ -42,10 +42,19 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
         .map(|it| it.0)
         .collect();
     match own {
+        State::Held(holder) if !on.is_empty() && leader_runs_none(facts, pods, config) => Check::warning(
+            BUILT_INS,
+            format!(
+                "{holder} leads, and standbys of kube-controller-manager run {}: two programs write once one of them leads",
+                on.join(", ")
+            ),
+            "Finish the migration, or the rollback",
+        ),
         State::Held(holder) if !on.is_empty() => Check::failed(
             BUILT_INS,
             format!("Two programs write: kube-controller-manager runs {}, and {holder} leads", on.join(", ")),
-            DISABLE,
+            "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md. If endpoint-controller-manager \
+             runs fewer controllers, give its --controllers here",
         ),
         _ if before_release && !on.is_empty() => still_runs(&on),
         State::Held(_) => Check::ok(
@@ -76,6 +85,17 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
             format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod")),
         ),
     }
+}
+
+/// True if the kube-controller-manager that leads is known, and runs none of the controllers.
+fn leader_runs_none(facts: &Facts, pods: &[ManagerPod], config: &Config) -> bool {
+    let Ok(lease) = &facts.upstream_lease else { return false };
+    let State::Held(holder) = state(lease.as_ref(), facts.now) else { return false };
+    let leader = pods.iter().find(|pod| is_of_node(holder, &pod.node));
+    leader.is_some_and(|pod| {
+        let entries = Entries::of_words(&pod.words);
+        !config.controllers.iter().any(|controller| entries.run(*controller))
+    })
 }
 
 fn still_runs(on: &[&str]) -> Check {
@@ -115,8 +135,27 @@ pub(super) fn kubeadm(facts: &Facts) -> Check {
             "Write '*,bootstrapsigner,tokencleaner,-…', as in deploy/disable-built-ins/kubeadm.yaml",
         );
     }
-    if let Err(unknown) = &facts.managers {
-        return Check::not_checked(KUBEADM, unknown);
+    let pods = match &facts.managers {
+        Ok(pods) => pods,
+        Err(unknown) => return Check::not_checked(KUBEADM, unknown),
+    };
+    // Without the flag, kubeadm writes its own list, which has all controllers.
+    let stored = Entries::of_kubeadm(configuration).unwrap_or_else(|| Entries::of_words(&[]));
+    let differs = |controller: &Controller| {
+        pods.iter().any(|pod| Entries::of_words(&pod.words).run(*controller) != stored.run(*controller))
+    };
+    let differing: Vec<&str> =
+        Controller::ALL.iter().filter(|it| differs(it)).map(|controller| controller.name()).collect();
+    if !differing.is_empty() {
+        return Check::warning(
+            KUBEADM,
+            format!(
+                "kubeadm-config and the pods of kube-controller-manager differ in {}: the next kubeadm upgrade, or control-plane \
+                 node that joins, changes which program writes",
+                differing.join(", ")
+            ),
+            "Write to kubeadm-config what the pods have: deploy/disable-built-ins/README.md#kubeadm",
+        );
     }
     Check::ok(KUBEADM, "kube-controller-manager keeps bootstrapsigner and tokencleaner, which kubeadm needs")
 }

@@ -9,7 +9,8 @@ use crate::resource::{Change, Resource};
 use crate::state::{CachedResource, Handler, State};
 use crate::store::Store;
 
-/// A kind of another crate, cached by the same list-watch as Services and pods, and read in the same moment.
+/// A kind of another crate, cached by the same list-watch as Services and pods, and read in the same moment: `Kind::table(state)`, with
+/// [`CachedResource`] in scope.
 ///
 /// ```
 /// use endpoint_informers::custom::CustomResource;
@@ -51,6 +52,7 @@ use crate::store::Store;
 ///         &self.metadata.name
 ///     }
 ///
+///     // Everything that decides about endpoints: a change of anything else queues nothing.
 ///     fn is_same(&self, other: &Self) -> bool {
 ///         self.metadata.name == other.metadata.name
 ///     }

@@ -1,5 +1,6 @@
 //! A process of one [`SliceReconciler`]: informers, an election if it is asked for, and the controller.
 
+use std::io;
 use std::sync::Arc;
 
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
@@ -9,6 +10,7 @@ use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
 use kube_api::{ApiClient, RateLimiter};
 use prometheus_client::registry::Registry;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cache::Cache;
@@ -19,16 +21,21 @@ use crate::reconciler::{Reconciler, SliceReconciler};
 
 /// Runs a [`SliceReconciler`] on a cluster.
 ///
+/// It logs by `tracing`: without a subscriber, such as `tracing_subscriber::fmt::init()`, nothing says why lists or syncs fail.
+/// [`Manager::with_metrics`] fills a registry, and [`Manager::with_phase`] tells a health check what to say: serving both is the
+/// program's. Its user needs `list` and `watch` of Services, pods and nodes; `list`, `watch`, `create`, `update` and `delete` of
+/// slices; `update` of `services/finalizers`; `create` and `patch` of events; `get`, `create` and `update` of Leases. The manifests of
+/// `pod-network-controller` have them.
+///
 /// ```no_run
 /// # use endpoint_informers::reconciler::SliceReconciler;
-/// use endpoint_informers::manager::Manager;
+/// use endpoint_informers::manager::{Manager, terminated};
 /// use kube_api::{ApiClient, Encoding, connect};
 ///
 /// # async fn example<R: SliceReconciler>(rules: R) -> Result<(), Box<dyn std::error::Error>> {
 /// let config = kube::Config::infer().await?;
 /// let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, "published.example.com");
-/// let interrupted = async { drop(tokio::signal::ctrl_c().await) };
-/// Manager::new(client).with_leader_election(&config.default_namespace).run(rules, interrupted).await?;
+/// Manager::new(client).with_leader_election(&config.default_namespace).run(rules, terminated()?).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -39,6 +46,21 @@ pub struct Manager {
     election: Option<String>,
     metrics: Option<Metrics>,
     phase: watch::Sender<Phase>,
+}
+
+/// Completes at SIGTERM, by which a kubelet ends a container, or SIGINT.
+///
+/// # Errors
+///
+/// The signals cannot be handled.
+pub fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// The metrics of a process.
@@ -136,7 +158,7 @@ impl Manager {
             let lock = LeaseLock::new(client.clone(), &namespace, R::NAME);
             let events = Recorder::new(client.clone(), R::NAME);
             let election = metrics.as_ref().map(|metrics| metrics.election.clone()).unwrap_or_default();
-            PendingElection::new(Config::default(), lock, Identity::unique(R::NAME), events, election)
+            PendingElection::new(Config::default(), lock, Identity::of_this_host(), events, election)
         });
         let client = match &election {
             Some(election) => client.with_leadership(election.leadership()),

@@ -14,6 +14,7 @@ use controller_kit::queue::{Priority, QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
+use endpointslice::model::ServiceType;
 use endpointslice::topology::TopologyCache;
 use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
@@ -71,12 +72,14 @@ pub trait SliceReconciler: Send + Sync + 'static {
     /// `--endpointslice-updates-batch-period`).
     const BATCH_PERIOD: Duration = Duration::from_millis(500);
 
-    /// True if this controller publishes endpoints for the Service. It deletes its slices of other Services.
+    /// True if this controller publishes endpoints for the Service. It deletes its slices of other Services. Not called for those
+    /// of type `ExternalName`, which have no endpoints.
     ///
     /// Called with the cache locked: to be answered from the Service alone.
     fn publishes(&self, service: &Service) -> bool;
 
-    /// The endpoints of a Service that this controller [publishes](Self::publishes).
+    /// The endpoints of a Service that this controller [publishes](Self::publishes). Addresses that slices cannot have are left
+    /// out without an event ([`Desired::skipped`] counts them): tell it by [`Context::pod_event`].
     fn desired(&self, context: &Context<'_>) -> Desired;
 
     /// The Services whose endpoints the change of a pod may affect: those that select it, unless implemented otherwise.
@@ -90,7 +93,7 @@ pub trait SliceReconciler: Send + Sync + 'static {
     }
 
     /// Starts list-watches of the [custom resources](crate::custom::CustomResource) that endpoints depend on. No Service is
-    /// synced before their objects are cached.
+    /// synced before their objects are cached: never, while the API server does not serve the kind.
     fn start_informers(&self, _informers: &mut Informers) {}
 
     /// The Services whose endpoints the change of a custom resource may affect.
@@ -100,6 +103,9 @@ pub trait SliceReconciler: Send + Sync + 'static {
 
     /// Fails if an object that the endpoints of the Service depend on exists and could not be read: nothing is written then. The cache
     /// looks at pods and nodes itself.
+    ///
+    /// One such object holds all Services of its namespace up, and its deletion is seen at their next retry, after as long as they have
+    /// failed. A field that users may write wrongly is better read as a value or an error, so that one endpoint is left out.
     ///
     /// # Errors
     ///
@@ -226,9 +232,13 @@ impl<R: SliceReconciler> Reconciler<R> {
         (Arc::new(Self { rules, slices: finish(slices.ignoring_annotations()) }), events)
     }
 
+    fn publishes(&self, service: &Service) -> bool {
+        service.service_type != ServiceType::ExternalName && self.rules.publishes(service)
+    }
+
     fn wanted(&self, snapshot: &Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> {
         let service = &snapshot.service;
-        if !self.rules.publishes(service) {
+        if !self.publishes(service) {
             return None;
         }
         let (cache, recorder) = (&*self.slices.cache, &self.slices.recorder);
@@ -241,7 +251,7 @@ impl<R: SliceReconciler> Reconciler<R> {
     fn add_published(&self, state: &State, services: Vec<ObjectKey>) {
         for key in services {
             let service = state.services.get(&key.namespace, &key.name);
-            if service.is_some_and(|service| self.rules.publishes(service)) {
+            if service.is_some_and(|service| self.publishes(service)) {
                 self.slices.queue.add_after(key, R::BATCH_PERIOD);
             }
         }
@@ -267,7 +277,7 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
     async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         self.slices.cache.read(|state| {
             let service = state.services.get(&key.namespace, &key.name);
-            let published = service.filter(|service| self.rules.publishes(service));
+            let published = service.filter(|service| self.publishes(service));
             published.map_or(Ok(()), |service| self.rules.check_readable(service, state))
         })?;
         self.slices.sync(sync, key, |snapshot| self.wanted(snapshot)).await

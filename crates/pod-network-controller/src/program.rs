@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tokio::signal::unix::{SignalKind, signal};
+use endpoint_informers::manager::terminated;
 use tracing::{Level, error};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
@@ -32,16 +32,9 @@ pub async fn main(customize: impl FnOnce(PodNetworks) -> PodNetworks) -> ExitCod
     let options = Options::from(&command().get_matches());
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     tracing_subscriber::registry().with(log.with_filter(filter(options.verbosity))).init();
-    let terminated = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-        (Ok(mut terminate), Ok(mut interrupt)) => {
-            async move {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-            }
-        }
-        (Err(failed), _) | (_, Err(failed)) => {
+    let terminated = match terminated() {
+        Ok(terminated) => terminated,
+        Err(failed) => {
             error!(err = %failed, "Cannot handle signals");
             return ExitCode::FAILURE;
         }

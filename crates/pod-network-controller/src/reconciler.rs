@@ -11,7 +11,7 @@ use endpoint_informers::custom::CustomChange;
 use endpoint_informers::list_watch::Informers;
 use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpointslice::desired::{Attachment, desired_from_attachments};
-use endpointslice::model::{AddressType, ServiceType, is_allowed_in_slices};
+use endpointslice::model::{AddressType, is_allowed_in_slices};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Desired, Pod, Service};
 
@@ -101,7 +101,7 @@ impl SliceReconciler for PodNetworks {
             Some(name) => name == NAME,
             None => service.annotations.get(ALONGSIDE) == Some("true") && self.source(service).is_some(),
         };
-        is_ours && service.selector.is_some() && service.service_type != ServiceType::ExternalName
+        is_ours && service.selector.is_some()
     }
 
     fn desired(&self, context: &Context<'_>) -> Desired {

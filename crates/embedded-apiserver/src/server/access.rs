@@ -39,7 +39,7 @@ pub enum LoadError {
 pub struct KnownObjects(Vec<(Arc<Stored>, Arc<Value>)>);
 
 impl ApiServer {
-    /// Stores an object as it is: without defaults, rules, or a check that its namespace exists. Fields that its kind does not
+    /// Stores an object as it is: without defaults, rules, a uid (which owners need), or a check that its namespace exists. Fields that its kind does not
     /// have are dropped. Watches see it.
     ///
     /// # Errors

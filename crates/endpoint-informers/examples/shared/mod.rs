@@ -3,14 +3,14 @@
 
 use std::error::Error;
 
-use endpoint_informers::manager::Manager;
+use endpoint_informers::manager::{Manager, terminated};
 use endpoint_informers::reconciler::SliceReconciler;
 use kube_api::{ApiClient, Encoding, connect};
 
-/// Runs a controller on the cluster of the kubeconfig, until Ctrl-C.
+/// Runs a controller on the cluster of the kubeconfig, until SIGTERM or Ctrl-C.
 pub(crate) async fn run_until_interrupted<R: SliceReconciler>(rules: R) -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let config = kube::Config::infer().await?;
     let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, R::NAME);
-    let interrupted = async { drop(tokio::signal::ctrl_c().await) };
-    Ok(Manager::new(client).run(rules, interrupted).await?)
+    Ok(Manager::new(client).run(rules, terminated()?).await?)
 }

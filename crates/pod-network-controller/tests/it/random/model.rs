@@ -20,18 +20,18 @@ struct Network {
 }
 
 impl Network {
-    const fn new(kind: &'static str, name: &'static str, namespace: &'static str) -> Option<Self> {
-        Some(Self { kind, name, namespace })
+    const fn new(kind: &'static str, name: &'static str, namespace: &'static str) -> Self {
+        Self { kind, name, namespace }
     }
 }
 
 /// The networks of devices; none for what cannot be read. The first two are those of most devices.
 const NETWORKS: [Option<Network>; 6] = [
-    Network::new("", "storage", ""),
-    Network::new("", "backup", ""),
-    Network::new("Other", "storage", ""),
-    Network::new("", "storage", NAMESPACE),
-    Network::new("", "storage", "elsewhere"),
+    Some(Network::new("", "storage", "")),
+    Some(Network::new("", "backup", "")),
+    Some(Network::new("Other", "storage", "")),
+    Some(Network::new("", "storage", NAMESPACE)),
+    Some(Network::new("", "storage", "elsewhere")),
     None,
 ];
 const PLAIN: usize = 2;

@@ -42,20 +42,9 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
         .map(|it| it.0)
         .collect();
     match own {
-        State::Held(holder) if !on.is_empty() && leader_runs_none(facts, pods, config) => Check::warning(
-            BUILT_INS,
-            format!(
-                "{holder} leads, and standbys of kube-controller-manager run {}: two programs write once one of them leads",
-                on.join(", ")
-            ),
-            "Finish the migration, or the rollback",
-        ),
-        State::Held(holder) if !on.is_empty() => Check::failed(
-            BUILT_INS,
-            format!("Two programs write: kube-controller-manager runs {}, and {holder} leads", on.join(", ")),
-            "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md. If endpoint-controller-manager \
-             runs fewer controllers, give its --controllers here",
-        ),
+        State::Held(holder) if !on.is_empty() => {
+            both_write(holder, &on.join(", "), leader_runs_none(facts, pods, config))
+        }
         _ if before_release && !on.is_empty() => still_runs(&on),
         State::Held(_) => Check::ok(
             BUILT_INS,
@@ -85,6 +74,25 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
             format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod")),
         ),
     }
+}
+
+/// `is_standby` if only kube-controller-managers that do not lead run these controllers.
+fn both_write(holder: &str, on: &str, is_standby: bool) -> Check {
+    if is_standby {
+        return Check::warning(
+            BUILT_INS,
+            format!(
+                "{holder} leads, and standbys of kube-controller-manager run {on}: two programs write once one of them leads"
+            ),
+            "Finish the migration, or the rollback",
+        );
+    }
+    Check::failed(
+        BUILT_INS,
+        format!("Two programs write: kube-controller-manager runs {on}, and {holder} leads"),
+        "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md. If endpoint-controller-manager \
+         runs fewer controllers, give its --controllers here",
+    )
 }
 
 /// True if the kube-controller-manager that leads is known, and runs none of the controllers.

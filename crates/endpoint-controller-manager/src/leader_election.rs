@@ -48,7 +48,7 @@ fn new(
 ) -> PendingElection {
     let events = Recorder::new(events, version::NAME);
     let lock = LeaseLock::new(client, &config.namespace, &config.name).with_hold(HOLD);
-    PendingElection::new(config.timing, lock, Identity::of_this_host(), events, metrics)
+    PendingElection::new(config.timing, lock, Identity::of_this_host(version::NAME), events, metrics)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
 use endpoint_informers::lifecycle::{FirstWrite, Foreseen, Lifecycle, LifecycleError};
 use endpoint_informers::pending::PendingWrite;
-use kube_api::time::sleep;
+use kube_api::time::{Instant, sleep};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -25,6 +25,9 @@ pub(crate) use approval::ApprovingLease;
 
 /// The time between two counts while the gate is closed.
 const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The time after which the event of a closed gate is emitted again: API servers delete events after an hour.
+const EVENT_PERIOD: Duration = Duration::from_mins(10);
 
 /// The number of writes that a message shows.
 const SHOWN: usize = 10;
@@ -66,7 +69,7 @@ impl TakeoverGate {
     /// [`LifecycleError::LeaseLost`].
     pub(crate) async fn pass(self, lifecycle: &mut Lifecycle) -> Result<(), LifecycleError> {
         let (first_writes, lease) = (lifecycle.first_writes(), self.lease.as_ref().map(|(lease, _)| lease));
-        let mut awaited = None;
+        let (mut awaited, mut reported) = (None, None::<(String, Instant)>);
         loop {
             let foreseen = tokio::select! {
                 biased;
@@ -79,9 +82,14 @@ impl TakeoverGate {
             }
             // Before the message that leads to one.
             let signals = awaited.get_or_insert_with(|| self.approvals.awaited());
-            // Once: without a writer, live changes of the cluster change the number all the time.
-            if self.closed.borrow().is_none() {
-                self.report(&foreseen);
+            // The first count: without a writer, live changes of the cluster change the number all the time.
+            match &mut reported {
+                None => reported = Some((self.report(&foreseen), Instant::now())),
+                Some((message, time)) if time.elapsed() >= EVENT_PERIOD => {
+                    *time = Instant::now();
+                    self.event(EventType::Warning, "TakeoverHeld", message);
+                }
+                Some(_) => {}
             }
             self.closed.send_replace(Some(self.reason(foreseen.total)));
             tokio::select! {
@@ -100,10 +108,8 @@ impl TakeoverGate {
     fn open(&self, writes: usize) {
         info!(writes, max = self.max_writes, "The takeover gate is open");
         self.closed.send_replace(None);
-        if let Some((_, events)) = &self.lease {
-            let message = format!("the controllers start with {writes} writes");
-            events.event(EventType::Normal, "TakeoverPassed", message);
-        }
+        let message = format!("the controllers start with {writes} writes");
+        self.event(EventType::Normal, "TakeoverPassed", &message);
     }
 
     fn reason(&self, writes: usize) -> String {
@@ -115,19 +121,25 @@ impl TakeoverGate {
         )
     }
 
-    fn report(&self, foreseen: &Foreseen) {
+    fn event(&self, event_type: EventType, reason: &str, message: &str) {
+        if let Some((_, events)) = &self.lease {
+            events.event(event_type, reason, message);
+        }
+    }
+
+    /// Says why the gate is closed. Returns the message of the event.
+    fn report(&self, foreseen: &Foreseen) -> String {
         let reason = self.reason(foreseen.total);
         warn!(writes = foreseen.total, max = self.max_writes, "Not starting the controllers: {reason}");
         for write in &foreseen.shown {
             let FirstWrite { controller, key, write } = write;
             warn!(controller, service = %key, "Would {write}{}", fields(write));
         }
-        if let Some((_, events)) = &self.lease {
-            let first: Vec<String> =
-                foreseen.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
-            let message = format!("{reason}. The first of them: {}", first.join(", "));
-            events.event(EventType::Warning, "TakeoverHeld", message);
-        }
+        let first: Vec<String> =
+            foreseen.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
+        let message = format!("{reason}. The first of them: {}", first.join(", "));
+        self.event(EventType::Warning, "TakeoverHeld", &message);
+        message
     }
 }
 

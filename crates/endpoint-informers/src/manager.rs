@@ -10,6 +10,7 @@ use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
 use kube_api::{ApiClient, RateLimiter};
 use prometheus_client::registry::Registry;
+#[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -48,11 +49,12 @@ pub struct Manager {
     phase: watch::Sender<Phase>,
 }
 
-/// Completes at SIGTERM, by which a kubelet ends a container, or SIGINT.
+/// Completes at SIGTERM, by which a kubelet ends a container, or SIGINT. Call it in a runtime of tokio.
 ///
 /// # Errors
 ///
 /// The signals cannot be handled.
+#[cfg(unix)]
 pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
@@ -158,7 +160,7 @@ impl Manager {
             let lock = LeaseLock::new(client.clone(), &namespace, R::NAME);
             let events = Recorder::new(client.clone(), R::NAME);
             let election = metrics.as_ref().map(|metrics| metrics.election.clone()).unwrap_or_default();
-            PendingElection::new(Config::default(), lock, Identity::of_this_host(), events, election)
+            PendingElection::new(Config::default(), lock, Identity::of_this_host(R::NAME), events, election)
         });
         let client = match &election {
             Some(election) => client.with_leadership(election.leadership()),

@@ -111,8 +111,10 @@ async fn changes_in_a_partition_count_as_always() {
     // A deletion, and a readiness gate that another controller sets.
     kubelets.delete_pod(1).await;
     kubelets.report_pod(2, &["Ready", GATE], "False").await;
-    // A new pod waits for its kubelet.
+    // A new pod that its kubelet has not called ready.
     kubelets.create_pod(ALL).await;
+    kubelets.report_pod(ALL, &[GATE], "True").await;
+    kubelets.report_pod(ALL, &["Ready", "ContainersReady"], "False").await;
     // Service 3 gets the pods of Service 2: those that are kept.
     kubelets.patch_service(3, &json!({"spec": {"selector": {"app": "web-2"}}})).await;
     for pod in [1, 2] {

@@ -23,10 +23,11 @@ impl Identity {
         Self(format!("{hostname}_{:032x}", fastrand::u128(..)).into())
     }
 
-    /// An identity of this host: its name, which upstream asks the kernel for too, and such a number.
-    pub fn of_this_host() -> Self {
+    /// An identity of this host: its name, which upstream asks the kernel for too, and such a number. Where the kernel is not
+    /// Linux, the name of the program.
+    pub fn of_this_host(program: &str) -> Self {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        Self::unique(name.trim())
+        Self::unique(if name.trim().is_empty() { program } else { name.trim() })
     }
 
     pub(super) fn as_str(&self) -> &str {

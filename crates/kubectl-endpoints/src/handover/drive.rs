@@ -60,6 +60,7 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
         step: None,
         last_renewal: None,
         noted: Instant::now(),
+        has_led: false,
         approved: None,
     }
     .run(&mut observer)
@@ -112,6 +113,8 @@ struct Drive<'a> {
     /// The last renewal by a kube-controller-manager with the controllers.
     last_renewal: Option<Timestamp>,
     noted: Instant,
+    /// True if a replica of ours has led since the Lease was released.
+    has_led: bool,
     /// The request that the operator approved and that has not succeeded yet.
     approved: Option<Write>,
 }
@@ -172,6 +175,8 @@ impl Drive<'_> {
 
     /// Adds what was seen before to the facts.
     fn follow(&mut self, facts: &mut Facts) {
+        self.has_led |= self.swap.goal == Goal::Handover && facts.record.released && facts.leads();
+        facts.has_led = self.has_led;
         if self.swap.goal != Goal::Handover
             || facts.record.goal != Some(Goal::Handover)
             || facts.record.released

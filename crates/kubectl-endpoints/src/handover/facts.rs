@@ -18,9 +18,6 @@ pub(super) const LEADER: &str = "leader";
 /// The step that is noted once it has passed.
 pub(super) const CANARY: &str = "canary";
 
-/// The time in which a leader has looked at its first writes.
-const FIRST_LOOK: SignedDuration = SignedDuration::from_mins(5);
-
 /// The direction of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,8 +70,8 @@ pub(super) struct Ours {
     pub(super) ready: usize,
     /// The flags of its Deployment, or of each pod.
     pub(super) flags: Vec<OwnFlags>,
-    /// True if these flags have a takeover gate.
-    pub(super) have_gate: bool,
+    /// The time in which a leader with these flags has looked at its first writes; none without a takeover gate.
+    pub(super) first_look: Option<SignedDuration>,
     /// True if the pods are static ones.
     pub(super) are_static: bool,
 }
@@ -138,6 +135,8 @@ pub(super) struct Facts {
     /// The gate of our leader; none if it is not known.
     pub(super) gate: Option<Gate>,
     pub(super) record: Record,
+    /// True if a replica of ours has led since this process released the Lease.
+    pub(super) has_led: bool,
 }
 
 impl Facts {
@@ -163,14 +162,15 @@ impl Facts {
 
     /// True if the controllers of our leader run, as far as the cluster shows: it has passed its takeover gate, or has none.
     pub(super) fn has_passed_gate(&self) -> bool {
-        let Some(gate) = self.gate.as_ref().filter(|_| self.ours.have_gate) else { return true };
-        gate.passed.is_some() || gate.held.is_none() && self.has_led_long()
+        let Some(gate) = &self.gate else { return true };
+        gate.passed.is_some()
+            || gate.held.is_none() && self.has_led_for(self.ours.first_look.unwrap_or_default())
     }
 
-    /// True if ours has led for longer than it takes to look at its first writes. Events end after an hour.
-    fn has_led_long(&self) -> bool {
+    /// True if ours has led for longer than this. The event of a gate that is open ends after an hour.
+    fn has_led_for(&self, time: SignedDuration) -> bool {
         let times = self.lease.as_ref().and_then(|lease| Some((lease.acquired?, lease.renewed?)));
-        times.is_some_and(|(acquired, renewed)| renewed.duration_since(acquired) > FIRST_LOOK)
+        times.is_some_and(|(acquired, renewed)| renewed.duration_since(acquired) >= time)
     }
 
     /// The reason why the flags of ours do not fit.

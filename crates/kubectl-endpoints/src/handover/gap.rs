@@ -33,6 +33,6 @@ pub(super) fn line(goal: Goal, facts: &Facts) -> String {
         Goal::Rollback => ("endpoint-controller-manager", "kube-controller-manager"),
     };
     format!(
-        "Longest time without a writer: {time}, from the last renewal by {last} ({from}) to the acquisition by {first} ({to})"
+        "Longest time without a writer: {time}, from the last renewal by {last} ({from}) until {first} could write ({to})"
     )
 }

@@ -108,10 +108,14 @@ pub(super) fn change_leader(facts: &Facts, on: bool) -> String {
 /// The same in a replica.
 pub(super) fn change_replica(facts: &Facts, replica: &Replica, on: bool) -> String {
     let role = if is_leader(facts, replica) { "the leader" } else { "a standby" };
+    let place = format!("On node {}, whose kube-controller-manager is {role}", replica.node);
+    // Its files add to the list of the release.
+    if facts.distribution == Some(Distribution::Rke2) {
+        return change_unseen(facts, &place, on);
+    }
     let entries = replica.entries.with(&facts.controllers, on);
     let entries =
         if facts.distribution == Some(Distribution::Kubeadm) { entries.for_kubeadm() } else { entries };
-    let place = format!("On node {}, whose kube-controller-manager is {role}", replica.node);
     let edit = format!("set\n\n  --controllers={}\n\nand restart it", entries.text());
     change(facts, &place, on, &edit)
 }
@@ -158,17 +162,24 @@ pub(super) fn approve(settings: &Settings, held: &str) -> String {
 
 /// The last line of a migration: what is left to do.
 pub(super) fn after(goal: Goal, facts: &Facts) -> String {
-    let entry = match facts.distribution {
+    let source = match facts.distribution {
         Some(Distribution::Kubeadm) => {
-            "kubeadm-config, from which the next upgrade or join writes --controllers (kubectl endpoints preflight compares)"
+            "kubeadm-config, which the next upgrade uses (`preflight` compares it)"
         }
-        _ => "what makes its manifests",
+        _ => "what makes the manifests of kube-controller-manager",
     };
     match goal {
-        Goal::Handover => format!(
-            "endpoint-controller-manager leads. Disable the built-in controllers in {entry} too: \
-             deploy/disable-built-ins/README.md\n"
-        ),
+        Goal::Handover => {
+            let unseen = if facts.gate.is_none() {
+                ", and events may not be listed: whether it waits for an approval (--takeover-max-writes) is not known"
+            } else {
+                ""
+            };
+            format!(
+                "endpoint-controller-manager leads{unseen}. See that the built-in controllers are disabled in {source} too: \
+                 deploy/disable-built-ins/README.md\n"
+            )
+        }
         Goal::Rollback => {
             let remove = match facts.ours.form {
                 Form::Deployment => {
@@ -181,7 +192,7 @@ pub(super) fn after(goal: Goal, facts: &Facts) -> String {
                 Form::Processes => "delete the Lease, its roles and its credentials",
             };
             format!(
-                "kube-controller-manager leads with the controllers. Enable them in {entry} too. The Lease of \
+                "kube-controller-manager leads with the controllers. See that they are enabled in {source} too. The Lease of \
                  endpoint-controller-manager stays on hold; once nothing can start it again: {remove}\n"
             )
         }

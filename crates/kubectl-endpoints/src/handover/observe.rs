@@ -83,9 +83,10 @@ impl<'a> Observer<'a> {
             None => self.node_of(built_in.as_ref()).await?.as_ref().map(Distribution::of_node),
         };
         let (ours, template) = self.ours().await?;
-        let gate = match lease.as_ref().and_then(|lease| lease.spec.as_ref()?.acquire_time.as_ref()) {
-            Some(acquired) if ours.have_gate => self.gate(acquired.0).await?,
-            _ => None,
+        let own_lease = self.lease_facts("ours", lease.as_ref());
+        let gate = match own_lease.as_ref().and_then(|lease| lease.acquired.filter(|_| lease.live)) {
+            Some(acquired) => self.gate(acquired).await?,
+            None => Some(Gate::default()),
         };
         // Where flags cannot be seen, what the operator says of them is tried.
         let is_unseen = replicas.is_empty() && absent.is_empty();
@@ -94,12 +95,13 @@ impl<'a> Observer<'a> {
             wants_canary: swap.canary.is_some() || is_unseen,
             distribution,
             built_in: self.lease_facts("built-in", built_in.as_ref()),
-            lease: self.lease_facts("ours", lease.as_ref()),
+            lease: own_lease,
             replicas,
             absent,
             ours,
             gate,
             record,
+            has_led: false,
         };
         Ok(State { facts, lease, template })
     }
@@ -153,7 +155,12 @@ impl<'a> Observer<'a> {
             deployment: deployment.as_ref().map(deployed),
             ready: pods.items.iter().filter(|pod| is_ready(pod)).count(),
             pods: pods.items.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
-            have_gate: specs.iter().any(|spec| own_flags::have_gate(spec)),
+            first_look: match form {
+                Form::Processes => Some(own_flags::FIRST_LOOK_IF_ANY),
+                Form::Deployment | Form::StaticPods => {
+                    specs.iter().filter_map(|spec| own_flags::first_look(spec)).max()
+                }
+            },
             are_static: pods.items.iter().any(is_mirror),
             flags: specs.into_iter().map(flags).collect(),
         };

@@ -5,6 +5,7 @@ use std::path::Path;
 use endpoint_controller_manager::controllers::Controller;
 use endpoint_controller_manager::options;
 use endpoint_controller_manager::version;
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::PodSpec;
 
 /// The flags of a process, compared with those that a migration needs.
@@ -26,10 +27,17 @@ pub(super) fn of(spec: &PodSpec, controllers: &[Controller], lease: &str) -> Own
     }
 }
 
-/// True if a new leader with these flags looks at its first writes before it makes them (`--takeover-max-writes`).
-pub(super) fn have_gate(spec: &PodSpec) -> bool {
-    let config = arguments(spec).ok().and_then(|arguments| options::parse_remote(&arguments).ok());
-    config.is_some_and(|config| config.takeover_max_writes.is_some())
+/// The time in which a leader with a takeover gate has looked at its first writes.
+const FIRST_LOOK: SignedDuration = SignedDuration::from_mins(5);
+/// The same, where flags are not known: in a large cluster, a gate may close later.
+pub(super) const FIRST_LOOK_IF_ANY: SignedDuration = SignedDuration::from_secs(30);
+
+/// The time in which a leader with these flags has looked at its first writes (`--takeover-max-writes`); none if it does not look.
+pub(super) fn first_look(spec: &PodSpec) -> Option<SignedDuration> {
+    match arguments(spec).and_then(|arguments| options::parse_remote(&arguments)) {
+        Ok(config) => config.takeover_max_writes.map(|_| FIRST_LOOK),
+        Err(_) => Some(FIRST_LOOK_IF_ANY),
+    }
 }
 
 /// The arguments of the program.

@@ -69,10 +69,17 @@ pub(super) fn next(goal: Goal, facts: &Facts) -> Option<(usize, &'static Step)> 
 /// The name of the step that is left out unless a canary is wanted.
 const SEE_SILENCE: &str = "see by a canary that kube-controller-manager does not write";
 
+/// The name of the step that is left out if ours has no takeover gate.
+const PASS_GATE: &str = "wait until its first writes are no more than --takeover-max-writes";
+
 impl Step {
     /// True if nothing was done for it, because nothing is wanted.
     pub(super) fn is_left_out(&self, facts: &Facts) -> bool {
-        self.name == SEE_SILENCE && !facts.wants_canary && !facts.is_confirmed(CANARY)
+        match self.name {
+            SEE_SILENCE => !facts.wants_canary && !facts.is_confirmed(CANARY),
+            PASS_GATE => facts.ours.first_look.is_none(),
+            _ => false,
+        }
     }
 }
 
@@ -93,7 +100,7 @@ static HANDOVER: [Step; 8] = [
     },
     Step {
         name: "start endpoint-controller-manager, which waits for the Lease",
-        is_done: |facts| (facts.ours_is_ready() && flags_fit(facts)) || facts.leads(),
+        is_done: |facts| (facts.ours_is_ready() && flags_fit(facts)) || facts.leads() || facts.has_led,
         action: start,
         limit: None,
     },
@@ -144,8 +151,8 @@ static HANDOVER: [Step; 8] = [
         limit: SOON,
     },
     Step {
-        name: "wait until its first writes are no more than --takeover-max-writes",
-        is_done: Facts::has_passed_gate,
+        name: PASS_GATE,
+        is_done: |facts| facts.leads() && facts.has_passed_gate(),
         action: |facts, settings| match facts.gate.as_ref().and_then(|gate| gate.held.as_deref()) {
             Some(held) => Action::Instruct(tell::approve(settings, held)),
             None => Action::Wait("endpoint-controller-manager to look at its first writes".to_owned()),
@@ -225,9 +232,12 @@ fn is_held_for_handover(facts: &Facts) -> bool {
     facts.is_begun(Goal::Handover) && facts.is_held() && !facts.record.released
 }
 
-/// True once the Lease was released to ours, and no program has held it since. A kube-controller-manager that has the
-/// controllers again, or ours being stopped, shows that the handover was given up.
+/// True once the Lease was released to ours, and no program has held it since, or a replica that this process saw has ended. A
+/// kube-controller-manager that has the controllers again, or ours being stopped, shows that the handover was given up.
 fn is_released(facts: &Facts) -> bool {
+    if facts.has_led && !facts.is_held() && !facts.leads() {
+        return true;
+    }
     let is_free =
         facts.is_begun(Goal::Handover) && facts.record.released && !facts.is_held() && !facts.leads();
     is_free && facts.built_ins_have_ended() && facts.ours_is_ready()

@@ -282,7 +282,7 @@ fn a_handover_ends_when_the_takeover_gate_is_open() {
     assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
     let with = |gate: Option<Gate>| {
         let mut facts = model.facts();
-        (facts.ours.have_gate, facts.gate) = (true, gate);
+        (facts.ours.first_look, facts.gate) = (Some(jiff::SignedDuration::from_mins(5)), gate);
         next(Goal::Handover, &facts).map(|(_, step)| (step.action)(&facts, &Model::settings()))
     };
     assert!(matches!(with(Some(Gate::default())), Some(Action::Wait(_))));
@@ -297,6 +297,19 @@ fn a_handover_ends_when_the_takeover_gate_is_open() {
     facts.gate = Some(Gate { held: None, passed: Some(later) });
     let (_, to) = gap(Goal::Handover, &facts).unwrap();
     assert_eq!(to, later, "the time without a writer ends with it");
+}
+
+/// The leader may be restarted while it waits at its gate: the Lease is not held again, and nothing of the record is lost.
+#[test]
+fn a_leader_that_ends_at_its_gate_is_waited_for() {
+    let mut model = Model::new(2, false, true);
+    assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+    let mut facts = model.facts();
+    facts.lease.as_mut().unwrap().live = false;
+    facts.has_led = true;
+    facts.ours.deployment.as_mut().unwrap().is_ready = false;
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    assert_eq!(step.name, "wait until endpoint-controller-manager leads");
 }
 
 #[test]

@@ -71,6 +71,8 @@ pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
     let ours = facts.lease.as_ref().and_then(|lease| lease.renewed);
     let last_renewal = match goal {
         Goal::Handover => facts.built_in_renewal(),
+        // One behind its takeover gate has not written.
+        Goal::Rollback if facts.gate.as_ref().is_some_and(|gate| gate.held.is_some()) => known.last_renewal,
         Goal::Rollback => ours,
     };
     let running = facts.ours.deployment.map(|it| it.replicas).filter(|replicas| *replicas > 0);

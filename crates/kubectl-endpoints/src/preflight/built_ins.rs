@@ -14,7 +14,7 @@ pub(crate) struct Entries(Vec<String>);
 
 impl Entries {
     fn new(list: &str) -> Self {
-        Self(list.split(',').map(|entry| entry.trim().to_owned()).collect())
+        Self(list.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect())
     }
 
     /// Those of a command: of all its flags, or the default.
@@ -130,6 +130,7 @@ mod tests {
         assert_eq!(with("deployment-controller", false), "deployment-controller");
         assert_eq!(with("*,-endpointslice,-ttl,-endpointslicemirroring", true), "*,-ttl");
         assert_eq!(with("ttl", true), "ttl,endpointslice-controller,endpointslice-mirroring-controller");
+        assert_eq!(with("", true), "endpointslice-controller,endpointslice-mirroring-controller");
         let kubeadm = |list: &str| Entries::new(list).for_kubeadm().text();
         assert_eq!(kubeadm("*,-ttl"), "*,bootstrapsigner,tokencleaner,-ttl");
         assert_eq!(kubeadm("*,token-cleaner-controller"), "*,bootstrapsigner,token-cleaner-controller");

@@ -41,7 +41,9 @@ async fn run(options: &Options) -> ExitCode {
     if !options.scenario.is_empty() || !options.growth.is_empty() {
         return Box::pin(scenarios::run(options)).await;
     }
-    println!("{options}");
+    if !options.partition {
+        println!("{options}");
+    }
     if options.delegated {
         for controllers in &options.controllers {
             println!("\n{}", Box::pin(delegated::run(controllers, options)).await);

@@ -118,7 +118,7 @@ async fn partition(kind: Kind, length: Duration) -> String {
 const EVENTS: [&str; 3] = [
     "the leader ends, the other replica leads",
     "all replicas end, a fresh one starts",
-    "the leader is killed, a fresh replica leads",
+    "the leader is killed, the other replica leads",
 ];
 
 fn row(text: &mut String, start: Instant, sample: Sample, event: &str) {

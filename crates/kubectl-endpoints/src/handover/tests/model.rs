@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use endpoint_controller_manager::controllers::Controller;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::gate::Gate;
 use crate::handover::drive::confirmed;
 use crate::handover::facts::{Deployed, Facts, Form, Goal, LeaseFacts, Ours, Record, Replica, STANDBYS};
 use crate::handover::own_flags::OwnFlags;
@@ -236,10 +237,11 @@ impl Model {
                 pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
                 ready: self.ours.len(),
                 flags: vec![OwnFlags::Fit],
-                have_gate: false,
+                first_look: None,
                 are_static: false,
             },
-            gate: None,
+            gate: Some(Gate::default()),
+            has_led: false,
             record: self.record.clone(),
         }
     }

@@ -43,7 +43,7 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
         .collect();
     match own {
         State::Held(holder) if !on.is_empty() => {
-            both_write(holder, &on.join(", "), leader_runs_none(facts, pods, config))
+            both_write(holder, &on.join(", "), !before_release && leader_runs_none(facts, pods, config))
         }
         _ if before_release && !on.is_empty() => still_runs(&on),
         State::Held(_) => Check::ok(

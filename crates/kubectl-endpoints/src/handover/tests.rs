@@ -254,9 +254,11 @@ fn instructions_name_the_page_of_the_distribution() {
         let action =
             action_with(&["--controllers=endpointslicemirroring"], |facts| facts.distribution = distribution);
         let Action::Instruct(text) = action else { panic!("{action:?}") };
-        // The model's own list has those that kubeadm needs.
-        let value =
-            "\n\n  --controllers=*,bootstrapsigner,tokencleaner,-endpointslice-mirroring-controller\n";
+        // The model's own list has those that kubeadm needs; RKE2's files add to the list of the release.
+        let value = match distribution {
+            Some(Distribution::Rke2) => "\n\n  ,-endpointslice-mirroring-controller\n",
+            _ => "\n\n  --controllers=*,bootstrapsigner,tokencleaner,-endpointslice-mirroring-controller\n",
+        };
         assert!(text.contains(page) && text.contains(value), "{text}");
         assert!(!text.contains("sed") && !text.contains(".yaml"), "{text}");
     }

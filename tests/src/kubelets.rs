@@ -87,7 +87,10 @@ impl Kubelets {
     async fn create_node(&self, node: usize) {
         let name = json!({"name": format!("n{node}")});
         self.send("POST", "/api/v1/nodes", &json!({"metadata": name})).await;
-        let spec = json!({"holderIdentity": format!("n{node}"), "leaseDurationSeconds": 40});
+        // Node lifecycle never takes up the first renewal of a Lease that was without one.
+        let renewed = format!("{:.6}", Timestamp::now());
+        let spec =
+            json!({"holderIdentity": format!("n{node}"), "leaseDurationSeconds": 40, "renewTime": renewed});
         self.send("POST", LEASES, &json!({"metadata": name, "spec": spec})).await;
         self.report_node(node).await;
     }

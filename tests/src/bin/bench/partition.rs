@@ -17,7 +17,7 @@ const SIZE: Size = Size { nodes: 20, services: 500, pods: 4 };
 const GATE: &str = "--feature-gates=EndpointsKeepReadyOnDisruption=true";
 /// Nodes are lost one after the other: node lifecycle looks at them every five seconds.
 const CONFIRMATION: &str = "--disruption-confirmation-period=30s";
-const SAMPLE: Duration = Duration::from_secs(1);
+const SAMPLE: Duration = Duration::from_secs(5);
 /// The time in which node lifecycle notices a loss (50 s), and upstream has written what follows.
 const NOTICED: Duration = Duration::from_secs(90);
 
@@ -41,17 +41,22 @@ struct Partition {
 pub(crate) async fn run(options: &Options) -> String {
     let minutes = Duration::from_mins(options.minutes.into());
     let kinds = options.kinds();
-    let each = kinds.iter().map(|kind| Box::pin(partition(*kind, minutes)));
-    let beside =
-        async { if kinds.contains(&Kind::Ours) { Some(Box::pin(deaths(minutes / 10)).await) } else { None } };
+    let each = kinds.iter().map(|kind| Box::pin(partition(*kind, minutes, options.qps)));
+    let beside = async {
+        if kinds.contains(&Kind::Ours) {
+            Some(Box::pin(deaths(minutes / 10, options.qps)).await)
+        } else {
+            None
+        }
+    };
     let (mut tables, deaths) = tokio::join!(futures::future::join_all(each), beside);
     tables.extend(deaths);
     tables.join("\n")
 }
 
 /// All kubelets lose the API server for this long, and come back.
-async fn partition(kind: Kind, length: Duration) -> String {
-    let mut world = Box::pin(Partition::start(kind)).await;
+async fn partition(kind: Kind, length: Duration, qps: u32) -> String {
+    let mut world = Box::pin(Partition::start(kind, qps)).await;
     let mut text = format!(
         "{} {}: {} nodes, {} Services, {} endpoints; no kubelet reaches the API server for {} s\n\n\
          | s | pods that say ready | ready endpoints | writes | |\n|---|---|---|---|---|\n",
@@ -93,7 +98,7 @@ async fn partition(kind: Kind, length: Duration) -> String {
         }
         world.kubelets.wait_for_pods(SIZE.all_pods()).await;
         world.kubelets.wait_for_published(SIZE.all_pods()).await;
-        sleep(10 * SAMPLE).await;
+        sleep(4 * SAMPLE).await;
     };
     let samples = async {
         loop {
@@ -129,11 +134,13 @@ fn row(text: &mut String, start: Instant, sample: Sample, event: &str) {
 }
 
 impl Partition {
-    async fn start(kind: Kind) -> Self {
+    /// With client-go's 20 writes a second, the node lifecycle controller itself takes 100 s to mark 2,000 pods.
+    async fn start(kind: Kind, qps: u32) -> Self {
         let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
         cluster.allow_election().await;
         eprintln!("{}: creating {} pods", kind.name(), SIZE.all_pods());
-        let kubelets = Kubelets::start(&cluster, SIZE, &[]).await;
+        let limit = ["qps", "burst"].map(|flag| format!("--kube-api-{flag}={qps}"));
+        let kubelets = Kubelets::start(&cluster, SIZE, &limit.each_ref().map(String::as_str)).await;
         let mut world = Self { kind, kubelets, cluster, replicas: Vec::new() };
         world.add().await;
         if kind == Kind::Ours {
@@ -185,8 +192,8 @@ impl Partition {
 
 /// One node dies, three die, and then one each `pause` until one more would be the share of the gate; `shadow` with the gate
 /// compares each object with what ours would write.
-async fn deaths(pause: Duration) -> String {
-    let world = Box::pin(Partition::start(Kind::Upstream)).await;
+async fn deaths(pause: Duration, qps: u32) -> String {
+    let world = Box::pin(Partition::start(Kind::Upstream, qps)).await;
     // Without a confirmation period a dead node is a dead node at once.
     let shadow = Shadow::start(&world.cluster, &[GATE.to_owned(), "--grace=20s".to_owned()]).await;
     let mut text = format!(

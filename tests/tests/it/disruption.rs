@@ -94,7 +94,7 @@ async fn a_partition_withdraws_nothing_and_a_dead_node_does() {
     world.kubelets.wait_for_published(ALL - PODS_PER_NODE).await;
 }
 
-/// What is published is what upstream would publish if the pods that are not ready because of their nodes alone were ready.
+/// Slices have the endpoints that upstream would publish if no node were lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_in_a_partition_count_as_always() {
     let name = |service: usize, pod: usize| (format!("web-{service}"), format!("p{pod}"));

@@ -39,8 +39,8 @@ pub enum LoadError {
 pub struct KnownObjects(Vec<(Arc<Stored>, Arc<Value>)>);
 
 impl ApiServer {
-    /// Stores an object as it is: without defaults, rules, a uid (which owners need), or a check that its namespace exists. Fields that its kind does not
-    /// have are dropped. Watches see it.
+    /// Stores an object as it is: without defaults, rules, a uid (which owners need), or a check that its namespace exists.
+    /// Fields that its kind does not have are dropped. Watches see it.
     ///
     /// # Errors
     /// The object is of an unknown kind, malformed, or exists.

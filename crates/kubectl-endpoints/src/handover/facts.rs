@@ -163,8 +163,8 @@ impl Facts {
     /// True if the controllers of our leader run, as far as the cluster shows: it has passed its takeover gate, or has none.
     pub(super) fn has_passed_gate(&self) -> bool {
         let Some(gate) = &self.gate else { return true };
-        gate.passed.is_some()
-            || gate.held.is_none() && self.has_led_for(self.ours.first_look.unwrap_or_default())
+        let has_looked = self.ours.first_look.is_none_or(|time| self.has_led_for(time));
+        gate.passed.is_some() || gate.held.is_none() && has_looked
     }
 
     /// True if ours has led for longer than this. The event of a gate that is open ends after an hour.

@@ -77,7 +77,7 @@ impl Entries {
     }
 
     /// The controllers that kubeadm needs and these entries leave out.
-    pub(crate) fn lacking(&self) -> Vec<&'static str> {
+    pub(super) fn lacking(&self) -> Vec<&'static str> {
         let is_on = |names: &&[&str; 2]| decision(&self.0, *names).unwrap_or(false);
         OF_KUBEADM.iter().filter(|names| !is_on(names)).map(|[_, alias]| *alias).collect()
     }

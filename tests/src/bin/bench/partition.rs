@@ -21,7 +21,7 @@ const SAMPLE: Duration = Duration::from_secs(5);
 /// The time in which node lifecycle notices a loss (50 s), and upstream has written what follows.
 const NOTICED: Duration = Duration::from_secs(90);
 
-/// What was seen at a moment.
+/// Numbers of pods, endpoints and writes at a moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Sample {
     ready_pods: usize,
@@ -119,7 +119,7 @@ async fn partition(kind: Kind, length: Duration, qps: u32) -> String {
     text
 }
 
-/// What happens to the replicas of ours, at each quarter.
+/// Changes of our replicas, one at the end of each quarter.
 const EVENTS: [&str; 3] = [
     "the leader ends, the other replica leads",
     "all replicas end, a fresh one starts",

@@ -50,7 +50,7 @@ struct ModelPod {
     terminal: bool,
 }
 
-/// What a driver reports as the addresses of a device.
+/// The addresses of a device in the status of its claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reported {
     Address(u8),

@@ -90,8 +90,9 @@ fn both_write(holder: &str, on: &str, is_standby: bool) -> Check {
     Check::failed(
         BUILT_INS,
         format!("Two programs write: kube-controller-manager runs {on}, and {holder} leads"),
-        "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md. If endpoint-controller-manager \
-         runs fewer controllers, give its --controllers here",
+        format!(
+            "{DISABLE}. If endpoint-controller-manager runs fewer controllers, give its --controllers here"
+        ),
     )
 }
 

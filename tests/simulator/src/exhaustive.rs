@@ -175,6 +175,8 @@ fn setup(max: usize) -> Setup {
         coalescing: false,
         writes_per_second: None,
         keeps_ready: false,
+        scope_is_zone: false,
+        has_other_zone: false,
         deletes_endpoints: false,
     }
 }

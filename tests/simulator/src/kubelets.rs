@@ -22,7 +22,7 @@ use crate::setup::Setup;
 use crate::timeline::Entry;
 use crate::world::World;
 
-/// The nodes that may be lost: three of four, and so the share that [`PERCENT`] is.
+/// The nodes that may be lost: three of four, and so the share that [`PERCENT`] is; or all of one zone, of two.
 const NODES: [&str; 3] = ["a", "b", "c"];
 /// `--disruption-lost-nodes-percent`.
 pub const PERCENT: u32 = 75;
@@ -73,6 +73,19 @@ pub(crate) fn replace_faults(
         let replica = rng.below(setup.replicas);
         entries.push((start + below(&mut rng, 90_000), Action::Crash { replica }));
     }
+    // In the last case too few are lost: those of a zone are not the cluster.
+    (setup.scope_is_zone, setup.has_other_zone) = *rng.pick(&[
+        (false, false),
+        (false, false),
+        (false, false),
+        (false, false),
+        (false, false),
+        (true, false),
+        (true, true),
+        (true, true),
+        (true, true),
+        (false, true),
+    ]);
     // What is there at the beginning stays there.
     let later = |milliseconds: u64| if milliseconds == 0 { 0 } else { milliseconds + NEW_NODES };
     entries.extend(timeline.drain(..).map(|entry| (later(entry.milliseconds), entry.action)));
@@ -267,7 +280,7 @@ fn is_marked(pod: &Value) -> bool {
 
 /// Makes the pods ready that keep their readiness, and have for this long.
 pub(crate) fn keep_ready(world: &World, pods: &mut Named, age: Duration) {
-    if !world.plan.setup.keeps_ready {
+    if !world.plan.setup.keeps_pods_of_lost_nodes() {
         return;
     }
     let is_kept = |name: &str| world.with(|state| state.kubelets.keeps(name, age));

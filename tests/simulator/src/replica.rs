@@ -213,6 +213,7 @@ fn configuration(setup: &Setup, gate: bool, is_second: bool) -> Configuration {
             setup.coalescing, setup.keeps_ready
         ),
         format!("--disruption-lost-nodes-percent={PERCENT}"),
+        format!("--disruption-scope={}", if setup.scope_is_zone { "zone" } else { "cluster" }),
         format!(
             "--kube-api-content-type={}",
             if setup.json { "application/json" } else { "application/vnd.kubernetes.protobuf" }

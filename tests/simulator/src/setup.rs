@@ -40,7 +40,30 @@ pub struct Setup {
     pub writes_per_second: Option<u32>,
     /// The feature gate `EndpointsKeepReadyOnDisruption`.
     pub keeps_ready: bool,
+    /// `--disruption-scope=zone`.
+    pub scope_is_zone: bool,
+    /// There are more nodes than may be lost, in another zone than these.
+    pub has_other_zone: bool,
 }
+
+impl Setup {
+    /// True if pods keep their readiness while all nodes are lost that may be: they are the cluster's, or those of a zone.
+    pub(crate) fn keeps_pods_of_lost_nodes(&self) -> bool {
+        self.keeps_ready && (self.scope_is_zone || !self.has_other_zone)
+    }
+
+    /// The nodes that exist before anything has happened, each with its zone.
+    pub(crate) fn nodes(&self) -> Vec<(&'static str, Option<&'static str>)> {
+        if !self.scope_is_zone && !self.has_other_zone {
+            return vec![("a", Some("a")), ("b", Some("b")), ("c", None)];
+        }
+        let lost = ["a", "b", "c"].map(|name| (name, Some("a")));
+        let others = ["d", "e", "f", "g"].map(|name| (name, Some("b")));
+        let others = others.into_iter().filter(|_| self.has_other_zone);
+        lost.into_iter().chain(others).collect()
+    }
+}
+
 /// Draws a setup.
 pub(crate) fn setup(rng: &mut Rng) -> Setup {
     let replicas = *rng.pick(&[1, 1, 1, 2, 2, 3]);
@@ -64,6 +87,8 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         coalescing: false,
         writes_per_second: None,
         keeps_ready: false,
+        scope_is_zone: false,
+        has_other_zone: false,
     }
 }
 

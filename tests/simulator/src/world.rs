@@ -141,7 +141,7 @@ pub fn wall_clock(start: Instant) -> Timestamp {
 }
 
 impl World {
-    /// The cluster before anything has happened: three nodes and a namespace.
+    /// The cluster before anything has happened: nodes and a namespace.
     pub fn new(plan: Plan, traced: bool) -> Arc<Self> {
         let start = Instant::now();
         let random = SystemEnvironment::seeded(plan.seed);
@@ -189,7 +189,7 @@ impl World {
             healed,
         };
         world.must(&Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}));
-        for (name, zone) in [("a", Some("a")), ("b", Some("b")), ("c", None)] {
+        for (name, zone) in world.plan.setup.nodes() {
             let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
             let status = requests::node_status(2, true);
             let node = json!({"metadata": {"name": name, "labels": labels}, "status": status});

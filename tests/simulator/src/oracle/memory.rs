@@ -33,8 +33,9 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
                 // Nothing of the other tenant goes.
                 let exists =
                     &*key.namespace == TENANT || &*key.namespace == NAMESPACE && names.contains(&*key.name);
-                // Each retry looks at the pods, and remembers them for a while; it keeps the times of writes that fail.
-                let is_retried = ["deferred", "sync_caches"].contains(table) && fails(key);
+                // Each retry looks at the pods, and remembers them for a while; it keeps the times of writes that fail, and that
+                // a low rate of writes kept it from trying all of them.
+                let is_retried = ["deferred", "sync_caches", "unfinished"].contains(table) && fails(key);
                 let is_transient = TRANSIENT.contains(table) && !is_retried;
                 if !exists || is_transient {
                     kept.push(format!("r{} remembers {key} as {table}", replica.number));

@@ -30,6 +30,7 @@ use self::growth::Created;
 use self::nobodys::Nobodys;
 use self::outage::Lists;
 use self::published::{Effect, Published};
+use crate::action::Action;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::plan::Plan;
@@ -129,6 +130,7 @@ pub struct Watcher {
     pub outage: Duration,
     /// Answers to writes may be lost, which are then made again.
     loses_answers: bool,
+    news: Duration,
     max: usize,
     /// The replica that holds the Lease, by the last write of it.
     holder: Option<usize>,
@@ -166,6 +168,7 @@ impl Watcher {
             lists: Lists::default(),
             outage: Duration::ZERO,
             loses_answers: plan.faults().into_iter().any(loses_answers),
+            news: news(plan),
             max: plan.setup.max,
             holder: None,
             released_by: None,
@@ -284,6 +287,7 @@ impl Watcher {
             }
             _ => Effect::default(),
         };
+        effect.lost.retain(|lost| !self.published.was_taken(lost, self.news));
         if self.loses_answers || write.is_admitted {
             effect.violations.retain(|rule| !rule.ends_with("changes nothing"));
         }
@@ -329,6 +333,15 @@ impl Watcher {
         let now = addresses.map(|address| address.ip.clone()).collect();
         reachable(&mut self.violations, &mut self.bedrock_endpoints, now, "its Endpoints");
     }
+}
+
+/// The time within which every process that can write knows a change of a slice.
+fn news(plan: &Plan) -> Duration {
+    let late = plan.timeline.iter().filter_map(|entry| match entry.action {
+        Action::Lag { milliseconds, .. } => Some(milliseconds),
+        _ => None,
+    });
+    Duration::from_secs(1) + Duration::from_millis(late.max().unwrap_or_default())
 }
 
 fn loses_answers(fault: Fault) -> bool {

@@ -11,7 +11,8 @@ use tokio::time::{Instant, timeout};
 use super::end::expected;
 use crate::action::{Action, KINDS};
 use crate::fault::Fault;
-use crate::plan::Plan;
+use crate::plan::{Plan, Setup};
+use crate::replica::renew_deadline;
 use crate::world::{Started, World};
 
 /// The longest time between two looks.
@@ -42,10 +43,19 @@ fn outage(fault: Fault) -> Option<u64> {
         Fault::KubeletLost => Some(0),
         Fault::ForeignRelabel => Some(REPAIRS),
         Fault::Terminate => Some(RESTART),
+        // By the entries of the timeline: each adds to the outage of the one before.
+        Fault::Crash | Fault::CrashAtPoll => Some(0),
         // Of a Service whose slices are taken, new endpoints wait for the next try. Upstream waits until it restarts.
         Fault::ForeignTake | Fault::PolicyReassign => None,
         _ => None,
     }
+}
+
+/// The seconds that a killed process adds: it may hold the Lease, others try within two retry periods and a fifth, and the next
+/// leader starts.
+fn crash(setup: &Setup) -> u64 {
+    let lease = if setup.election { renew_deadline(setup) * 3 / 2 + 3 * setup.retry_seconds } else { 0 };
+    RESTART + START.as_secs() + lease
 }
 
 /// The longest time for which a ready endpoint may be missing in this history, if its faults have a bound.
@@ -63,7 +73,14 @@ pub fn longest_outage(plan: &Plan) -> Option<Duration> {
     });
     // At the lower of the rates of requests.
     let writes = Duration::from_millis(50) * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
-    faults.map(|seconds| LOOK + SYNC + waits + writes + Duration::from_secs(seconds.into_iter().sum()))
+    let crashes = plan
+        .timeline
+        .iter()
+        .filter(|entry| matches!(entry.action, Action::Crash { .. } | Action::CrashAtPoll { .. }));
+    let crashes = Duration::from_secs(crash(setup) * crashes.count() as u64);
+    faults.map(|seconds| {
+        LOOK + SYNC + waits + writes + crashes + Duration::from_secs(seconds.into_iter().sum())
+    })
 }
 
 /// Reports ready endpoints that are missing for longer than this, until the history is over.

@@ -19,6 +19,8 @@ const PROMPT: Duration = Duration::from_secs(1);
 pub struct Published {
     slices: BTreeMap<String, Slice>,
     endpoints: BTreeMap<String, (Endpoints, u64)>,
+    /// Slices that another client has changed or deleted, as they were before, the last one at the end.
+    taken: Vec<(Instant, EndpointSlice)>,
 }
 
 #[derive(Debug)]
@@ -61,8 +63,15 @@ pub struct Effect {
 impl Published {
     /// Another client has changed or deleted an object of this name.
     pub fn forget(&mut self, name: &str) {
-        self.slices.remove(name);
+        self.taken.extend(self.slices.remove(name).map(|slice| (Instant::now(), slice.object)));
         self.endpoints.remove(name);
+    }
+
+    /// True if another client has taken the ready address within this time: a replica that did not know it may have taken its
+    /// copy in another slice, where two leaders had put it.
+    pub fn was_taken(&self, lost: &Lost, within: Duration) -> bool {
+        let recent = self.taken.iter().rev().take_while(|(time, _)| time.elapsed() <= within);
+        lost.in_slices && has_place(recent.map(|(_, slice)| slice), lost)
     }
 
     /// The answer to the last write of this slice has arrived.

@@ -11,6 +11,7 @@ use tests::barrier::workers_rest;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::kubelets::{GATE, Kubelets, Size};
 use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::shadow::Shadow;
 use tests::wait::{self, LIMIT};
 use tokio::time::Instant;
 
@@ -19,6 +20,7 @@ const ALL: usize = SIZE.services * SIZE.pods;
 const PODS_PER_NODE: usize = ALL / SIZE.nodes;
 /// Withdraws the pods of a dead node once no others follow it.
 const CONFIRMATION: &str = "--disruption-confirmation-period=40s";
+const FEATURE: &str = "--feature-gates=EndpointsKeepReadyOnDisruption=true";
 
 /// A cluster whose kubelets are this test.
 struct Partitioned {
@@ -40,7 +42,7 @@ impl Partitioned {
     }
 
     async fn manager(&self) -> Manager {
-        let flags = ["--feature-gates=EndpointsKeepReadyOnDisruption=true", CONFIRMATION];
+        let flags = [FEATURE, CONFIRMATION];
         let options = ManagerOptions {
             flags: flags.map(str::to_owned).to_vec(),
             ..ManagerOptions::of(Controller::ALL)
@@ -127,4 +129,24 @@ async fn changes_in_a_partition_count_as_always() {
         published => Err(format!("{published:?} instead of {expected:?}")),
     })
     .await;
+}
+
+/// Each Service has Endpoints and a slice, which upstream empties.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shadow_says_which_differences_are_those_of_the_partition() {
+    let world = Box::pin(Partitioned::start()).await;
+    let _upstream = Manager::upstream(&world.cluster, &ManagerOptions::of(Controller::ALL));
+    world.kubelets.wait_for_published(ALL).await;
+    let flags = [FEATURE, CONFIRMATION, "--grace=3s"].map(str::to_owned);
+    let shadow = Shadow::start(&world.cluster, &flags).await;
+    world.kubelets.disconnect(0..SIZE.nodes);
+    world.kubelets.wait_for_published(0).await;
+    let objects = 2.0 * f64::from(u32::try_from(SIZE.services).expect("few"));
+    wait::until("a lasting difference of each object", LIMIT, async || {
+        let lasting = shadow.sum_of("shadow_differences").await;
+        if lasting >= objects { Ok(()) } else { Err(lasting) }
+    })
+    .await;
+    let report = shadow.end(&world.cluster).await.report;
+    assert_eq!(report["lastingWhileKeptReady"].as_f64(), Some(objects), "{report:#}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
-use endpoint_informers::cache::{Change, Handler, State};
+use endpoint_informers::cache::{Change, DisruptionReport, Handler, State};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice};
 use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
 use endpoint_informers::resource::Resource as _;
@@ -13,6 +13,7 @@ use endpoint_informers::slices::service_key;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER};
 use kube_api::time::Instant;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::differences::{Differences, Lasting, Outcome, Totals};
@@ -25,6 +26,7 @@ pub(super) struct Comparison {
     which: Controller,
     queue: WorkQueue<ObjectKey>,
     differences: Mutex<Differences>,
+    disruptions: watch::Receiver<DisruptionReport>,
     metrics: OfController,
 }
 
@@ -46,9 +48,10 @@ impl Comparison {
         which: Controller,
         queue: WorkQueue<ObjectKey>,
         grace: Duration,
+        disruptions: watch::Receiver<DisruptionReport>,
         metrics: OfController,
     ) -> Self {
-        Self { which, queue, differences: Mutex::new(Differences::new(grace)), metrics }
+        Self { which, queue, differences: Mutex::new(Differences::new(grace)), disruptions, metrics }
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -80,10 +83,11 @@ impl Comparison {
     fn log(&self, outcome: &Outcome) {
         let controller = self.which.name();
         for (lasting, _) in outcome.lasting.iter().filter(|(_, is_listed)| *is_listed) {
-            let Lasting { key, identity, fields, more, since, .. } = lasting;
+            let Lasting { key, identity, fields, more, since, keeps_pods, .. } = lasting;
             warn!(
                 controller, service = %key, kind = identity.kind.name(), object = %object(identity),
-                fields = %texts(fields, *more), age = ?since.elapsed(), "A difference outlasts the grace period"
+                fields = %texts(fields, *more), age = ?since.elapsed(), kept_ready = keeps_pods,
+                "A difference outlasts the grace period"
             );
         }
         let not_listed = outcome.lasting.iter().filter(|(_, is_listed)| !is_listed).count();
@@ -107,7 +111,8 @@ impl WritePolicy for Comparison {
         let found = found(&key.name, pending());
         let outcome = {
             let mut differences = self.differences.lock();
-            let outcome = differences.compare(key, found, Instant::now());
+            let keeps_pods = self.disruptions.borrow().kept_pods > 0;
+            let outcome = differences.compare(key, found, Instant::now(), keeps_pods);
             // With the lock, so that the last comparison sets the gauges.
             self.metrics.count(&outcome);
             outcome

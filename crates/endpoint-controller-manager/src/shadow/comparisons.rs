@@ -42,7 +42,8 @@ impl Shadow {
         queue: &WorkQueue<ObjectKey>,
         cache: &Arc<Cache>,
     ) -> Arc<dyn WritePolicy> {
-        let comparison = Comparison::new(which, queue.clone(), self.grace, self.metrics.of(which.name()));
+        let (disruptions, metrics) = (cache.disruptions(), self.metrics.of(which.name()));
+        let comparison = Comparison::new(which, queue.clone(), self.grace, disruptions, metrics);
         let comparison = Arc::new(comparison);
         cache.attach(Arc::clone(&comparison) as _, |_| {});
         self.comparisons.lock().push(Arc::clone(&comparison));

@@ -44,6 +44,8 @@ pub(super) struct Totals {
     pub(super) differences: u64,
     /// Those of them that outlasted the grace period.
     pub(super) lasting: u64,
+    /// Those that did while pods of lost nodes kept their readiness (`EndpointsKeepReadyOnDisruption`).
+    pub(super) lasting_while_kept: u64,
     /// The longest time that a difference took to end.
     pub(super) longest: Duration,
 }
@@ -68,6 +70,8 @@ pub(super) struct Lasting {
     pub(super) more: usize,
     pub(super) since: Instant,
     pub(super) until: Option<Instant>,
+    /// It outlasted the grace period while pods of lost nodes kept their readiness.
+    pub(super) keeps_pods: bool,
 }
 
 /// The consequences of a comparison.
@@ -142,8 +146,15 @@ impl Differences {
         }
     }
 
-    /// Records a comparison of a key, which found these differences.
-    pub(super) fn compare(&mut self, key: &ObjectKey, found: Vec<Found>, now: Instant) -> Outcome {
+    /// Records a comparison of a key, which found these differences. `keeps_pods` is true while pods of lost nodes keep their
+    /// readiness.
+    pub(super) fn compare(
+        &mut self,
+        key: &ObjectKey,
+        found: Vec<Found>,
+        now: Instant,
+        keeps_pods: bool,
+    ) -> Outcome {
         self.totals.comparisons += 1;
         let mut outcome = Outcome::default();
         let mut old = self.open.remove(key).unwrap_or_default();
@@ -173,7 +184,7 @@ impl Differences {
             let was_lasting = open.is_lasting;
             open.is_lasting = now.saturating_duration_since(open.oldest()) >= self.grace;
             match (was_lasting, open.is_lasting) {
-                (false, true) => outcome.lasting.push(self.begin(key, open, now)),
+                (false, true) => outcome.lasting.push(self.begin(key, open, now, keeps_pods)),
                 (true, false) => outcome.ended.push(self.end(key, &open.identity, now)),
                 _ => {}
             }
@@ -198,7 +209,7 @@ impl Differences {
         outcome
     }
 
-    fn begin(&mut self, key: &ObjectKey, open: &Open, now: Instant) -> (Lasting, bool) {
+    fn begin(&mut self, key: &ObjectKey, open: &Open, now: Instant, keeps_pods: bool) -> (Lasting, bool) {
         let is_old = |since: Instant| now.saturating_duration_since(since) >= self.grace;
         let old =
             open.fields.iter().filter(|(_, since)| open.identity.kind != Kind::Update || is_old(*since));
@@ -209,8 +220,10 @@ impl Differences {
             more: open.more,
             since: open.oldest(),
             until: None,
+            keeps_pods,
         };
         self.totals.lasting += 1;
+        self.totals.lasting_while_kept += u64::from(keeps_pods);
         self.lasting += 1;
         let is_listed = self.listed.len() < MAX_LISTED;
         if is_listed {
@@ -230,7 +243,15 @@ impl Differences {
             return listed.clone();
         }
         let (key, identity) = (key.clone(), identity.clone());
-        Lasting { key, identity, fields: Vec::new(), more: 0, since: now, until: Some(now) }
+        Lasting {
+            key,
+            identity,
+            fields: Vec::new(),
+            more: 0,
+            since: now,
+            until: Some(now),
+            keeps_pods: false,
+        }
     }
 
     pub(super) fn totals(&self) -> Totals {

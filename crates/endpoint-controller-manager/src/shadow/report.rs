@@ -35,6 +35,11 @@ impl Report {
         self.sum(|controller| controller.totals.lasting)
     }
 
+    /// Those of them that did while pods of lost nodes kept their readiness.
+    fn lasting_while_kept(&self) -> u64 {
+        self.sum(|controller| controller.totals.lasting_while_kept)
+    }
+
     fn sum(&self, of: impl Fn(&Summary) -> u64) -> u64 {
         self.controllers.iter().map(of).sum()
     }
@@ -91,15 +96,23 @@ impl Report {
             0 => writeln!(text, "\nNo difference outlasted the grace period"),
             lasting => writeln!(text, "\n{lasting} differences outlasted the grace period"),
         };
+        if self.lasting_while_kept() > 0 {
+            let _ = writeln!(
+                text,
+                "{} of them while pods of lost nodes kept their readiness here (kept-ready)",
+                self.lasting_while_kept()
+            );
+        }
         for (controller, lasting) in self.listed() {
-            let Lasting { key, identity, fields, more, since, until } = lasting;
+            let Lasting { key, identity, fields, more, since, until, keeps_pods } = lasting;
             let until = until.map_or_else(|| "now".to_owned(), |until| self.time(until));
             let _ = writeln!(
                 text,
-                "\n{} {} of Service {key}, by the {controller}, from {} to {until}",
+                "\n{} {} of Service {key}, by the {controller}, from {} to {until}{}",
                 identity.kind.name(),
                 object(identity),
-                self.time(*since)
+                self.time(*since),
+                if *keeps_pods { ", kept-ready" } else { "" }
             );
             for Field { path, before, after } in fields {
                 for (sign, value) in [('-', before), ('+', after)] {
@@ -146,11 +159,12 @@ impl Report {
             "controllers": self.controllers.iter().map(controller).collect::<Value>(),
             "lasting": self.listed().map(|(controller, lasting)| self.entry(controller, lasting)).collect::<Value>(),
             "lastingNotListed": self.not_listed(),
+            "lastingWhileKeptReady": self.lasting_while_kept(),
         })
     }
 
     fn entry(&self, controller: &str, lasting: &Lasting) -> Value {
-        let Lasting { key, identity, fields, more, since, until } = lasting;
+        let Lasting { key, identity, fields, more, since, until, keeps_pods } = lasting;
         let field = |Field { path, before, after }: &Field| {
             let sides = [("path", Some(path)), ("before", before.as_ref()), ("after", after.as_ref())];
             let sides =
@@ -169,6 +183,7 @@ impl Report {
             "fields": fields.iter().map(field).collect::<Value>(),
             "moreFields": more,
             "since": self.time(*since),
+            "keptReady": keeps_pods,
         });
         if let Value::Object(entry) = &mut entry {
             entry.extend(until);

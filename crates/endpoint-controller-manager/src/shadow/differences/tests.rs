@@ -25,15 +25,17 @@ fn delete(name: &str) -> Found {
 struct Run {
     differences: Differences,
     start: Instant,
+    keeps_pods: bool,
 }
 
 impl Run {
     fn new() -> Self {
-        Self { differences: Differences::new(GRACE), start: Instant::now() }
+        Self { differences: Differences::new(GRACE), start: Instant::now(), keeps_pods: false }
     }
 
     fn at(&mut self, second: u64, found: Vec<Found>) -> Outcome {
-        self.differences.compare(&key(), found, self.start + Duration::from_secs(second))
+        let now = self.start + Duration::from_secs(second);
+        self.differences.compare(&key(), found, now, self.keeps_pods)
     }
 }
 
@@ -60,7 +62,8 @@ fn a_difference_is_named_once_when_the_grace_ends_and_when_it_ends() {
     let outcome = run.at(90, vec![]);
     assert_eq!((outcome.ended.len(), seconds(&outcome.took), outcome.again), (1, vec![90], None));
     assert_eq!(run.differences.listed()[0].until, Some(run.start + Duration::from_secs(90)));
-    let Totals { comparisons, differences, lasting, longest } = run.differences.totals();
+    let Totals { comparisons, differences, lasting, longest, lasting_while_kept: _ } =
+        run.differences.totals();
     assert_eq!((comparisons, differences, lasting, longest.as_secs()), (5, 1, 1, 90));
 }
 
@@ -144,4 +147,17 @@ fn a_report_lists_so_many_lasting_differences_and_counts_all() {
         (run.differences.listed().len(), run.differences.totals().lasting),
         (MAX_LISTED, MAX_LISTED as u64 + 7)
     );
+}
+
+#[test]
+fn a_difference_says_whether_pods_of_lost_nodes_were_kept_when_it_outlasted_the_grace() {
+    let mut run = Run::new();
+    run.at(0, vec![update("web-a", &["ready"]), delete("web-b")]);
+    run.at(60, vec![update("web-a", &["ready"]), delete("web-b")]);
+    run.keeps_pods = true;
+    run.at(70, vec![update("web-a", &["ready"]), delete("web-b"), update("web-c", &["ready"])]);
+    run.at(130, vec![update("web-a", &["ready"]), delete("web-b"), update("web-c", &["ready"])]);
+    let kept: Vec<_> = run.differences.listed().iter().map(|lasting| lasting.keeps_pods).collect();
+    assert_eq!(kept, [false, false, true]);
+    assert_eq!(run.differences.totals().lasting_while_kept, 1);
 }

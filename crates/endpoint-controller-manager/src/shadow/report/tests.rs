@@ -31,6 +31,7 @@ fn lasting(start: Instant) -> [Lasting; 2] {
             more: 3,
             since: start,
             until: Some(start + Duration::from_secs(90)),
+            keeps_pods: true,
         },
         Lasting {
             key,
@@ -39,6 +40,7 @@ fn lasting(start: Instant) -> [Lasting; 2] {
             more: 0,
             since: start,
             until: None,
+            keeps_pods: false,
         },
     ]
 }
@@ -49,6 +51,7 @@ fn report(lasting: Vec<Lasting>, not_listed: u64) -> Report {
         comparisons: 7,
         differences: 3,
         lasting: lasting.len() as u64 + not_listed,
+        lasting_while_kept: 0,
         longest: Duration::from_millis(1_500),
     };
     let summary = Summary {
@@ -69,6 +72,7 @@ fn with_differences() -> Report {
     report.now.0 = start + HOUR;
     report.controllers[0].lasting = lasting(start).to_vec();
     report.controllers[0].totals.lasting = 5;
+    report.controllers[0].totals.lasting_while_kept = 1;
     report
 }
 
@@ -84,9 +88,10 @@ CONTROLLER                 COMPARISONS   WAITING   DIFFERENCES   LONGEST   RECEN
 endpointslice-controller   7             2         3             1.5s      1        5
 
 5 differences outlasted the grace period
+1 of them while pods of lost nodes kept their readiness here (kept-ready)
 
 update EndpointSlice/web-a of Service shop/web, by the endpointslice-controller, from 2026-01-01T11:00:00Z to \
-2026-01-01T11:01:30Z
+2026-01-01T11:01:30Z, kept-ready
   - metadata.labels.team: a
   + metadata.labels.team: b
   + ports[http/80/TCP]: 80
@@ -121,12 +126,14 @@ fn json_has_the_same() {
                     {"path": "ports[http/80/TCP]", "after": "80"},
                 ],
                 "moreFields": 3, "since": "2026-01-01T11:00:00Z", "until": "2026-01-01T11:01:30Z",
+                "keptReady": true,
             }, {
                 "controller": "endpointslice-controller", "namespace": "shop", "service": "web", "action": "create",
                 "kind": "EndpointSlice", "generateName": "web-", "fields": [], "moreFields": 0,
-                "since": "2026-01-01T11:00:00Z",
+                "since": "2026-01-01T11:00:00Z", "keptReady": false,
             }],
             "lastingNotListed": 3,
+            "lastingWhileKeptReady": 1,
         })
     );
 }

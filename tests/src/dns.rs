@@ -1,7 +1,7 @@
 //! CoreDNS beside a real API server: what a client that resolves a name gets.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,6 +34,11 @@ impl CoreDns {
         let program = binaries::tool("coredns");
         let process = Process::start("coredns", &program, folder, ["-conf".into(), file.into_os_string()]);
         Self { _process: process, port }
+    }
+
+    /// The address at which it answers, over UDP and TCP.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
     /// Waits until a name of the cluster has exactly these addresses of both families.

@@ -32,6 +32,7 @@ mod watch;
 pub use audit::AuditEvent;
 pub use environment::{Environment, SystemEnvironment};
 pub use http::Body;
+pub use selectors::LabelSelector;
 pub use server::{
     ApiServer, BuildError, Builder, KnownObjects, LoadError, Tls, TlsError, kubeconfig, kubeconfig_of,
 };

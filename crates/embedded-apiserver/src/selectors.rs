@@ -13,7 +13,7 @@ mod shards;
 
 pub(crate) use crate::go_quote::quote as go_quote;
 pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
-pub(crate) use labels::LabelSelector;
+pub use labels::LabelSelector;
 pub(crate) use scan::text_at;
 pub(crate) use selection::Selection;
 pub(crate) use shards::ShardSelector;

@@ -1,6 +1,7 @@
 //! `audit`: what is wrong with the Endpoints and EndpointSlices of a cluster.
 
 mod command;
+mod dns;
 mod fix;
 mod output;
 mod request;
@@ -51,6 +52,10 @@ async fn run(command: &Audit) -> Result<Option<Severity>, Failure> {
         sleep(command.confirm_after).await;
         snapshot = cluster.read().await?;
         found = look(command, &snapshot).confirming(&found);
+    }
+    if let Some(dns) = command.dns() {
+        progress.step(|| "Asking the DNS servers".to_owned());
+        found.add(dns::check(&dns, &cluster, &snapshot).await?);
     }
     drop(progress);
     report(command, &found, snapshot.services().count());

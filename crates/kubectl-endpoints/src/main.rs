@@ -13,7 +13,6 @@
 
 mod audit;
 mod cluster;
-mod complete;
 mod dry_run;
 mod exit;
 mod explain;
@@ -23,13 +22,13 @@ mod format;
 mod frame;
 mod gate;
 mod handover;
-mod label_selector;
 mod live;
 mod loopback;
 mod name;
 mod page;
 mod preflight;
 mod progress;
+mod shell_completion;
 mod simulate;
 mod status;
 #[cfg(test)]
@@ -113,8 +112,8 @@ const EXAMPLES: &str = "Examples:
 
 fn main() -> ExitCode {
     let words = long_form(std::env::args_os().collect());
-    if let Some(rest) = complete::words(&words) {
-        return complete::main(&PROGRAM, rest);
+    if let Some(rest) = shell_completion::words(&words) {
+        return shell_completion::main(&PROGRAM, rest);
     }
     if let Some(code) = PROGRAM.run(&words) {
         return code;

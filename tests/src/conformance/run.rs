@@ -183,8 +183,8 @@ fn text(options: &Options, seed: u64, shrunk: &Shrunk) -> String {
         if request.number == shrunk.failure.number {
             writeln!(out, "  {}: {}", request.number, cut(&shrunk.failure.request)).unwrap();
         } else if shrunk.requests.len() <= 12 {
-            let memory = super::memory::Memory::new("⟦ns⟧", 0);
-            writeln!(out, "  {}: {}", request.number, cut(&sequence::print(&memory, request))).unwrap();
+            let earlier = super::earlier_responses::EarlierResponses::new("⟦ns⟧", 0);
+            writeln!(out, "  {}: {}", request.number, cut(&sequence::print(&earlier, request))).unwrap();
         }
     }
     for difference in &shrunk.failure.differences {

@@ -10,8 +10,8 @@ use super::canonical::Canonical;
 use super::compare::{Difference, compare};
 use super::coverage::Coverage;
 use super::deviations;
+use super::earlier_responses::EarlierResponses;
 use super::exchange::{Answer, CUT, Server, Stream};
-use super::memory::Memory;
 use super::request::{Action, Request};
 use super::tree::Tree;
 use super::view;
@@ -28,7 +28,7 @@ pub struct Pair {
 /// One server during a sequence.
 struct Side {
     server: Server,
-    memory: Memory,
+    earlier: EarlierResponses,
     canonical: Canonical,
     /// Open streams by request, with the content type.
     streams: HashMap<usize, (String, Stream)>,
@@ -61,7 +61,7 @@ impl Side {
     fn new(server: &Server, namespace: &str, slot: usize) -> Self {
         Self {
             server: server.clone(),
-            memory: Memory::new(namespace, slot),
+            earlier: EarlierResponses::new(namespace, slot),
             canonical: Canonical::default(),
             streams: HashMap::new(),
             writes: 0,
@@ -75,7 +75,7 @@ impl Side {
         if request.method != "GET" {
             self.writes += 1;
         }
-        let resolved = self.memory.resolve(request);
+        let resolved = self.earlier.resolve(request);
         let answer = if request.action == Action::Watch {
             let (answer, stream) = self.server.stream(resolved).await;
             if let Some(stream) = stream {
@@ -92,7 +92,7 @@ impl Side {
         };
         let tree = view::answer(&answer, &mut self.canonical);
         let status = answer.status;
-        self.memory.keep(request, answer);
+        self.earlier.keep(request, answer);
         (status, tree)
     }
 
@@ -155,7 +155,7 @@ impl Side {
         list.path = watch.path.replacen("/v1/watch/", "/v1/", 1);
         list.query.retain(|(key, _)| key.ends_with("Selector"));
         list.accept = None;
-        let answer = self.server.answer(self.memory.resolve(&list)).await;
+        let answer = self.server.answer(self.earlier.resolve(&list)).await;
         let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         body["items"].as_array().map_or(usize::from(answer.status == 200), Vec::len)
     }
@@ -167,7 +167,7 @@ impl Side {
             && (self.handled.insert(request.cell.resource, self.writes) != Some(self.writes)
                 || request.action == Action::Watch)
         {
-            self.server.sync(&self.memory.text(path)).await;
+            self.server.sync(&self.earlier.text(path)).await;
         }
     }
 
@@ -244,7 +244,7 @@ pub(crate) async fn run(
             failures.push(Failure {
                 number: request.number,
                 differences,
-                request: print(&sides[0].memory, request),
+                request: print(&sides[0].earlier, request),
                 answers: trees.map(|tree| tree.print()),
             });
             if end {
@@ -287,7 +287,7 @@ async fn close(sides: &mut [Side; 2], request: &Request, watch: usize, await_end
 }
 
 /// A request as the real server gets it.
-pub(crate) fn print(memory: &Memory, request: &Request) -> String {
+pub(crate) fn print(earlier: &EarlierResponses, request: &Request) -> String {
     match request.action {
         Action::Close(watch) => return format!("the events of request {watch}"),
         Action::AwaitEnd(watch) => {
@@ -295,7 +295,7 @@ pub(crate) fn print(memory: &Memory, request: &Request) -> String {
         }
         Action::Answer | Action::Watch => {}
     }
-    let resolved = memory.resolve(request);
+    let resolved = earlier.resolve(request);
     let mut text = format!("{} {}", resolved.method(), resolved.uri());
     for (name, value) in resolved.headers() {
         write!(text, "\n    {name}: {}", value.to_str().unwrap_or_default()).unwrap();

@@ -19,6 +19,7 @@
 //! | [`shadow`] | no false alarm beside upstream, each planted difference named, and no write |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |
+//! | [`documented_commands`] | programs know the flags in documents, the chart knows the values, files exist |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
     clippy::unwrap_used,
@@ -34,6 +35,7 @@ mod conformance;
 mod delegation;
 mod deploy;
 mod disruption;
+mod documented_commands;
 mod election;
 mod encodings;
 mod endpoints;

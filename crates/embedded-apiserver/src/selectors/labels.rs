@@ -1,15 +1,17 @@
 //! Label selectors: `Parse` of `k8s.io/apimachinery pkg/labels`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::lexer::{Item, Token, tokens};
 use super::names::{label_key_errors, label_value_errors};
 use super::scan::label;
 use crate::go_quote::quote as go_quote;
 
-/// A label selector. All of its requirements must hold; without any it selects everything.
+/// A label selector, as kubectl's `-l` and the parameter `labelSelector` of lists have it: `app=web`, `tier!=test`,
+/// `app in (web, api)`, `app`, `!app`, `shard>3`, separated by commas. All of its requirements must hold; without any it selects
+/// everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LabelSelector {
+pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
@@ -35,7 +37,7 @@ impl LabelSelector {
     ///
     /// # Errors
     /// The message of the API server.
-    pub(crate) fn parse(selector: &str) -> Result<Self, String> {
+    pub fn parse(selector: &str) -> Result<Self, String> {
         let requirements = Parser { items: tokens(selector), position: 0 }.requirements()?;
         Ok(Self { requirements })
     }
@@ -47,13 +49,18 @@ impl LabelSelector {
 
     /// True if an object with this `ObjectMeta` is selected.
     pub(crate) fn matches(&self, metadata: &[u8]) -> bool {
-        self.requirements.iter().all(|requirement| requirement.matches(metadata))
+        self.requirements.iter().all(|it| it.matches(label(metadata, it.key.as_bytes())))
+    }
+
+    /// True if an object with these labels is selected.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements.iter().all(|it| it.matches(labels.get(&it.key).map(String::as_bytes)))
     }
 }
 
 impl Requirement {
-    fn matches(&self, metadata: &[u8]) -> bool {
-        let value = label(metadata, self.key.as_bytes());
+    /// True if the label may have this value, or may be absent.
+    fn matches(&self, value: Option<&[u8]>) -> bool {
         match self.operator {
             Operator::In => value.is_some_and(|value| self.has(value)),
             Operator::NotIn => value.is_none_or(|value| !self.has(value)),

@@ -11,6 +11,7 @@
 
 mod capacity;
 mod content;
+pub mod dns;
 mod finding;
 mod group;
 mod labels;
@@ -48,6 +49,17 @@ pub struct Audit {
     pub findings: Vec<Finding>,
     /// The rules that were not applied, because the caller may not read what they need.
     pub skipped: Vec<Skipped>,
+}
+
+impl Audit {
+    /// Adds findings of another source than the rules, each in its place.
+    pub fn add(&mut self, findings: Vec<Finding>) {
+        self.findings.extend(findings);
+        let order = |finding: &Finding| {
+            (std::cmp::Reverse(finding.severity), finding.object.clone(), finding.rule, finding.field.clone())
+        };
+        self.findings.sort_by_cached_key(order);
+    }
 }
 
 /// A rule that was not applied.
@@ -105,10 +117,7 @@ pub fn audit(snapshot: &Snapshot, options: &Options) -> Audit {
         }
     }
     drop_explained(&mut audit.findings);
-    let order = |finding: &Finding| {
-        (std::cmp::Reverse(finding.severity), finding.object.clone(), finding.rule, finding.field.clone())
-    };
-    audit.findings.sort_by_cached_key(order);
+    audit.add(Vec::new());
     audit.skipped = skipped;
     audit
 }

@@ -1,6 +1,7 @@
 //! The command line of `audit`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Command, CommandFactory as _, Parser};
@@ -24,7 +25,11 @@ const EXAMPLES: &str = "Examples:
   kubectl endpoints audit                        # the whole cluster, read twice
   kubectl endpoints audit -n shop -o wide        # with remedies
   kubectl endpoints audit --rule=stale-pod --fix # repair what a rule finds; asks first
+  kubectl endpoints audit --dns                  # in a pod: do the DNS servers follow the slices?
   kubectl endpoints audit -f dump.yaml";
+
+/// Longer than the 30 s for which kubeadm's CoreDNS caches answers.
+const DNS_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// A checked command line.
 #[derive(Debug, Parser)]
@@ -70,8 +75,31 @@ pub(crate) struct Audit {
     /// With --fix: client only shows the writes, server lets the API server check them without storing them [default: none]
     #[arg(long, value_name = "none|client|server", value_parser = dry_run)]
     dry_run: Option<DryRun>,
+    /// Also ask DNS servers for headless Services, over TCP, and compare their answers with the slices: those of the Service
+    /// kube-system/kube-dns, or of --dns-server
+    #[arg(long)]
+    dns: bool,
+    /// A DNS server to ask, such as the end of a port-forward
+    #[arg(long = "dns-server", value_name = "IP:PORT", value_delimiter = ',')]
+    dns_servers: Vec<SocketAddr>,
+    /// Time for which an answer must be wrong before it is reported; longer than the servers cache answers [default: 40s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
+    dns_timeout: Option<Duration>,
+    /// The domain of the cluster [default: cluster.local]
+    #[arg(long, value_name = "DOMAIN")]
+    cluster_domain: Option<String>,
     #[command(flatten)]
     pub(crate) target: Target,
+}
+
+/// The questions to DNS servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dns {
+    /// None: those of the Service `kube-system/kube-dns`.
+    pub(crate) servers: Vec<SocketAddr>,
+    /// The time for which an answer must be wrong.
+    pub(crate) timeout: Duration,
+    pub(crate) domain: String,
 }
 
 /// The extent of repairs.
@@ -105,8 +133,33 @@ impl Audit {
         self.fix.then_some(Fix { yes: self.yes, dry_run })
     }
 
+    /// The questions to DNS servers, if any.
+    pub(crate) fn dns(&self) -> Option<Dns> {
+        self.dns.then(|| Dns {
+            servers: self.dns_servers.clone(),
+            timeout: self.dns_timeout.unwrap_or(DNS_TIMEOUT),
+            domain: self.cluster_domain.clone().unwrap_or_else(|| "cluster.local".to_owned()),
+        })
+    }
+
     fn check(&self) -> Result<(), String> {
         self.target.check()?;
+        let needs_dns = [
+            ("--dns-server", !self.dns_servers.is_empty()),
+            ("--dns-timeout", self.dns_timeout.is_some()),
+            ("--cluster-domain", self.cluster_domain.is_some()),
+        ];
+        if let Some((flag, _)) = needs_dns.iter().find(|(_, is_given)| *is_given && !self.dns) {
+            return Err(format!("{flag} needs --dns"));
+        }
+        if self.dns && !self.target.files.is_empty() {
+            return Err("--dns and -f exclude each other: files have no DNS servers".to_owned());
+        }
+        if self.dns && self.target.namespace.is_some() && self.dns_servers.is_empty() {
+            return Err(
+                "--dns with -n needs --dns-server: the servers are those of kube-system/kube-dns".to_owned()
+            );
+        }
         if !self.fix && (self.yes || self.dry_run.is_some()) {
             return Err(format!("{} needs --fix", if self.yes { "--yes" } else { "--dry-run" }));
         }
@@ -192,6 +245,16 @@ mod tests {
         assert_eq!((audit.severity, audit.quiet, audit.format), (Severity::Info, true, Format::Wide));
         assert_eq!(audit.rules, ["stale-pod", "slice-owner"]);
         assert_eq!(audit.fix(), Some(Fix { yes: true, dry_run: DryRun::Server }));
+        let dns =
+            parsed("--dns -n shop --dns-server=127.0.0.1:5353 --cluster-domain=x.example").unwrap().dns();
+        assert_eq!(
+            dns,
+            Some(Dns {
+                servers: vec![SocketAddr::from(([127, 0, 0, 1], 5353))],
+                timeout: DNS_TIMEOUT,
+                domain: "x.example".to_owned(),
+            })
+        );
         let audit = parsed("--max-endpoints-per-slice=500 --confirm-after=0 -f dump.yaml").unwrap();
         assert_eq!(audit.options().max_endpoints_per_slice, Some(500));
         assert_eq!((audit.confirm_after, audit.target.files), (Duration::ZERO, vec!["dump.yaml".to_owned()]));
@@ -205,10 +268,20 @@ mod tests {
             ("--fix -f x.yaml", "--fix and -f exclude each other: files are not repaired"),
             ("--fix -o json", "--fix prints a table: -o may be table or wide"),
             ("-n a -A", "-n and -A exclude each other"),
+            ("--dns-server=10.0.0.10:53", "--dns-server needs --dns"),
+            ("--dns -f x.yaml", "--dns and -f exclude each other: files have no DNS servers"),
+            ("--dns -n a", "--dns with -n needs --dns-server: the servers are those of kube-system/kube-dns"),
         ] {
             assert_eq!(parsed(line).unwrap_err(), expected, "{line}");
         }
-        for line in ["--rule=nonsense", "--severity=fatal", "-o xml", "--max-endpoints-per-slice=0", "web"] {
+        for line in [
+            "--dns --dns-server=coredns",
+            "--rule=nonsense",
+            "--severity=fatal",
+            "-o xml",
+            "--max-endpoints-per-slice=0",
+            "web",
+        ] {
             let message = parsed(line).unwrap_err();
             assert_eq!(message.lines().count(), 1, "{line}: {message}");
         }

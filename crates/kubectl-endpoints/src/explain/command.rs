@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use clap::{Command, CommandFactory as _, Parser};
 use cli_runtime::usage::Usage;
+use embedded_apiserver::LabelSelector;
 use go_text::duration::parse_go_duration;
 
 use crate::exit;
 use crate::flags::{self, Target};
 use crate::format::{Format, format};
-use crate::label_selector::{LabelSelector, label_selector};
 use crate::loopback;
 use crate::name::USAGE;
 
@@ -99,7 +99,7 @@ struct Flags {
     #[arg(value_name = "SERVICE", value_parser = bare)]
     services: Vec<String>,
     /// Labels of the Services, such as app=web,tier!=test
-    #[arg(short = 'l', long, value_name = "LABELS", value_parser = label_selector)]
+    #[arg(short = 'l', long, value_name = "LABELS", value_parser = LabelSelector::parse)]
     selector: Option<LabelSelector>,
     /// Format of the result: table, wide (with nodes, addresses and remedies), name, json or yaml [default: table]
     #[arg(short, long, value_name = "FORMAT", value_parser = format)]
@@ -188,7 +188,12 @@ fn explanation(flags: Flags) -> Result<Explanation, String> {
 /// The page of `--serve`.
 fn page(flags: &Flags) -> Result<Option<Page>, String> {
     if !flags.serve {
-        let given = [("--listen", flags.listen.is_some()), ("--shared", flags.shared)];
+        let given = [
+            ("--listen", flags.listen.is_some()),
+            ("--shared", flags.shared),
+            ("--tls-cert-file", flags.tls_cert_file.is_some()),
+            ("--tls-private-key-file", flags.tls_private_key_file.is_some()),
+        ];
         let given = given.iter().find(|(_, is_given)| *is_given);
         return given.map_or(Ok(None), |(flag, _)| Err(format!("{flag} needs --serve")));
     }
@@ -241,6 +246,8 @@ fn state(text: &str) -> Result<State, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn parsed(line: &str) -> Result<Explanation, String> {
@@ -263,7 +270,7 @@ mod tests {
         assert!(explanation.is_detailed() && !parsed("-A").unwrap().is_detailed());
         let explanation =
             parsed("-l app=web --no-headers -w --as=me --as-group=a --request-timeout=5").unwrap();
-        assert!(!explanation.headers && explanation.watch && explanation.selector.selects(None).eq(&false));
+        assert!(!explanation.headers && explanation.watch && !explanation.selector.selects(&BTreeMap::new()));
         let cluster = explanation.target.cluster;
         assert_eq!(
             (cluster.user.as_deref(), cluster.groups.as_slice()),
@@ -325,6 +332,7 @@ mod tests {
         assert!(refused("--serve --shared --listen=x").contains("such as 0.0.0.0:8443"));
         assert!(refused("-f a --serve --shared").contains("exclude each other"));
         assert_eq!(refused("--shared"), "--shared needs --serve");
+        assert_eq!(refused("--tls-cert-file=a"), "--tls-cert-file needs --serve");
         assert_eq!(
             refused("--serve --tls-cert-file=a --tls-private-key-file=b"),
             "--tls-cert-file needs --shared"

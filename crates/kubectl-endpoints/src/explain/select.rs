@@ -1,5 +1,6 @@
 //! The reports of the Services that were asked for.
 
+use std::collections::BTreeMap;
 use std::sync::Once;
 
 use controller_kit::key::ObjectKey;
@@ -63,8 +64,11 @@ pub(super) fn present<'a>(
 /// True if the Service has the labels that were asked for.
 fn has_labels(explanation: &Explanation, snapshot: &Snapshot, report: &ServiceReport) -> bool {
     let key = ObjectKey::new(report.namespace.as_str(), report.name.as_str());
-    let service = snapshot.service(&key);
-    explanation.selector.selects(service.and_then(|entry| entry.object.metadata.labels.as_ref()))
+    let labels = snapshot.service(&key).and_then(|entry| entry.object.metadata.labels.as_ref());
+    labels.map_or_else(
+        || explanation.selector.selects(&BTreeMap::new()),
+        |labels| explanation.selector.selects(labels),
+    )
 }
 
 /// Says once which objects are missing, if that matters.

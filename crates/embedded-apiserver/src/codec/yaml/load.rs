@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::failure;
 use super::resolve;
-use super::unicode;
+use super::utf16;
 use crate::codec::error::DecodeError;
 use crate::codec::json::{Problem, encode_untyped};
 use crate::codec::text::quote;
@@ -24,7 +24,7 @@ use crate::codec::text::quote;
 /// # Errors
 /// The body is no YAML, or JSON cannot express it.
 pub(crate) fn to_json(body: &[u8]) -> Result<(Vec<u8>, Vec<Problem>), DecodeError> {
-    let body: Cow<'_, [u8]> = unicode::utf8(body)?;
+    let body: Cow<'_, [u8]> = utf16::utf8(body)?;
     if nests_too_deep(&body) {
         return Err(DecodeError(failure::TOO_DEEP.to_owned()));
     }

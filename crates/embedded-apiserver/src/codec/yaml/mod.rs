@@ -5,7 +5,7 @@ mod failure;
 mod load;
 mod resolve;
 mod scalar;
-mod unicode;
+mod utf16;
 
 pub(crate) use emit::encode;
 pub(crate) use load::to_json;

@@ -1,8 +1,13 @@
 use super::*;
 use crate::store::example::metadata;
 
+/// Encoded and decoded labels are selected alike.
 fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
-    LabelSelector::parse(selector).unwrap().matches(&metadata("x", labels))
+    let selector = LabelSelector::parse(selector).unwrap();
+    let decoded = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let selected = selector.matches(&metadata("x", labels));
+    assert_eq!(selector.selects(&decoded), selected, "{labels:?}");
+    selected
 }
 
 #[test]

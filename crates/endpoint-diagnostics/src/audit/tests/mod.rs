@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "objects are passed by value for shorter calls")]
 
 mod cluster;
+mod dns;
 mod documents;
 mod repairs;
 

@@ -14,7 +14,7 @@ use super::wire;
 
 /// The answers of one server to one sequence.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct EarlierResponses {
     namespace: String,
     slot: usize,
     answers: HashMap<usize, Answer>,
@@ -38,7 +38,7 @@ const QUERY: &AsciiSet = &CONTROLS
     .add(b';');
 const PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'?').add(b'`');
 
-impl Memory {
+impl EarlierResponses {
     pub(crate) fn new(namespace: &str, slot: usize) -> Self {
         Self { namespace: namespace.to_owned(), slot, answers: HashMap::new(), objects: HashMap::new() }
     }

@@ -1,0 +1,72 @@
+//! Answers of a DNS server, at several looks.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::cluster::{Cluster, SLICES, endpoint, service, slice};
+use crate::Snapshot;
+use crate::audit::dns::{Wrong, headless_services};
+use crate::snapshot::Coverage;
+
+fn addresses(all: &[&str]) -> BTreeSet<IpAddr> {
+    all.iter().map(|address| address.parse().unwrap()).collect()
+}
+
+#[test]
+fn a_headless_service_has_the_ready_addresses_of_all_its_slices() {
+    let mut cluster = Cluster::healthy();
+    let headless = |name: &str| service(name, json!({"clusterIP": "None", "type": "ClusterIP"}));
+    cluster.services.extend([headless("peers"), headless("nobody")]);
+    let conditions = |ip: &str, conditions| {
+        let mut endpoint = endpoint("web-1", ip);
+        endpoint["conditions"] = conditions;
+        endpoint
+    };
+    let first = [
+        conditions("10.1.0.1", json!({"ready": true})),
+        conditions("10.1.0.2", json!({})),
+        conditions("10.1.0.3", json!({"ready": false, "serving": true})),
+    ];
+    let mut second = slice("peers", "controller.example", vec![endpoint("web-2", "fd00::1")]);
+    second["metadata"]["name"] = "peers-b".into();
+    second["addressType"] = "IPv6".into();
+    cluster.slices.extend([slice("peers", SLICES, first.to_vec()), second]);
+    let snapshot = Snapshot::from_objects(cluster.objects(), Timestamp::UNIX_EPOCH, Coverage::All);
+    let found = headless_services(&snapshot);
+    let of =
+        |name: &str| found.iter().find(|(key, _)| &*key.name == name).map(|(_, addresses)| addresses.clone());
+    assert_eq!(of("peers"), Some(addresses(&["10.1.0.1", "10.1.0.2", "fd00::1"])));
+    assert_eq!(of("nobody"), Some(addresses(&[])));
+    assert_eq!(of("web"), None, "it has a cluster IP");
+}
+
+#[test]
+fn only_what_is_wrong_at_every_look_is_found() {
+    let wrong = |answered: &[&str], expected: &[&str]| Wrong::new(&addresses(answered), &addresses(expected));
+    assert_eq!(wrong(&["10.0.0.1"], &["10.0.0.1"]), None);
+    let first = wrong(&["10.0.0.1", "10.0.0.2"], &["10.0.0.2", "10.0.0.3"]).unwrap();
+    let and =
+        |answered: &[&str], expected: &[&str]| first.clone().and(&addresses(answered), &addresses(expected));
+    // The server was late.
+    assert_eq!(and(&["10.0.0.2", "10.0.0.3"], &["10.0.0.2", "10.0.0.3"]), None);
+    // Other addresses were late each time.
+    assert_eq!(and(&["10.0.0.2", "10.0.0.3"], &["10.0.0.3", "10.0.0.4"]), None);
+    let second = and(&["10.0.0.1", "10.0.0.2", "10.0.0.3"], &["10.0.0.2", "10.0.0.3"]).unwrap();
+    let finding = second.finding(&ObjectKey::new("shop", "peers"), "10.0.0.10:53", Duration::from_secs(40));
+    assert_eq!(
+        finding.message,
+        "For 40 s, DNS server 10.0.0.10:53 has answered 10.0.0.1, which no slice has as ready"
+    );
+    let frozen = wrong(&["10.0.0.1"], &["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"]).unwrap();
+    let finding = frozen.finding(&ObjectKey::new("shop", "peers"), "10.0.0.10:53", Duration::from_secs(40));
+    assert_eq!(
+        finding.message,
+        "For 40 s, DNS server 10.0.0.10:53 has answered 10.0.0.1, which no slice has as ready, and has not answered 10.0.0.2, \
+         10.0.0.3, 10.0.0.4 and 1 more, which slices have as ready"
+    );
+}

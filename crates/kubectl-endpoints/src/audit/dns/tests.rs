@@ -1,0 +1,156 @@
+//! A cluster and a DNS server in memory.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+use simple_dns::rdata::{A, RData};
+use simple_dns::{CLASS, Packet, ResourceRecord, TYPE};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+const DOMAIN: &str = "cluster.local";
+/// Sockets don't follow a paused clock.
+const TIMEOUT: Duration = Duration::from_millis(800);
+
+/// The IPv4 addresses by name, which a test changes.
+type Zone = Arc<Mutex<HashMap<String, Vec<Ipv4Addr>>>>;
+
+/// A server of a zone; names that are not in it do not exist.
+async fn serve(zone: Zone) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer(stream, Arc::clone(&zone)));
+        }
+    });
+    address
+}
+
+async fn answer(mut stream: TcpStream, zone: Zone) -> Option<()> {
+    loop {
+        let mut query = vec![0; usize::from(stream.read_u16().await.ok()?)];
+        stream.read_exact(&mut query).await.ok()?;
+        let query = Packet::parse(&query).unwrap();
+        let [question] = &query.questions[..] else { panic!("{query:?}") };
+        let mut reply = Packet::new_reply(query.id());
+        let addresses = zone.lock().unwrap().get(&question.qname.to_string()).cloned();
+        match addresses {
+            None => *reply.rcode_mut() = simple_dns::RCODE::NameError,
+            Some(addresses) if question.qtype == TYPE::A.into() => {
+                let record = |address: Ipv4Addr| {
+                    let data = RData::A(A { address: address.to_bits() });
+                    ResourceRecord::new(question.qname.clone(), CLASS::IN, 5, data)
+                };
+                reply.answers.extend(addresses.into_iter().map(record));
+            }
+            Some(_) => {}
+        }
+        let reply = reply.build_bytes_vec().unwrap();
+        stream.write_all(&u16::try_from(reply.len()).unwrap().to_be_bytes()).await.ok()?;
+        stream.write_all(&reply).await.ok()?;
+    }
+}
+
+async fn post(server: &ApiServer, path: &str, object: Value) {
+    let client = kube::Client::new(server.clone(), "default");
+    let request = http::Request::post(path).body(object.to_string().into_bytes()).unwrap();
+    let _: Value = client.request(request).await.unwrap();
+}
+
+/// A headless Service with one slice.
+async fn headless(server: &ApiServer, name: &str, addresses: &[&str]) {
+    let spec = json!({"clusterIP": "None", "ports": [{"port": 80}]});
+    post(server, "/api/v1/namespaces/default/services", json!({"metadata": {"name": name}, "spec": spec}))
+        .await;
+    let endpoints: Value = addresses.iter().map(|address| json!({"addresses": [address]})).collect();
+    let slice = json!({
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+        "ports": [{"port": 80}],
+    });
+    post(server, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice).await;
+}
+
+fn zone(names: &[(&str, &[[u8; 4]])]) -> Zone {
+    let entries = names.iter().map(|(name, addresses)| {
+        (format!("{name}.default.svc.{DOMAIN}"), addresses.iter().map(|it| Ipv4Addr::from(*it)).collect())
+    });
+    Arc::new(Mutex::new(entries.collect()))
+}
+
+async fn checked(server: &ApiServer, servers: Vec<SocketAddr>) -> Result<Vec<Finding>, Failure> {
+    let http = kube::Client::new(server.clone(), "default");
+    let cluster = Cluster::new(http, "a test".to_owned(), None, "audit");
+    let dns = Dns { servers, timeout: TIMEOUT, domain: DOMAIN.to_owned() };
+    check(&dns, &cluster, &cluster.read().await?).await
+}
+
+#[tokio::test]
+async fn a_server_that_follows_is_in_order_and_one_that_does_not_is_named() {
+    let server = ApiServer::new();
+    headless(&server, "peers", &["10.1.0.1", "10.1.0.2"]).await;
+    headless(&server, "db", &["10.1.0.3"]).await;
+    let right: &[(&str, &[[u8; 4]])] =
+        &[("peers", &[[10, 1, 0, 1], [10, 1, 0, 2]]), ("db", &[[10, 1, 0, 3]])];
+    let wrong: &[(&str, &[[u8; 4]])] =
+        &[("peers", &[[10, 1, 0, 1], [10, 1, 0, 9]]), ("db", &[[10, 1, 0, 3]])];
+    let (follows, frozen) = (serve(zone(right)).await, serve(zone(wrong)).await);
+    let found = checked(&server, vec![follows, frozen]).await.unwrap();
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&*finding.object.name, finding.rule), ("peers", "dns-out-of-sync"));
+    let expected = format!(
+        "DNS server {frozen} has answered 10.1.0.9, which no slice has as ready, and has not answered 10.1.0.2, which slices have \
+         as ready"
+    );
+    assert!(finding.message.ends_with(&expected), "{}", finding.message);
+}
+
+#[tokio::test]
+async fn a_server_that_is_late_is_in_order() {
+    let server = ApiServer::new();
+    headless(&server, "peers", &["10.1.0.1"]).await;
+    let late = zone(&[]);
+    let address = serve(Arc::clone(&late)).await;
+    let follow = async {
+        sleep(TIMEOUT / 2).await;
+        late.lock().unwrap().extend(zone(&[("peers", &[[10, 1, 0, 1]])]).lock().unwrap().drain());
+    };
+    let (found, ()) = tokio::join!(checked(&server, vec![address]), follow);
+    assert_eq!(found, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn without_a_server_nothing_is_said_to_be_in_order() {
+    let server = ApiServer::new();
+    headless(&server, "peers", &["10.1.0.1"]).await;
+    let Err(Failure::Input(line)) = checked(&server, Vec::new()).await else { panic!("there is none") };
+    assert!(line.contains("kube-system/kube-dns has no ready endpoints"), "{line}");
+    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
+    assert!(matches!(checked(&server, vec![closed]).await, Err(Failure::Access(_))));
+}
+
+#[test]
+fn the_servers_are_the_endpoints_of_kube_dns() {
+    let mut snapshot =
+        Snapshot::new(jiff::Timestamp::UNIX_EPOCH, endpoint_diagnostics::snapshot::Coverage::All, []);
+    let slice = json!({
+        "metadata": {"namespace": "kube-system", "name": "kube-dns-1", "labels": {"kubernetes.io/service-name": "kube-dns"}},
+        "addressType": "IPv4",
+        "endpoints": [
+            {"addresses": ["10.1.0.1"], "conditions": {"ready": true}},
+            {"addresses": ["10.1.0.2"], "conditions": {"ready": false}},
+        ],
+        "ports": [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 5353, "protocol": "TCP"}],
+    });
+    let slice = serde_json::from_value(slice).unwrap();
+    snapshot.upsert(endpoint_diagnostics::snapshot::Object::EndpointSlice(Arc::new(slice)));
+    assert_eq!(servers(&snapshot), Ok(vec![SocketAddr::from(([10, 1, 0, 1], 5353))]));
+}

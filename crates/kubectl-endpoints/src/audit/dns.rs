@@ -27,8 +27,8 @@ const DNS_PORT: u16 = 53;
 /// What a server has answered wrongly at every look, by Service.
 type Suspects = BTreeMap<ObjectKey, Wrong>;
 
-/// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; it is read again
-/// for each further look.
+/// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; it is
+/// read again for each further look.
 ///
 /// # Errors
 /// There is no server, none can be asked, or the cluster cannot be read again.
@@ -107,6 +107,9 @@ async fn ask(
     before: Option<&Suspects>,
 ) -> Result<Suspects, String> {
     let mut client = Client::connect(server).await?;
+    if before.is_none() {
+        check_domain(&mut client, domain).await?;
+    }
     let mut suspects = Suspects::new();
     for (key, expected) in services {
         let earlier = before.map(|before| before.get(key));
@@ -124,6 +127,18 @@ async fn ask(
         }
     }
     Ok(suspects)
+}
+
+/// Asks for a name that each cluster has: of a wrong domain, every answer would be wrong.
+async fn check_domain(client: &mut Client, domain: &str) -> Result<(), String> {
+    let name = format!("kubernetes.default.svc.{domain}");
+    match client.addresses(&name).await {
+        Ok(addresses) if addresses.is_empty() => {
+            Err(format!("it does not know {name}; is --cluster-domain right?"))
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{name}: {error}")),
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ const START: Duration = Duration::from_secs(4);
 const SYNC: Duration = Duration::from_secs(2);
 /// A process that was asked to stop is started again within five seconds, and may then wait for the Lease.
 const RESTART: u64 = 10;
+/// A process that was killed is started again within this time.
+const KILLED: u64 = 5;
 /// A slice that another client moves to another Service is replaced within the limit on repairs. Upstream waits for ever.
 const REPAIRS: u64 = 120;
 
@@ -51,11 +53,11 @@ fn outage(fault: Fault) -> Option<u64> {
     }
 }
 
-/// The seconds that a killed process adds: it may hold the Lease, others try within two retry periods and a fifth, and the next
-/// leader starts.
+/// The seconds that a killed process adds: it may hold the Lease until that expires, which others notice within a retry period;
+/// or it is started again, and fills its caches.
 fn crash(setup: &Setup) -> u64 {
-    let lease = if setup.election { renew_deadline(setup) * 3 / 2 + 3 * setup.retry_seconds } else { 0 };
-    RESTART + START.as_secs() + lease
+    let lease = if setup.election { renew_deadline(setup) * 3 / 2 + setup.retry_seconds } else { 0 };
+    KILLED + START.as_secs() + lease
 }
 
 /// The longest time for which a ready endpoint may be missing in this history, if its faults have a bound.
@@ -73,11 +75,13 @@ pub fn longest_outage(plan: &Plan) -> Option<Duration> {
     });
     // At the lower of the rates of requests.
     let writes = Duration::from_millis(50) * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
+    let pinned = plan.pin.filter(|pin| pin.accident.fault() == Fault::Crash);
     let crashes = plan
         .timeline
         .iter()
         .filter(|entry| matches!(entry.action, Action::Crash { .. } | Action::CrashAtPoll { .. }));
-    let crashes = Duration::from_secs(crash(setup) * crashes.count() as u64);
+    let crashes =
+        Duration::from_secs(crash(setup) * (crashes.count() + usize::from(pinned.is_some())) as u64);
     faults.map(|seconds| {
         LOOK + SYNC + waits + writes + crashes + Duration::from_secs(seconds.into_iter().sum())
     })

@@ -19,8 +19,8 @@ const PROMPT: Duration = Duration::from_secs(1);
 pub struct Published {
     slices: BTreeMap<String, Slice>,
     endpoints: BTreeMap<String, (Endpoints, u64)>,
-    /// Slices that another client has changed or deleted, as they were before, the last one at the end.
-    taken: Vec<(Instant, EndpointSlice)>,
+    /// Ready addresses of Services in slices that another client has changed or deleted, until a replica writes them again.
+    taken: BTreeMap<(String, Place), Instant>,
 }
 
 #[derive(Debug)]
@@ -63,15 +63,16 @@ pub struct Effect {
 impl Published {
     /// Another client has changed or deleted an object of this name.
     pub fn forget(&mut self, name: &str) {
-        self.taken.extend(self.slices.remove(name).map(|slice| (Instant::now(), slice.object)));
+        let taken = self.slices.remove(name).map(|slice| service_places(&slice.object)).unwrap_or_default();
+        self.taken.extend(taken.into_iter().map(|place| (place, Instant::now())));
         self.endpoints.remove(name);
     }
 
     /// True if another client has taken the ready address within this time: a replica that did not know it may have taken its
     /// copy in another slice, where two leaders had put it.
     pub fn was_taken(&self, lost: &Lost, within: Duration) -> bool {
-        let recent = self.taken.iter().rev().take_while(|(time, _)| time.elapsed() <= within);
-        lost.in_slices && has_place(recent.map(|(_, slice)| slice), lost)
+        let taken = self.taken.get(&(lost.service.clone(), lost.place.clone()));
+        lost.in_slices && taken.is_some_and(|taken| taken.elapsed() <= within)
     }
 
     /// The answer to the last write of this slice has arrived.
@@ -87,6 +88,9 @@ impl Published {
         let mut effect = Effect::default();
         normalize(&mut slice.metadata);
         let name = slice.metadata.name.clone().unwrap_or_default();
+        for place in service_places(&slice) {
+            self.taken.remove(&place);
+        }
         let before = self.ready(&slice);
         if let Some(known) = self.slices.get_mut(&name) {
             known.updates += 1;
@@ -206,6 +210,12 @@ fn ready_places(slice: &EndpointSlice) -> BTreeSet<Place> {
         endpoint.addresses.iter().map(place).collect::<Vec<_>>()
     });
     places.collect()
+}
+
+/// The ready addresses of a slice, each with the Service.
+fn service_places(slice: &EndpointSlice) -> Vec<(String, Place)> {
+    let service = label(slice, SERVICE_NAME).unwrap_or_default();
+    ready_places(slice).into_iter().map(|place| (service.to_owned(), place)).collect()
 }
 
 /// The ready addresses that went. Those of mirrored Endpoints go when the Service gets a selector.

@@ -79,8 +79,10 @@ async fn headless(server: &ApiServer, name: &str, addresses: &[&str]) {
     post(server, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice).await;
 }
 
+/// A zone with these names of the namespace `default`, and that of the API server.
 fn zone(names: &[(&str, &[[u8; 4]])]) -> Zone {
-    let entries = names.iter().map(|(name, addresses)| {
+    let api_server: (&str, &[[u8; 4]]) = ("kubernetes", &[[10, 0, 0, 1]]);
+    let entries = names.iter().chain([&api_server]).map(|(name, addresses)| {
         (format!("{name}.default.svc.{DOMAIN}"), addresses.iter().map(|it| Ipv4Addr::from(*it)).collect())
     });
     Arc::new(Mutex::new(entries.collect()))
@@ -135,6 +137,8 @@ async fn without_a_server_nothing_is_said_to_be_in_order() {
     assert!(line.contains("kube-system/kube-dns has no ready endpoints"), "{line}");
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
     assert!(matches!(checked(&server, vec![closed]).await, Err(Failure::Access(_))));
+    let of_another_domain = serve(Zone::default()).await;
+    assert!(matches!(checked(&server, vec![of_another_domain]).await, Err(Failure::Access(_))));
 }
 
 #[test]

@@ -60,6 +60,19 @@ fn crash(setup: &Setup) -> u64 {
     KILLED + START.as_secs() + lease
 }
 
+/// The number of times that a Lease without a holder may have to expire: once for each crash, and once for each end of a process
+/// that waits for it, because its successor counts from when it has first seen the Lease.
+fn waits_for_the_lease(plan: &Plan) -> u64 {
+    let count =
+        |is: fn(&Action) -> bool| plan.timeline.iter().filter(|entry| is(&entry.action)).count() as u64;
+    let pinned = plan.pin.is_some_and(|pin| pin.accident.fault() == Fault::Crash);
+    let crashes = count(|action| matches!(action, Action::Crash { .. } | Action::CrashAtPoll { .. }));
+    match crashes + u64::from(pinned) {
+        0 => 0,
+        crashes => crashes + count(|action| matches!(action, Action::Terminate { .. })),
+    }
+}
+
 /// The longest time for which a ready endpoint may be missing in this history, if its faults have a bound.
 pub fn longest_outage(plan: &Plan) -> Option<Duration> {
     if plan.setup.writes_per_second.is_some() {
@@ -75,13 +88,7 @@ pub fn longest_outage(plan: &Plan) -> Option<Duration> {
     });
     // At the lower of the rates of requests.
     let writes = Duration::from_millis(50) * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
-    let pinned = plan.pin.filter(|pin| pin.accident.fault() == Fault::Crash);
-    let crashes = plan
-        .timeline
-        .iter()
-        .filter(|entry| matches!(entry.action, Action::Crash { .. } | Action::CrashAtPoll { .. }));
-    let crashes =
-        Duration::from_secs(crash(setup) * (crashes.count() + usize::from(pinned.is_some())) as u64);
+    let crashes = Duration::from_secs(crash(setup) * waits_for_the_lease(plan));
     faults.map(|seconds| {
         LOOK + SYNC + waits + writes + crashes + Duration::from_secs(seconds.into_iter().sum())
     })

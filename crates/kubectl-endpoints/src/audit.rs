@@ -28,18 +28,22 @@ impl Command for Audit {
     }
 
     async fn run(self) -> Result<Code, Failure> {
-        let gravest = run(&self).await?;
-        Ok(if gravest.is_some_and(|gravest| gravest >= self.severity) { Code::Wrong } else { Code::Done })
+        let (gravest, is_complete) = run(&self).await?;
+        Ok(match gravest {
+            Some(gravest) if gravest >= self.severity => Code::Wrong,
+            _ if is_complete => Code::Done,
+            _ => Code::Undecided,
+        })
     }
 }
 
-/// Returns the gravest severity found, or left after repairs.
-async fn run(command: &Audit) -> Result<Option<Severity>, Failure> {
+/// Returns the gravest severity found, or left after repairs, and whether all was compared that was asked for.
+async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     if !command.target.files.is_empty() {
         let snapshot = files::read(&command.target)?;
         let found = look(command, &snapshot);
         report(command, &found, snapshot.services().count());
-        return Ok(found.gravest());
+        return Ok((found.gravest(), true));
     }
     let progress = Progress::start("Reading the cluster");
     let cluster = Cluster::of(&command.target, NAME).await?;
@@ -53,15 +57,21 @@ async fn run(command: &Audit) -> Result<Option<Severity>, Failure> {
         snapshot = cluster.read().await?;
         found = look(command, &snapshot).confirming(&found);
     }
+    let mut asked = Ok(true);
     if let Some(dns) = command.dns() {
         progress.step(|| "Asking the DNS servers".to_owned());
-        found.add(dns::check(&dns, &cluster, &snapshot).await?);
+        asked = dns::check(&dns, &cluster, &snapshot).await.map(|asked| {
+            found.add(asked.findings);
+            asked.is_complete
+        });
     }
     drop(progress);
     report(command, &found, snapshot.services().count());
-    let Some(fix) = command.fix() else { return Ok(found.gravest()) };
+    // After what was found without them.
+    let is_complete = asked?;
+    let Some(fix) = command.fix() else { return Ok((found.gravest(), is_complete)) };
     found.findings = fix::fix(&cluster, found.findings, fix).await?;
-    Ok(found.gravest())
+    Ok((found.gravest(), is_complete))
 }
 
 /// Fails if the namespace is known not to exist.

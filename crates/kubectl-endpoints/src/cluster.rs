@@ -111,6 +111,18 @@ impl Cluster {
         Ok(snapshot)
     }
 
+    /// Reads Services and slices, and nothing else.
+    ///
+    /// # Errors
+    /// A line about the first kind that cannot be listed.
+    pub(crate) async fn read_slices(&self) -> Result<Snapshot, Failure> {
+        let all = |kind| (Resource { kind, namespace: self.namespace.clone() }, Selection::All);
+        let coverage = self.namespace.as_deref().map_or(Coverage::All, one);
+        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, Kind::ALL);
+        self.add_lists(&mut snapshot, [Kind::Services, Kind::EndpointSlices].map(all).into()).await?;
+        Ok(snapshot)
+    }
+
     /// Adds what the caller may list to a snapshot. Returns the resources that were listed, with their versions.
     async fn add_lists(
         &self,

@@ -1,11 +1,11 @@
 //! The comparisons of one controller: the policy in place of its syncs, and the handler that queues what other clients change.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
-use endpoint_informers::cache::{Change, DisruptionReport, Handler, State};
+use endpoint_informers::cache::{Cache, Change, Handler, State};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice};
 use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
 use endpoint_informers::resource::Resource as _;
@@ -13,7 +13,6 @@ use endpoint_informers::slices::service_key;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER};
 use kube_api::time::Instant;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::differences::{Differences, Lasting, Outcome, Totals};
@@ -26,7 +25,8 @@ pub(super) struct Comparison {
     which: Controller,
     queue: WorkQueue<ObjectKey>,
     differences: Mutex<Differences>,
-    disruptions: watch::Receiver<DisruptionReport>,
+    /// It has this as a handler.
+    cache: Weak<Cache>,
     metrics: OfController,
 }
 
@@ -48,10 +48,10 @@ impl Comparison {
         which: Controller,
         queue: WorkQueue<ObjectKey>,
         grace: Duration,
-        disruptions: watch::Receiver<DisruptionReport>,
+        cache: Weak<Cache>,
         metrics: OfController,
     ) -> Self {
-        Self { which, queue, differences: Mutex::new(Differences::new(grace)), disruptions, metrics }
+        Self { which, queue, differences: Mutex::new(Differences::new(grace)), cache, metrics }
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -109,9 +109,10 @@ impl WritePolicy for Comparison {
     /// Never allows a sync.
     fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
         let found = found(&key.name, pending());
+        let cache = self.cache.upgrade().filter(|_| !found.is_empty());
+        let keeps_pods = cache.is_some_and(|cache| cache.disruption_report().kept_pods > 0);
         let outcome = {
             let mut differences = self.differences.lock();
-            let keeps_pods = self.disruptions.borrow().kept_pods > 0;
             let outcome = differences.compare(key, found, Instant::now(), keeps_pods);
             // With the lock, so that the last comparison sets the gauges.
             self.metrics.count(&outcome);

@@ -42,8 +42,8 @@ impl Shadow {
         queue: &WorkQueue<ObjectKey>,
         cache: &Arc<Cache>,
     ) -> Arc<dyn WritePolicy> {
-        let (disruptions, metrics) = (cache.disruptions(), self.metrics.of(which.name()));
-        let comparison = Comparison::new(which, queue.clone(), self.grace, disruptions, metrics);
+        let (weak, metrics) = (Arc::downgrade(cache), self.metrics.of(which.name()));
+        let comparison = Comparison::new(which, queue.clone(), self.grace, weak, metrics);
         let comparison = Arc::new(comparison);
         cache.attach(Arc::clone(&comparison) as _, |_| {});
         self.comparisons.lock().push(Arc::clone(&comparison));

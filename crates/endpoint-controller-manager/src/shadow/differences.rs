@@ -70,7 +70,7 @@ pub(super) struct Lasting {
     pub(super) more: usize,
     pub(super) since: Instant,
     pub(super) until: Option<Instant>,
-    /// It outlasted the grace period while pods of lost nodes kept their readiness.
+    /// It is one of endpoints, and outlasted the grace period while pods of lost nodes kept their readiness.
     pub(super) keeps_pods: bool,
 }
 
@@ -213,7 +213,7 @@ impl Differences {
         let is_old = |since: Instant| now.saturating_duration_since(since) >= self.grace;
         let old =
             open.fields.iter().filter(|(_, since)| open.identity.kind != Kind::Update || is_old(*since));
-        let lasting = Lasting {
+        let mut lasting = Lasting {
             key: key.clone(),
             identity: open.identity.clone(),
             fields: old.map(|(field, _)| field.clone()).collect(),
@@ -222,8 +222,13 @@ impl Differences {
             until: None,
             keeps_pods,
         };
+        // Labels, and objects that are missing or too many, have other reasons.
+        let is_of_endpoints =
+            |field: &Field| ["endpoints", "subsets"].iter().any(|it| field.path.starts_with(it));
+        lasting.keeps_pods &=
+            open.identity.kind == Kind::Update && lasting.fields.iter().any(is_of_endpoints);
         self.totals.lasting += 1;
-        self.totals.lasting_while_kept += u64::from(keeps_pods);
+        self.totals.lasting_while_kept += u64::from(lasting.keeps_pods);
         self.lasting += 1;
         let is_listed = self.listed.len() < MAX_LISTED;
         if is_listed {

@@ -25,7 +25,8 @@ pub const DNS_OUT_OF_SYNC: &str = "dns-out-of-sync";
 /// The most addresses that a message names.
 const NAMED: usize = 3;
 
-/// The addresses by which a DNS server should answer for each headless Service of a snapshot, by Service.
+/// The addresses by which a DNS server should answer for each headless Service of a snapshot, by Service. Those with slices of
+/// domain names are left out, because servers answer with what they resolve to.
 ///
 /// Cost: linear in Services, slices and endpoints.
 pub fn headless_services(snapshot: &Snapshot) -> Vec<(ObjectKey, BTreeSet<IpAddr>)> {
@@ -36,6 +37,9 @@ pub fn headless_services(snapshot: &Snapshot) -> Vec<(ObjectKey, BTreeSet<IpAddr
         service.is_headless() && service.service_type != ServiceType::ExternalName && !service.deleting
     });
     headless
+        .filter(|(objects, entry)| {
+            objects.slices_of(&entry.service.name).all(|slice| slice.address_type != "FQDN")
+        })
         .map(|(objects, entry)| {
             let slices = objects.slices_of(&entry.service.name);
             let endpoints = slices.flat_map(|slice| slice.endpoints.iter().flatten());

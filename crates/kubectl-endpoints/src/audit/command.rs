@@ -152,6 +152,9 @@ impl Audit {
         if let Some((flag, _)) = needs_dns.iter().find(|(_, is_given)| *is_given && !self.dns) {
             return Err(format!("{flag} needs --dns"));
         }
+        if let Some(domain) = self.cluster_domain.as_deref().filter(|domain| !is_domain(domain)) {
+            return Err(format!("--cluster-domain: {domain:?} is no domain, such as cluster.local"));
+        }
         if self.dns && !self.target.files.is_empty() {
             return Err("--dns and -f exclude each other: files have no DNS servers".to_owned());
         }
@@ -192,6 +195,10 @@ pub(crate) fn command() -> Command {
             arg.help("Namespace to read, for which permissions in it are enough; by default all")
         })
         .mut_arg("all_namespaces", |arg| arg.help("Read all namespaces, which is the default"))
+}
+
+fn is_domain(text: &str) -> bool {
+    !text.is_empty() && simple_dns::Name::new(text).is_ok()
 }
 
 fn severity(text: &str) -> Result<Severity, String> {
@@ -269,6 +276,7 @@ mod tests {
             ("--fix -o json", "--fix prints a table: -o may be table or wide"),
             ("-n a -A", "-n and -A exclude each other"),
             ("--dns-server=10.0.0.10:53", "--dns-server needs --dns"),
+            ("--dns --cluster-domain=", "--cluster-domain: \"\" is no domain, such as cluster.local"),
             ("--dns -f x.yaml", "--dns and -f exclude each other: files have no DNS servers"),
             ("--dns -n a", "--dns with -n needs --dns-server: the servers are those of kube-system/kube-dns"),
         ] {

@@ -152,12 +152,17 @@ fn a_report_lists_so_many_lasting_differences_and_counts_all() {
 #[test]
 fn a_difference_says_whether_pods_of_lost_nodes_were_kept_when_it_outlasted_the_grace() {
     let mut run = Run::new();
-    run.at(0, vec![update("web-a", &["ready"]), delete("web-b")]);
-    run.at(60, vec![update("web-a", &["ready"]), delete("web-b")]);
+    let ready = "endpoints[10.1.0.1].conditions.ready";
+    let all = || vec![update("web-a", &[ready]), delete("web-b"), update("web-c", &["metadata.labels.team"])];
+    run.at(0, vec![update("web-0", &[ready])]);
+    run.at(60, vec![update("web-0", &[ready])]);
     run.keeps_pods = true;
-    run.at(70, vec![update("web-a", &["ready"]), delete("web-b"), update("web-c", &["ready"])]);
-    run.at(130, vec![update("web-a", &["ready"]), delete("web-b"), update("web-c", &["ready"])]);
-    let kept: Vec<_> = run.differences.listed().iter().map(|lasting| lasting.keeps_pods).collect();
-    assert_eq!(kept, [false, false, true]);
+    run.at(70, all());
+    run.at(130, all());
+    let kept = run.differences.listed().iter().map(|lasting| (&*lasting.identity.name, lasting.keeps_pods));
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        [("web-0", false), ("web-a", true), ("web-b", false), ("web-c", false)]
+    );
     assert_eq!(run.differences.totals().lasting_while_kept, 1);
 }

@@ -18,6 +18,11 @@ const DOMAIN: &str = "cluster.local";
 /// Sockets don't follow a paused clock.
 const TIMEOUT: Duration = Duration::from_millis(800);
 
+/// The questions that a connection is for.
+const MAX_QUESTIONS: usize = 20;
+/// A name that the server cannot answer for.
+const REFUSED: &str = "refused";
+
 /// The IPv4 addresses by name, which a test changes.
 type Zone = Arc<Mutex<HashMap<String, Vec<Ipv4Addr>>>>;
 
@@ -34,7 +39,7 @@ async fn serve(zone: Zone) -> SocketAddr {
 }
 
 async fn answer(mut stream: TcpStream, zone: Zone) -> Option<()> {
-    loop {
+    for _ in 0..MAX_QUESTIONS {
         let mut query = vec![0; usize::from(stream.read_u16().await.ok()?)];
         stream.read_exact(&mut query).await.ok()?;
         let query = Packet::parse(&query).unwrap();
@@ -42,6 +47,9 @@ async fn answer(mut stream: TcpStream, zone: Zone) -> Option<()> {
         let mut reply = Packet::new_reply(query.id());
         let addresses = zone.lock().unwrap().get(&question.qname.to_string()).cloned();
         match addresses {
+            None if question.qname.to_string().starts_with(REFUSED) => {
+                *reply.rcode_mut() = simple_dns::RCODE::ServerFailure;
+            }
             None => *reply.rcode_mut() = simple_dns::RCODE::NameError,
             Some(addresses) if question.qtype == TYPE::A.into() => {
                 let record = |address: Ipv4Addr| {
@@ -56,6 +64,7 @@ async fn answer(mut stream: TcpStream, zone: Zone) -> Option<()> {
         stream.write_all(&u16::try_from(reply.len()).unwrap().to_be_bytes()).await.ok()?;
         stream.write_all(&reply).await.ok()?;
     }
+    Some(())
 }
 
 async fn post(server: &ApiServer, path: &str, object: Value) {
@@ -88,11 +97,13 @@ fn zone(names: &[(&str, &[[u8; 4]])]) -> Zone {
     Arc::new(Mutex::new(entries.collect()))
 }
 
-async fn checked(server: &ApiServer, servers: Vec<SocketAddr>) -> Result<Vec<Finding>, Failure> {
+/// The findings, and whether all was compared.
+async fn checked(server: &ApiServer, servers: Vec<SocketAddr>) -> Result<(Vec<Finding>, bool), Failure> {
     let http = kube::Client::new(server.clone(), "default");
     let cluster = Cluster::new(http, "a test".to_owned(), None, "audit");
     let dns = Dns { servers, timeout: TIMEOUT, domain: DOMAIN.to_owned() };
-    check(&dns, &cluster, &cluster.read().await?).await
+    let asked = check(&dns, &cluster, &cluster.read().await?).await?;
+    Ok((asked.findings, asked.is_complete))
 }
 
 #[tokio::test]
@@ -105,7 +116,8 @@ async fn a_server_that_follows_is_in_order_and_one_that_does_not_is_named() {
     let wrong: &[(&str, &[[u8; 4]])] =
         &[("peers", &[[10, 1, 0, 1], [10, 1, 0, 9]]), ("db", &[[10, 1, 0, 3]])];
     let (follows, frozen) = (serve(zone(right)).await, serve(zone(wrong)).await);
-    let found = checked(&server, vec![follows, frozen]).await.unwrap();
+    let (found, is_complete) = checked(&server, vec![follows, frozen]).await.unwrap();
+    assert!(is_complete);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((&*finding.object.name, finding.rule), ("peers", "dns-out-of-sync"));
     let expected = format!(
@@ -126,7 +138,29 @@ async fn a_server_that_is_late_is_in_order() {
         late.lock().unwrap().extend(zone(&[("peers", &[[10, 1, 0, 1]])]).lock().unwrap().drain());
     };
     let (found, ()) = tokio::join!(checked(&server, vec![address]), follow);
-    assert_eq!(found, Ok(Vec::new()));
+    assert_eq!(found, Ok((Vec::new(), true)));
+}
+
+#[tokio::test]
+async fn what_a_server_does_not_answer_is_not_in_order() {
+    let server = ApiServer::new();
+    headless(&server, "peers", &["10.1.0.1"]).await;
+    headless(&server, REFUSED, &["10.1.0.2"]).await;
+    let address = serve(zone(&[("peers", &[[10, 1, 0, 1]])])).await;
+    assert_eq!(checked(&server, vec![address]).await, Ok((Vec::new(), false)));
+}
+
+#[tokio::test]
+async fn a_server_may_close_connections_after_some_questions() {
+    let server = ApiServer::new();
+    let names: Vec<String> = (0..MAX_QUESTIONS).map(|number| format!("peers-{number}")).collect();
+    let mut all: Vec<(&str, &[[u8; 4]])> = Vec::new();
+    for name in &names {
+        headless(&server, name, &["10.1.0.1"]).await;
+        all.push((name, &[[10, 1, 0, 1]]));
+    }
+    let address = serve(zone(&all)).await;
+    assert_eq!(checked(&server, vec![address]).await, Ok((Vec::new(), true)));
 }
 
 #[tokio::test]
@@ -138,7 +172,13 @@ async fn without_a_server_nothing_is_said_to_be_in_order() {
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
     assert!(matches!(checked(&server, vec![closed]).await, Err(Failure::Access(_))));
     let of_another_domain = serve(Zone::default()).await;
-    assert!(matches!(checked(&server, vec![of_another_domain]).await, Err(Failure::Access(_))));
+    let Err(Failure::Access(line)) = checked(&server, vec![of_another_domain]).await else {
+        panic!("it knows no name")
+    };
+    assert!(
+        line.contains("does not know kubernetes.default.svc.cluster.local; is --cluster-domain right?"),
+        "{line}"
+    );
 }
 
 #[test]

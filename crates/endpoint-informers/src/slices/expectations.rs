@@ -102,7 +102,7 @@ impl Unfinished {
     /// been added by changes meanwhile.
     fn makes_no_progress(self, now: usize) -> bool {
         let enough = self.planned.min(MAX_WRITES);
-        self.written >= enough && now > self.planned.saturating_sub(self.written) + enough / 2
+        self.written >= enough && self.written + now > self.planned + enough / 2
     }
 }
 

@@ -2,7 +2,7 @@
 
 use random_operations::Operation;
 use random_operations::neighbour::{CROWD, Interference};
-use serde_json::json;
+use serde_json::{Value, json};
 use simulator::action::Action;
 use simulator::history::Outcome;
 use simulator::plan::{Entry, Plan, Setup};
@@ -11,6 +11,11 @@ use simulator::run::one;
 
 /// A history of one process, with two endpoints in a slice.
 fn history(entries: Vec<(u64, Action)>) -> Outcome {
+    history_at(None, entries)
+}
+
+/// The same with at most so many writes a second.
+fn history_at(writes_per_second: Option<u32>, entries: Vec<(u64, Action)>) -> Outcome {
     let numbered = entries.into_iter().enumerate();
     let timeline = numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action });
     let plan = Plan::of(0);
@@ -22,6 +27,7 @@ fn history(entries: Vec<(u64, Action)>) -> Outcome {
         batch_milliseconds: 0,
         latency_milliseconds: 5,
         quiet_seconds: 6,
+        writes_per_second,
         ..plan.setup.clone()
     };
     one(&Plan { rates: Vec::new(), setup, timeline: timeline.collect(), ..plan })
@@ -123,4 +129,39 @@ fn slices_that_another_client_takes_are_few() {
     let takes = Action::TakeSlices { milliseconds: 60_000 };
     let entries = vec![(0, takes), (0, Action::Crowd { from: 0, to: 2 }), until(60)];
     assert_eq!(history(entries).failures, [""; 0]);
+}
+
+/// The slice of one family, which the policy makes differ for ever, is written before that of the other is created. What was planned
+/// at first was more.
+#[test]
+fn a_policy_that_marks_a_slice_keeps_no_other_from_being_created_under_a_low_rate() {
+    let set = |subsets: Value| {
+        let object = json!({"metadata": {"name": "front"}, "subsets": subsets});
+        operation(Operation::SetEndpoints { name: "front".to_owned(), object })
+    };
+    let subset = |number: u32, port: u32| {
+        let addresses = json!([{"ip": format!("10.9.0.{number}")}, {"ip": format!("fd00:9::{number}")}]);
+        json!({"addresses": addresses, "ports": [{"port": port}]})
+    };
+    let first = json!([subset(1, 80), subset(3, 81)]);
+    let more = json!([{"ip": "10.9.0.1"}, {"ip": "10.9.0.2"}, {"ip": "fd00:9::1"}]);
+    let outcome = history_at(
+        Some(1),
+        vec![
+            (
+                0,
+                Action::Policy(Policy {
+                    change: Change::Label,
+                    percent: 100,
+                    only_slices: true,
+                    milliseconds: None,
+                }),
+            ),
+            (0, without_selector()),
+            (0, set(first)),
+            (925, set(json!([{"addresses": more, "ports": [{"port": 80}]}]))),
+            until(60),
+        ],
+    );
+    assert_eq!(outcome.failures, [""; 0]);
 }

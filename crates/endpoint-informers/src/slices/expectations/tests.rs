@@ -237,3 +237,22 @@ async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
     slices.release(&key);
     assert_eq!(slices.undone.keys(), []);
 }
+
+/// Of a plan of four writes, of which another client or a policy undoes each one.
+#[test]
+fn a_plan_makes_no_progress_once_it_took_more_writes_than_it_had() {
+    let progress =
+        |written, now| !super::Unfinished { planned: 4, written, requeues: true }.makes_no_progress(now);
+    for (written, now, expected) in [
+        (0, 4, true),
+        (3, 1, true),
+        // Changes added two.
+        (4, 2, true),
+        (4, 3, false),
+        (5, 2, false),
+        (6, 1, false),
+        (700, 2, false),
+    ] {
+        assert_eq!(progress(written, now), expected, "{written} written, {now} left");
+    }
+}

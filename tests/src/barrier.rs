@@ -6,6 +6,7 @@
 //! trigger has barrier objects of its own, in a namespace that comparisons and counts leave out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
@@ -14,6 +15,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::manager::Controller;
 use crate::metrics::Exposition;
@@ -30,6 +32,9 @@ const BY_ENDPOINTS: &str = "by-endpoints";
 /// The number of times that the objects of one Service may be deleted. The controller recreates them, and delays its
 /// repairs after more than ten.
 const SETTLES_PER_SERVICE: u64 = 4;
+/// A repair takes a second.
+const STUCK: Duration = Duration::from_secs(30);
+const HANDLED: Duration = Duration::from_secs(2);
 const ROUND: &str = "round";
 const ADDRESS: &str = "10.255.255.254";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -165,8 +170,28 @@ impl Barrier {
             .filter_map(ResourceExt::uid)
             .chain(slices.iter().filter_map(ResourceExt::uid))
             .collect();
-        self.repaired(&by_service, &by_endpoints, &deleted).await;
+        if timeout(STUCK, self.repaired(&by_service, &by_endpoints, &deleted)).await.is_err() {
+            self.recreate_endpoints(&by_endpoints).await;
+            self.repaired(&by_service, &by_endpoints, &deleted).await;
+        }
         self.wait().await;
+    }
+
+    /// Frees upstream's EndpointSliceMirroring controller: if a slice is deleted before the worker that wrote it has recorded the
+    /// response, it waits for that slice without end ("EndpointSlice informer cache is out of date"), until its Endpoints go. That
+    /// ours repairs is the subject of `hardening::repairs`, `foreign_changes` and the simulator.
+    async fn recreate_endpoints(&self, by_endpoints: &str) {
+        if !self.runs(Controller::EndpointSliceMirroring) {
+            return;
+        }
+        eprintln!(
+            "{by_endpoints} is not mirrored again after {} s: its Endpoints are created anew",
+            STUCK.as_secs()
+        );
+        self.endpoints.delete(by_endpoints, &DeleteParams::default()).await.expect("deleting Endpoints");
+        // The deletion is to be handled by itself, and leaves no trace when it is.
+        tokio::time::sleep(HANDLED).await;
+        self.create_endpoints(by_endpoints).await;
     }
 
     /// Waits until the controllers have created their objects for these Services, and returns them. Those with a `deleted`

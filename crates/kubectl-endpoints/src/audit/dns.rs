@@ -5,10 +5,8 @@
 mod client;
 mod server;
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::audit::Finding;
 use endpoint_diagnostics::audit::dns::headless_services;
@@ -26,9 +24,6 @@ const LOOKS: u32 = 8;
 const MAX_LOOKS: u32 = 2 * LOOKS;
 const DNS_PORT: u16 = 53;
 
-/// The headless Services, with their addresses.
-type Services = [(ObjectKey, BTreeSet<IpAddr>)];
-
 /// The result of all looks.
 pub(super) struct Asked {
     pub(super) findings: Vec<Finding>,
@@ -36,8 +31,8 @@ pub(super) struct Asked {
     pub(super) is_complete: bool,
 }
 
-/// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; its Services
-/// and slices are read again for each further look.
+/// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; its
+/// Services and slices are read again for each further look.
 ///
 /// Cost: two questions for each headless Service and server, one server beside the other; at most five minutes for each look.
 ///
@@ -68,8 +63,8 @@ pub(super) async fn check(dns: &Dns, cluster: &Cluster, snapshot: &Snapshot) -> 
     Ok(Asked { findings: servers.iter().flat_map(Server::findings).collect(), is_complete })
 }
 
-/// The servers of a cluster: the ready endpoints of the Service `kube-system/kube-dns`. By convention kubelets' `--cluster-dns` is its
-/// cluster IP, whichever server it is.
+/// The servers of a cluster: the ready endpoints of the Service `kube-system/kube-dns`. By convention kubelets' `--cluster-dns` is
+/// its cluster IP, whichever server it is.
 fn servers(snapshot: &Snapshot) -> Result<Vec<SocketAddr>, Failure> {
     let slices =
         snapshot.namespace("kube-system").into_iter().flat_map(|objects| objects.slices_of("kube-dns"));

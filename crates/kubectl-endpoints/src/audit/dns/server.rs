@@ -1,8 +1,8 @@
 //! One DNS server, over several looks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
@@ -10,13 +10,15 @@ use endpoint_diagnostics::audit::Finding;
 use endpoint_diagnostics::audit::dns::Wrong;
 use tokio::time::{Instant, timeout};
 
-use super::Services;
 use super::client::Client;
 
 /// The longest time for one look.
 const LOOK: Duration = Duration::from_secs(300);
 /// Failures in a row after which a look ends.
 const MAX_FAILURES: u32 = 3;
+
+/// The headless Services, with their addresses.
+type Services = [(ObjectKey, BTreeSet<IpAddr>)];
 
 /// What a server has answered.
 pub(super) struct Server {

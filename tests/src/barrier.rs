@@ -170,16 +170,17 @@ impl Barrier {
             .filter_map(ResourceExt::uid)
             .chain(slices.iter().filter_map(ResourceExt::uid))
             .collect();
-        if timeout(STUCK, self.repaired(&by_service, &by_endpoints, &deleted)).await.is_err() {
+        let repaired = self.repaired(&by_service, &by_endpoints, &deleted);
+        if slices.iter().any(is_upstreams) && timeout(STUCK, repaired).await.is_err() {
             self.recreate_endpoints(&by_endpoints).await;
-            self.repaired(&by_service, &by_endpoints, &deleted).await;
         }
+        self.repaired(&by_service, &by_endpoints, &deleted).await;
         self.wait().await;
     }
 
     /// Frees upstream's EndpointSliceMirroring controller: if a slice is deleted before the worker that wrote it has recorded the
-    /// response, it waits for that slice without end ("EndpointSlice informer cache is out of date"), until its Endpoints go. That
-    /// ours repairs is the subject of `hardening::repairs`, `foreign_changes` and the simulator.
+    /// response, it waits for that slice without end ("EndpointSlice informer cache is out of date"), until its Endpoints go. Ours
+    /// has to repair it.
     async fn recreate_endpoints(&self, by_endpoints: &str) {
         if !self.runs(Controller::EndpointSliceMirroring) {
             return;
@@ -312,6 +313,11 @@ impl Barrier {
     async fn endpoints_of(&self, service: &str) -> Result<Endpoints, String> {
         first(&self.endpoints, ListParams::default().fields(&format!("metadata.name={service}"))).await
     }
+}
+
+/// True if kube-controller-manager has written a slice, by its field managers.
+fn is_upstreams(slice: &EndpointSlice) -> bool {
+    slice.managed_fields().iter().any(|entry| entry.manager.as_deref() == Some("kube-controller-manager"))
 }
 
 /// Waits until no worker of these controllers is in the middle of a sync, by the metrics of their queues.

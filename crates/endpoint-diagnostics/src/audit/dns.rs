@@ -4,8 +4,8 @@
 //! manages them. A server whose watch has died, or that misses events, goes on answering with those of earlier slices, and nothing
 //! in the API shows it (cilium/cilium#48050 is the like of another consumer).
 //!
-//! A slice takes a moment to a server, and servers and clients cache answers, so that one answer proves nothing. [`Wrong`] is
-//! what has been wrong at every look.
+//! A slice takes a moment to a server, and servers and clients cache answers, so that one answer proves nothing. [`Wrong`] has
+//! the addresses that are wrong in each of several answers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ pub fn headless_services(snapshot: &Snapshot) -> Vec<(ObjectKey, BTreeSet<IpAddr
         .collect()
 }
 
-/// What a server has answered wrongly for one Service, at every look so far.
+/// The addresses that every answer of a DNS server for one Service has had wrong so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// Addresses in all answers, which no slice has had.
@@ -69,7 +69,7 @@ impl Wrong {
         Self { surplus, missing }.unless_empty()
     }
 
-    /// What of it is also wrong at another look.
+    /// The addresses that another answer has wrong, too; `None` if there are none.
     #[must_use]
     pub fn and(mut self, answered: &BTreeSet<IpAddr>, expected: &BTreeSet<IpAddr>) -> Option<Self> {
         self.surplus.retain(|address| answered.contains(address) && !expected.contains(address));

@@ -14,7 +14,7 @@ fn history(entries: Vec<(u64, Action)>) -> Outcome {
     history_at(None, entries)
 }
 
-/// The same with at most so many writes a second.
+/// A history with a limit on the writes of one process a second.
 fn history_at(writes_per_second: Option<u32>, entries: Vec<(u64, Action)>) -> Outcome {
     let numbered = entries.into_iter().enumerate();
     let timeline = numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action });

@@ -36,12 +36,12 @@ impl Answer {
         self.addresses.is_empty()
     }
 
-    /// What is wrong with it.
+    /// The addresses that the answer has wrong.
     pub(super) fn wrong(&self, expected: &BTreeSet<IpAddr>) -> Option<Wrong> {
         Wrong::new(&self.addresses, &self.comparable(expected))
     }
 
-    /// What is still wrong of what was before.
+    /// The addresses that this answer has wrong, and those before it had.
     pub(super) fn still_wrong(&self, before: Wrong, expected: &BTreeSet<IpAddr>) -> Option<Wrong> {
         before.and(&self.addresses, &self.comparable(expected))
     }
@@ -95,11 +95,15 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a question and receives the answer; once more over another connection if this one was closed.
+    /// Sends a question and receives the answer; once more over another connection if this one was closed. A connection whose
+    /// answer is late is not used again, because that would be taken for the next one.
     async fn exchange(&mut self, query: &[u8]) -> io::Result<Vec<u8>> {
         match within(exchange(&mut self.stream, query)).await {
-            Err(error) if error.kind() != io::ErrorKind::TimedOut => {
+            Err(error) => {
                 self.stream = connect(self.server).await?;
+                if error.kind() == io::ErrorKind::TimedOut {
+                    return Err(error);
+                }
                 within(exchange(&mut self.stream, query)).await
             }
             answer => answer,

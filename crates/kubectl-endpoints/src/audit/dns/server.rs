@@ -20,7 +20,7 @@ const MAX_FAILURES: u32 = 3;
 /// The headless Services, with their addresses.
 type Services = [(ObjectKey, BTreeSet<IpAddr>)];
 
-/// What a server has answered.
+/// A DNS server, and its answers so far.
 pub(super) struct Server {
     address: SocketAddr,
     /// The time for which an answer must be wrong.
@@ -127,7 +127,7 @@ impl Server {
         confirmed.map(|(key, suspect)| suspect.wrong.finding(key, &self.address.to_string(), suspect.time()))
     }
 
-    /// What could not be compared.
+    /// A note about the Services whose answers could not be compared, if there are some.
     pub(super) fn note(&self) -> Option<String> {
         if self.is_silent() {
             return Some(format!("Note: DNS server {self} is not compared"));

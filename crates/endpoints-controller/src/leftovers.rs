@@ -18,7 +18,7 @@ use tracing::debug;
 use crate::controller::EndpointsController;
 use crate::error::SyncError;
 use crate::lookup::Unproven;
-use crate::metadata::{has_our_label, is_ours};
+use crate::metadata::{self, has_our_label};
 use crate::orphan::{Orphan, Verdict};
 
 /// Endpoints to delete.
@@ -37,7 +37,7 @@ impl Target {
         Self {
             uid: Some(endpoints.uid.clone()),
             preconditions: Preconditions { uid, resource_version },
-            is_ours: is_ours(endpoints),
+            is_ours: metadata::is_ours(endpoints),
         }
     }
 
@@ -81,7 +81,8 @@ impl EndpointsController {
 
     /// Deletes the Endpoints that existed when their Service was deleted, if there were any: this process has created them,
     /// or the API server shows them at the resourceVersion of the deletion. If it does not have that any more, deletes those
-    /// of the name, as upstream.
+    /// of the name, as upstream. Of a delegated Service only those go that were ours then, or
+    /// that a late sync made ours.
     pub(crate) async fn delete_what_existed(
         &self,
         sync: &SyncContext,
@@ -99,13 +100,17 @@ impl EndpointsController {
                     let is_ours = existed.as_ref().is_some_and(has_our_label);
                     let existed = existed.map(|it| Uid::from(&*it.uid.unwrap_or_default()));
                     let is_later = |shown: &&Arc<CachedEndpoints>| {
-                        let is_other = existed.as_ref().is_none_or(|uid| *uid != shown.uid);
-                        is_other && shown.version.number().is_some_and(|shown| shown > version)
+                        shown.version.number().is_some_and(|shown| shown > version)
                     };
-                    match (stored.as_ref().filter(is_later), existed.clone()) {
-                        (Some(later), _) if is_own => Target::cached(later),
-                        (None, Some(uid)) => Target::of(uid, is_ours),
-                        (Some(_), _) | (None, None) => return Ok(Ok(())),
+                    let is_other = |uid: &Uid| existed.as_ref().is_none_or(|existed| existed != uid);
+                    match (stored.as_ref().filter(is_later), &existed) {
+                        // A sync that had not seen the deletion created it, or made another client's object ours again.
+                        (Some(later), _) if is_own && (!is_ours || is_other(&later.uid)) => {
+                            Target::cached(later)
+                        }
+                        (Some(later), _) if is_other(&later.uid) => return Ok(Ok(())),
+                        (_, Some(uid)) => Target::of(uid.clone(), is_ours),
+                        (_, None) => return Ok(Ok(())),
                     }
                 }
                 Err(error) if error.is_expired() || error.is_invalid() || error.is_too_new() => any(),

@@ -208,7 +208,13 @@ impl<T: Served> TestApi<T> {
 
     /// Stores a Service in the API server, without adding it to the cache.
     pub fn has_service(&self, name: &str) {
-        let mut service = service(name, json!({"apiVersion": "v1", "kind": "Service"}));
+        self.has_service_labelled(name, Value::Null);
+    }
+
+    /// The same, with these labels.
+    pub fn has_service_labelled(&self, name: &str, labels: Value) {
+        let kind = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"labels": labels}});
+        let mut service = service(name, kind);
         service["metadata"]["uid"] = format!("uid-{name}").into();
         match self.server.lock().api.load(&service) {
             Ok(()) | Err(LoadError::Exists(_)) => {}

@@ -3,7 +3,9 @@
 
 use controller_harness::TestApi;
 use endpointslice::Service;
-use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER};
+use endpointslice::well_known::{
+    ENDPOINT_CONTROLLER_NAME, ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER,
+};
 use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 
@@ -13,7 +15,7 @@ use crate::objects::{pod, service, stored};
 
 fn delegated(api: &TestApi<Endpoints>, name: &str) {
     api.delegate(name);
-    api.has_service(name);
+    api.has_service_labelled(name, json!({ENDPOINT_CONTROLLER_NAME: "them"}));
 }
 
 /// The Endpoints `name`, written by this controller or another client.
@@ -141,6 +143,36 @@ async fn the_endpoints_of_a_deleted_service_are_deleted_whichever_client_wrote_t
         harness.api.settle().await;
         assert_eq!(harness.api.requests(), ["DELETE web"], "{managed_by:?}");
         assert_eq!(harness.api.service_lookups(), ["web"], "{managed_by:?}");
+    }
+}
+
+/// A sync has undone another client's edit after the label was set, because the cache still showed the Service without it.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_a_late_sync_made_ours_again_are_deleted_unless_they_were_edited_since() {
+    for is_edited_again in [false, true] {
+        let harness = Harness::start_delegating(|api| {
+            api.service(service("web", json!({})));
+            api.put(object("web", Some(ENDPOINTS_CONTROLLER)));
+        });
+        harness.api.settle().await;
+        let mut edited = harness.api.stored("web").unwrap();
+        edited.metadata.labels = None;
+        harness.api.put_without_event(edited);
+        let delegated_at = harness.api.version().to_string();
+        harness.api.deliver("web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["PUT web", "PUT web"]);
+        if is_edited_again {
+            harness.api.hold_events();
+            harness.edit("web", |endpoints| endpoints.subsets = object("web", None).subsets);
+        }
+        delegated(&harness.api, "web");
+        harness.api.remove_at::<Service>("web", &delegated_at);
+        if is_edited_again {
+            harness.api.release_events();
+        }
+        harness.api.settle().await;
+        assert_eq!(harness.api.stored("web").is_some(), is_edited_again);
     }
 }
 

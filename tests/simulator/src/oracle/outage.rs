@@ -86,8 +86,9 @@ pub fn longest_outage(plan: &Plan) -> Option<Duration> {
         Action::Crowd { from, to } => Some((to - from).div_ceil(setup.max)),
         _ => None,
     });
-    // At the lower of the rates of requests.
-    let writes = Duration::from_millis(50) * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
+    // Of a Service one after the other, at the lower of the rates of requests or with the latency of both ways.
+    let write = Duration::from_millis(setup.latency_milliseconds.max(50));
+    let writes = write * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
     let crashes = Duration::from_secs(crash(setup) * waits_for_the_lease(plan));
     faults.map(|seconds| {
         LOOK + SYNC + waits + writes + crashes + Duration::from_secs(seconds.into_iter().sum())

@@ -1,6 +1,7 @@
 //! Tasks of this repository that are more than a command: `cargo xtask --help`.
 
 mod bump;
+mod harness;
 mod newest;
 mod shell;
 
@@ -13,12 +14,15 @@ use clap::Parser;
 enum Task {
     Bump(bump::Options),
     Newest(newest::Options),
+    #[command(flatten)]
+    Harness(harness::Harness),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Bump(options) => bump::run(&options),
         Task::Newest(newest::Options {}) => newest::run(),
+        Task::Harness(harness) => harness::run(harness),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -26,5 +30,27 @@ fn main() -> ExitCode {
             eprintln!("xtask: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn commands_in_documents_are_known() {
+        let mut count = 0;
+        for file in shell::output(&["git", "ls-files", "*.md"]).unwrap().lines() {
+            for rest in shell::read(file).unwrap().split("cargo xtask ").skip(1) {
+                let command = rest.split(['`', '#', '\n']).next().unwrap_or_default();
+                if let Err(error) = Task::try_parse_from(format!("xtask {command}").split_whitespace()) {
+                    assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{file}: {error}");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 10, "only {count} commands were found");
     }
 }

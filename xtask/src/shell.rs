@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What went wrong, in the words of a command's user.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,30 @@ pub(crate) fn output(words: &[&str]) -> Result<String, Error> {
         let printed = [output.stderr, output.stdout].concat();
         Err(failed(words, &String::from_utf8_lossy(&printed).trim()))
     }
+}
+
+/// Runs a command whose messages are shown, and returns the path that it prints.
+///
+/// # Errors
+/// If it can't be started, or doesn't end with 0.
+pub(crate) fn path(words: &[&str]) -> Result<String, Error> {
+    eprintln!("xtask: {}", words.join(" "));
+    let output =
+        command(words, &[]).stderr(Stdio::inherit()).output().map_err(|error| failed(words, &error))?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() { Ok(printed.trim().to_owned()) } else { Err(failed(words, &output.status)) }
+}
+
+/// The folder into which cargo builds, as the environment and its configuration set it.
+///
+/// # Errors
+/// If cargo fails.
+pub(crate) fn target_folder() -> Result<String, Error> {
+    let printed = output(&["cargo", "metadata", "--no-deps", "--format-version", "1"])?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&printed).map_err(|error| Error::Other(format!("cargo metadata: {error}")))?;
+    let folder = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    folder.map(str::to_owned).ok_or_else(|| Error::Other("cargo metadata: no target_directory".to_owned()))
 }
 
 /// The text of a file, named from the root.

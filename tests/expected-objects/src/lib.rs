@@ -2,7 +2,7 @@
 //! here once more.
 //!
 //! It shares no code with the controllers, so that a defect of theirs is not also in the expectation. `simulator` reads
-//! the objects from the embedded API server, `hack/soak-faults` from a real one.
+//! the objects from the embedded API server, `cargo xtask soak-faults` from a real one.
 //!
 //! | Module | One line |
 //! |---|---|

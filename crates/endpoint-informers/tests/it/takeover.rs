@@ -283,9 +283,9 @@ async fn a_leader_lists_pods_once_though_that_takes_minutes() {
     lead_with_pods(200, 100, SECOND).await;
 }
 
-/// `hack/takeover-at-a-million`
+/// `cargo xtask takeover-at-a-million`
 #[tokio::test(start_paused = true)]
-#[ignore = "takes a minute without optimisation: hack/takeover-at-a-million"]
+#[ignore = "takes a minute without optimisation: cargo xtask takeover-at-a-million"]
 async fn a_leader_lists_a_million_pods_once() {
     lead_with_pods(10_000, 100, SECOND / 50).await;
 }

@@ -240,11 +240,11 @@ impl Show {
     /// As `handover` holds and releases it. `NoLeader` would fire after a second.
     async fn lease_is_held(&mut self) {
         self.silent(&["Held", "NoLeader"]).await;
-        self.annotate_lease(json!({HOLD: "hack/alerts", HOLD_RELEASED: null})).await;
+        self.annotate_lease(json!({HOLD: "alerts", HOLD_RELEASED: null})).await;
         self.end_replicas(|_| {});
         self.fire("the Lease is held", &["Held"]).await;
         self.silent(&["NoLeader", "ControllersNotRunning"]).await;
-        self.annotate_lease(json!({HOLD_RELEASED: "hack/alerts"})).await;
+        self.annotate_lease(json!({HOLD_RELEASED: "alerts"})).await;
         self.stage.until("a leader", async |stage| stage.leader().await.map(drop)).await;
     }
 

@@ -1,4 +1,4 @@
-//! `hack/alerts`: makes every alert of `deploy/monitoring/alerts.yaml` fire by a real fault, under a real Prometheus that
+//! `cargo xtask alerts`: makes every alert of `deploy/monitoring/alerts.yaml` fire by a real fault, under a real Prometheus that
 //! scrapes two replicas with a token over verified TLS; runs the commands of each alert's runbook while it fires, and all
 //! queries of the dashboard.
 //!
@@ -33,5 +33,5 @@ use tests::program;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
-    program::run("hack/alerts", Box::pin(faults::run())).await
+    program::run("cargo xtask alerts", Box::pin(faults::run())).await
 }

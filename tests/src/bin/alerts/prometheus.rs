@@ -1,4 +1,4 @@
-//! A Prometheus server: `PROMETHEUS`, which `hack/alerts` sets.
+//! A Prometheus server: `PROMETHEUS`, which `cargo xtask alerts` sets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +57,8 @@ impl Prometheus {
             "scrape_configs": [job("metrics", "/metrics"), job("slis", "/metrics/slis")],
         });
         let config = write("prometheus.yaml", &config.to_string());
-        let program = std::env::var_os("PROMETHEUS").expect("PROMETHEUS names the program: use hack/alerts");
+        let program =
+            std::env::var_os("PROMETHEUS").expect("PROMETHEUS names the program: use cargo xtask alerts");
         let args = [
             format!("--config.file={config}"),
             format!("--storage.tsdb.path={}", folder.join("tsdb").display()),

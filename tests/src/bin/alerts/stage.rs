@@ -125,7 +125,8 @@ impl Stage {
         let folder = self.cluster.folder().join("tools");
         if !folder.exists() {
             std::fs::create_dir(&folder).expect("creating a folder");
-            let promtool = std::env::var_os("PROMTOOL").expect("PROMTOOL names the program: use hack/alerts");
+            let promtool =
+                std::env::var_os("PROMTOOL").expect("PROMTOOL names the program: use cargo xtask alerts");
             for (name, program) in [
                 ("kubectl", binaries::servers().kubectl().expect("kubectl is built")),
                 ("promtool", PathBuf::from(promtool)),

@@ -1,4 +1,4 @@
-//! `hack/bench-million`: the cost of a million pods in endpoint-controller-manager, on a generated cluster.
+//! `cargo xtask bench-million`: the cost of a million pods in endpoint-controller-manager, on a generated cluster.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -46,7 +46,7 @@ use crate::world::World;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    program::run("hack/bench-million", Box::pin(run(&options))).await
+    program::run("cargo xtask bench-million", Box::pin(run(&options))).await
 }
 
 async fn run(options: &Options) -> ExitCode {

@@ -7,7 +7,7 @@ use clap::Parser;
 /// Measures endpoint-controller-manager on a generated cluster: a small server on loopback sends the lists and watches of
 /// an API server with this many objects, all of them as our controllers would have left them, and then events of pods.
 #[derive(Debug, Clone, Parser)]
-#[command(bin_name = "hack/bench-million")]
+#[command(bin_name = "cargo xtask bench-million")]
 pub(crate) struct Options {
     /// Number of pods.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

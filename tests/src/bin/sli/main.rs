@@ -1,4 +1,4 @@
-//! `hack/sli-agreement`: the time from a change to its write, as the program measures it and as a watcher outside does.
+//! `cargo xtask sli-agreement`: the time from a change to its write, as the program measures it and as a watcher outside does.
 //!
 //! | Module | One line |
 //! |---|---|
@@ -24,7 +24,7 @@ use tests::program;
 
 /// Compares the program's own measure of the time from a change to its write with that of a watcher.
 #[derive(Debug, Parser)]
-#[command(name = "hack/sli-agreement")]
+#[command(name = "cargo xtask sli-agreement")]
 pub(crate) struct Options {
     /// Services, with one pod each.
     #[arg(long, default_value_t = 40)]
@@ -40,5 +40,5 @@ pub(crate) struct Options {
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    program::run("hack/sli-agreement", Box::pin(changes::run(&options))).await
+    program::run("cargo xtask sli-agreement", Box::pin(changes::run(&options))).await
 }

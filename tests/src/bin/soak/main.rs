@@ -1,4 +1,4 @@
-//! `hack/soak-faults`: random operations and faults from outside on two real API servers, one with
+//! `cargo xtask soak-faults`: random operations and faults from outside on two real API servers, one with
 //! kube-controller-manager and one with endpoint-controller-manager, and the simulator's oracle on both.
 //!
 //! | Module | One line |
@@ -38,5 +38,5 @@ use crate::options::Options;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    program::run("hack/soak-faults", Box::pin(soak::run(&options))).await
+    program::run("cargo xtask soak-faults", Box::pin(soak::run(&options))).await
 }

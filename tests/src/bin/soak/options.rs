@@ -11,7 +11,7 @@ use crate::fault::Fault;
 /// the other, both behind proxies that fail, and compares Endpoints and EndpointSlices with what they should be whenever
 /// the faults have ceased.
 #[derive(Debug, Parser)]
-#[command(bin_name = "hack/soak-faults")]
+#[command(bin_name = "cargo xtask soak-faults")]
 pub(crate) struct Options {
     /// Minutes in all; the last round is finished.
     #[arg(long, default_value_t = 30)]

@@ -1,4 +1,4 @@
-//! Audits of random clusters that upstream settled: no false alarm. `hack/audit-upstream` sets the environment.
+//! Audits of random clusters that upstream settled: no false alarm. `cargo xtask audit-upstream` sets the environment.
 //!
 //! | Variable | What | Default |
 //! |---|---|---|

@@ -1,5 +1,5 @@
 //! `deploy/monitoring`: all forms of the alerts are the same, Prometheus' own tool accepts them and runs their unit tests,
-//! each has a runbook, and nothing names a metric that does not exist. `hack/alerts` makes them fire.
+//! each has a runbook, and nothing names a metric that does not exist. `cargo xtask alerts` makes them fire.
 
 use std::collections::BTreeSet;
 use std::fs;

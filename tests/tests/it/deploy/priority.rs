@@ -106,7 +106,7 @@ fn flow_schemas_differ_in_their_subject_alone() {
     }
 }
 
-/// The time for which the flood continues; `hack/priority-flood` sets it. By default, leaders could lose their Lease twice.
+/// The time for which the flood continues; `cargo xtask priority-flood` sets it. By default, leaders could lose their Lease twice.
 fn duration(election: LeaderElection) -> Duration {
     let minutes = std::env::var("PRIORITY_FLOOD_MINUTES").ok().map(|minutes| minutes.parse::<u64>().unwrap());
     minutes.map_or(election.renew_deadline * 2, Duration::from_mins)

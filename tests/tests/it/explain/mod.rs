@@ -1,6 +1,6 @@
 //! `explain` on real servers: it agrees with what upstream writes, needs few rights, and is a plugin of kubectl.
 //!
-//! `hack/explain-agreement` sets the environment of the first:
+//! `cargo xtask explain-agreement` sets the environment of the first:
 //!
 //! | Variable | What | Default |
 //! |---|---|---|

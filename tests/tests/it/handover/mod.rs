@@ -1,7 +1,7 @@
 //! `handover` and `rollback` with real processes of both programs: the test plays the operator, the kubelets and the
 //! Deployment's controller.
 //!
-//! `hack/handover-drill` sets `HANDOVER_ROUNDS`, the number of times that the writer changes both ways (2).
+//! `cargo xtask handover-drill` sets `HANDOVER_ROUNDS`, the number of times that the writer changes both ways (2).
 
 mod nodes;
 mod operator;

@@ -1,4 +1,4 @@
-//! `shadow` beside upstream. `hack/shadow-parity` sets the environment of the first:
+//! `shadow` beside upstream. `cargo xtask shadow-parity` sets the environment of the first:
 //!
 //! | Variable | What | Default |
 //! |---|---|---|

@@ -1,0 +1,234 @@
+//! Long runs on real servers: builds what each needs, then runs a program or a scenario of `tests`.
+
+use crate::shell::{self, Error};
+
+/// A run by the name of its command. Those of a program pass their words on.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Harness {
+    /// Make every alert of deploy/monitoring but four fire by a real fault (6 minutes)
+    ///
+    /// Two replicas, a real API server, and Debian's Prometheus, which scrapes over TLS with a token. Runs the commands of each
+    /// runbook while its alert fires, and all queries of the dashboard.
+    Alerts,
+    /// Audit random clusters that kube-controller-manager settled (40 clusters in 1 to 2 minutes)
+    ///
+    /// The oracle must confirm every finding that is more than worth knowing.
+    AuditUpstream {
+        /// How many clusters; 40 of them are states of one trace of operations, 5 operations apart
+        #[arg(long, default_value_t = 1000)]
+        clusters: u64,
+        /// The first trace
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
+    /// Measure a start with a million pods, and then 10,000 events of pods per second
+    ///
+    /// The cluster is generated: a small server on loopback takes the place of the API server.
+    BenchMillion(Words),
+    /// Compare verdicts of `explain` with what kube-controller-manager wrote, on random clusters (50 clusters in 30 seconds)
+    ExplainAgreement {
+        /// How many clusters; a state of a namespace, after some operations, is one
+        #[arg(long, default_value_t = 1000)]
+        clusters: u64,
+        /// The seed of the first namespace
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// How many change at the same time, on one API server
+        #[arg(long, default_value_t = 50)]
+        namespaces: u64,
+        /// How many operations lie between two states of a namespace
+        #[arg(long, default_value_t = 12)]
+        operations: u64,
+    },
+    /// Run `handover` and `rollback` between real processes, both ways (40 seconds each round)
+    ///
+    /// The drill of docs/operate/adopting.md. Every second time the command is killed at each step. Fails if Endpoints or
+    /// EndpointSlices are written because of it, and prints the longest time without a writer.
+    HandoverDrill {
+        /// How many times both ways
+        #[arg(default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+        rounds: u64,
+    },
+    /// Flood an API server with requests of other clients under two leaders
+    ///
+    /// The leader with the FlowSchemas of deploy/ keeps its Lease, the one without them loses it. The load is bounded: 100 requests at
+    /// a time, each of which waits for an admission webhook that does not respond, on an API server that serves 40 at a time.
+    PriorityFlood {
+        /// How long
+        #[arg(default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..1000))]
+        minutes: u64,
+    },
+    /// Run `shadow` alongside kube-controller-manager under random operations (500 operations a minute)
+    ///
+    /// No difference may outlast the grace period, each planted difference must be named, and no request may be a write.
+    ShadowParity {
+        /// How many traces
+        #[arg(long, default_value_t = 10)]
+        seeds: u64,
+        /// The first
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// How many operations each has
+        #[arg(long, default_value_t = 500)]
+        operations: u64,
+        /// The grace period in seconds: when it mirrors, upstream may retry only after minutes, and shadow says so
+        #[arg(long, default_value_t = 600)]
+        grace: u64,
+        /// Let Services ask for topology-aware hints
+        ///
+        /// kube-controller-manager itself rewrites some of their slices at every sync, and such differences are named.
+        #[arg(long)]
+        topology: bool,
+    },
+    /// Compare `change_write_duration_seconds` with a watcher outside the program (1 minute)
+    ///
+    /// Fails if a 99th percentile differs by more than 20 ms.
+    SliAgreement(Words),
+    /// Run random operations and faults from outside on two real API servers
+    ///
+    /// kube-controller-manager works on one, endpoint-controller-manager on the other. Whenever the faults have ceased, the
+    /// simulator's oracle counts wrong objects on both.
+    SoakFaults(Words),
+    /// List a million pods at a takeover: once, and without losing the Lease (on a paused clock)
+    TakeoverAtAMillion,
+}
+
+/// What a program of `tests` reads itself.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Words {
+    /// Options of the program; --help prints them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// A variable of the environment.
+type Variable = (&'static str, String);
+
+impl Words {
+    /// Builds what the program needs, unless it only prints its help.
+    fn unless_help(
+        &self,
+        build: impl FnOnce() -> Result<Vec<Variable>, Error>,
+    ) -> Result<Vec<Variable>, Error> {
+        if self.words.iter().any(|word| word == "--help" || word == "-h") { Ok(Vec::new()) } else { build() }
+    }
+}
+
+/// The servers, and the program as it is shipped.
+fn shipped() -> Result<Vec<Variable>, Error> {
+    Ok(vec![servers()?, release_build()?])
+}
+
+/// Builds what a run needs, and runs it. `ECM_BIN` names another build of the program.
+///
+/// # Errors
+/// If something can't be built, or the run fails.
+pub(crate) fn run(harness: Harness) -> Result<(), Error> {
+    match harness {
+        Harness::Alerts => {
+            let tool = |name| shell::path(&["hack/tool", name]);
+            let tools = [("PROMETHEUS", tool("prometheus")?), ("PROMTOOL", tool("promtool")?)];
+            program("alerts", &[], &[&[servers()?, debug_build()?][..], &tools].concat())
+        }
+        Harness::AuditUpstream { clusters, seed } => {
+            scenario("audit::upstream", vec![number("AUDIT_CLUSTERS", clusters), number("AUDIT_SEED", seed)])
+        }
+        Harness::BenchMillion(words) => {
+            measure("million", &words.words, &words.unless_help(|| Ok(vec![release_build()?]))?)
+        }
+        Harness::ExplainAgreement { clusters, seed, namespaces, operations } => {
+            let clusters = [number("EXPLAIN_CLUSTERS", clusters), number("EXPLAIN_NAMESPACES", namespaces)];
+            let trace = [number("EXPLAIN_SEED", seed), number("EXPLAIN_OPERATIONS", operations)];
+            scenario("verdicts_agree", [clusters, trace].concat())
+        }
+        Harness::HandoverDrill { rounds } => {
+            scenario("handover::the_writer_changes", vec![number("HANDOVER_ROUNDS", rounds)])
+        }
+        Harness::PriorityFlood { minutes } => {
+            scenario("deploy::priority::a_flood", vec![number("PRIORITY_FLOOD_MINUTES", minutes)])
+        }
+        Harness::ShadowParity { seeds, seed, operations, grace, topology } => {
+            let traces = [number("SHADOW_SEEDS", seeds), number("SHADOW_SEED", seed)];
+            let each = [number("SHADOW_OPERATIONS", operations), number("SHADOW_GRACE", grace)];
+            let topology = [("SHADOW_TOPOLOGY", topology.to_string())];
+            scenario("shadow::", [&traces[..], &each, &topology].concat())
+        }
+        Harness::SliAgreement(words) => program("sli", &words.words, &words.unless_help(shipped)?),
+        Harness::SoakFaults(words) => program("soak", &words.words, &words.unless_help(shipped)?),
+        Harness::TakeoverAtAMillion => {
+            let test =
+                ["-p", "endpoint-informers", "--test", "it", "takeover", "--", "--ignored", "--nocapture"];
+            shell::run(&[&["cargo", "test", "--locked", "--release"][..], &test].concat(), &[])
+        }
+    }
+}
+
+fn number(name: &'static str, value: u64) -> Variable {
+    (name, value.to_string())
+}
+
+/// The servers, minutes the first time.
+fn servers() -> Result<Variable, Error> {
+    Ok(("KUBEBUILDER_ASSETS", shell::path(&["hack/testenv/build"])?))
+}
+
+/// The program for a comparison of results, as `cargo test` builds it.
+fn debug_build() -> Result<Variable, Error> {
+    let programs = ["-p", "endpoint-controller-manager", "-p", "kubectl-endpoints"];
+    build("debug", &[&["--profile", "test"][..], &programs].concat())
+}
+
+/// The program for a measurement, as it is shipped.
+fn release_build() -> Result<Variable, Error> {
+    build("release", &["--release", "-p", "endpoint-controller-manager"])
+}
+
+fn build(folder: &str, options: &[&str]) -> Result<Variable, Error> {
+    if let Ok(given) = std::env::var("ECM_BIN") {
+        return Ok(("ECM_BIN", given));
+    }
+    shell::run(&[&["cargo", "build", "--locked"][..], options].concat(), &[])?;
+    Ok(("ECM_BIN", format!("{}/{folder}/endpoint-controller-manager", shell::target_folder()?)))
+}
+
+/// Runs a program of `tests`.
+fn program(name: &str, words: &[String], variables: &[Variable]) -> Result<(), Error> {
+    built("debug", &["--profile", "test"], name, words, variables)
+}
+
+/// Runs a program of `tests` that shares the processors with what it measures: compiled for speed, but not for minutes.
+fn measure(name: &str, words: &[String], variables: &[Variable]) -> Result<(), Error> {
+    let profile = [
+        "--profile=measuring",
+        "--config=profile.measuring.inherits='release'",
+        "--config=profile.measuring.opt-level=1",
+        "--config=profile.measuring.lto='off'",
+        "--config=profile.measuring.codegen-units=16",
+    ];
+    built("measuring", &profile, name, words, variables)
+}
+
+fn built(
+    folder: &str,
+    profile: &[&str],
+    name: &str,
+    words: &[String],
+    variables: &[Variable],
+) -> Result<(), Error> {
+    shell::run(&[&["cargo", "build", "--locked", "-p", "tests", "--bin", name], profile].concat(), &[])?;
+    let program = format!("{}/{folder}/{name}", shell::target_folder()?);
+    let words = std::iter::once(&program).chain(words).map(String::as_str);
+    shell::run(&words.collect::<Vec<_>>(), &borrowed(variables))
+}
+
+/// Runs scenarios of `tests` with debug builds on real servers.
+fn scenario(filter: &str, variables: Vec<Variable>) -> Result<(), Error> {
+    let variables = [variables, vec![servers()?, debug_build()?]].concat();
+    let test = ["cargo", "test", "--locked", "--quiet", "-p", "tests", "--test", "it", filter];
+    shell::run(&[&test[..], &["--", "--nocapture", "--test-threads=1"]].concat(), &borrowed(&variables))
+}
+
+fn borrowed(variables: &[Variable]) -> Vec<(&'static str, &str)> {
+    variables.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}

@@ -52,7 +52,11 @@ impl CoreDns {
         .await;
     }
 
-    async fn addresses(&self, name: &str) -> Result<BTreeSet<IpAddr>, String> {
+    /// The addresses of both families in the answers.
+    ///
+    /// # Errors
+    /// No answer, or one that can't be read.
+    pub async fn addresses(&self, name: &str) -> Result<BTreeSet<IpAddr>, String> {
         let mut addresses = self.ask(name, TYPE::A).await?;
         addresses.extend(self.ask(name, TYPE::AAAA).await?);
         Ok(addresses)

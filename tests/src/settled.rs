@@ -6,6 +6,7 @@
 //! be about to write: it retries after back-off, and sometimes needs help (see the table of [`random`](crate::random)).
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use random_operations::{Generator, NAMESPACE, Step};
 use serde_json::Value;
 
 use crate::canonical::{MANAGED_BY, MIRRORED};
+use crate::cluster::User;
 use crate::manager::{Kind, ManagerOptions};
 use crate::parity::Run;
 use crate::random::{DELETIONS, TOPOLOGY, apply, delete_mirrored, recreate_endpoints, touch, unless_missing};
@@ -52,6 +54,8 @@ pub struct State {
     pub max: usize,
     /// The objects, as `kubectl get -A -o json` prints them, without those of the barrier.
     pub items: Vec<Value>,
+    /// The API server as its administrator, for programs that read it.
+    pub kubeconfig: PathBuf,
 }
 
 impl State {
@@ -111,6 +115,7 @@ pub async fn settle(trace: &Trace, mut check: impl FnMut(&State) -> Vec<String>)
                 step,
                 max: usize::try_from(max).unwrap(),
                 items: Vec::new(),
+                kubeconfig: run.cluster.kubeconfig(User::Admin),
             };
             repeated += checked(&run, state, &mut check).await;
         }

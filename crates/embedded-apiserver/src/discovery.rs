@@ -32,20 +32,19 @@ pub(crate) enum Answer {
 pub(crate) fn answer(path: &str, headers: &HeaderMap, address: &str, kinds: &[Kind]) -> Option<Answer> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = path.split('/').skip(1).collect();
-    let is_aggregated = || aggregated::accepted(headers);
+    let is_aggregated = || aggregated::is_accepted(headers);
     let object = match segments.as_slice() {
         ["version"] => version(),
         ["api"] => {
-            if let Some(format) = is_aggregated() {
-                return Some(Answer::Document(aggregated::document(kinds, format, str::is_empty)));
+            if is_aggregated() {
+                return Some(Answer::Document(aggregated::document(kinds, str::is_empty)));
             }
             groups::legacy_versions(address)
         }
         ["apis"] => {
-            if let Some(format) = is_aggregated() {
-                return Some(Answer::Document(aggregated::document(kinds, format, |group| {
-                    !group.is_empty()
-                })));
+            if is_aggregated() {
+                let document = aggregated::document(kinds, |group| !group.is_empty());
+                return Some(Answer::Document(document));
             }
             groups::group_list(kinds)
         }

@@ -15,11 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/yaml"
 )
 
-// writeObjects writes random objects of all roots, one a line: type, JSON as Go's encoder writes it, protobuf
-// and, of some, YAML in base64.
+// writeObjects writes random objects of all roots, one a line: type, JSON as Go's encoder writes it, protobuf in
+// base64.
 func writeObjects(file string, number int, seed uint64) error {
 	return writePacked(file, func(lines *bufio.Writer) error {
 		for _, root := range roots {
@@ -30,7 +29,7 @@ func writeObjects(file string, number int, seed uint64) error {
 				f := filler{rand.New(rand.NewPCG(seed, uint64(i)))}
 				object := reflect.New(root)
 				f.fill(object.Elem(), 0, float64(i)/float64(number))
-				if err := writeObject(lines, object.Interface().(marshaler), root, i%4 == 1); err != nil {
+				if err := writeObject(lines, object.Interface().(marshaler), root); err != nil {
 					return fmt.Errorf("%v: %w", root, err)
 				}
 			}
@@ -69,7 +68,7 @@ type marshaler interface {
 }
 
 // writeObject decodes the protobuf again before it writes the JSON, which is what an object from etcd looks like.
-func writeObject(lines *bufio.Writer, object marshaler, t reflect.Type, withYAML bool) error {
+func writeObject(lines *bufio.Writer, object marshaler, t reflect.Type) error {
 	encoded, err := object.Marshal()
 	if err != nil {
 		return err
@@ -82,14 +81,7 @@ func writeObject(lines *bufio.Writer, object marshaler, t reflect.Type, withYAML
 	if err != nil {
 		return err
 	}
-	var document []byte
-	if withYAML {
-		if document, err = yaml.JSONToYAML(text); err != nil {
-			return err
-		}
-	}
-	encode := base64.StdEncoding.EncodeToString
-	_, err = fmt.Fprintf(lines, "%s\t%s\t%s\t%s\n", path(t), text, encode(encoded), encode(document))
+	_, err = fmt.Fprintf(lines, "%s\t%s\t%s\n", path(t), text, base64.StdEncoding.EncodeToString(encoded))
 	return err
 }
 

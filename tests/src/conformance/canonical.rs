@@ -121,20 +121,9 @@ impl Canonical {
         format!("{token} after {rank}")
     }
 
-    /// Replaces in the lines of a page or a YAML document, so that a line with a version does not affect the numbers of others.
+    /// Replaces in the lines of a page, so that a line with a version does not affect the numbers of others.
     pub(crate) fn lines(&mut self, text: &str) -> Vec<String> {
-        let is_list = text.lines().any(|line| line.starts_with("kind: ") && line.ends_with("List"));
-        let of_list = |line: &str| {
-            let version = line.strip_prefix("  resourceVersion: \"").filter(|_| is_list)?;
-            version.strip_suffix('"').map(str::to_owned)
-        };
-        let line = |line| match of_list(line) {
-            Some(version) => format!("  resourceVersion: {}", self.rank(&version)),
-            None => self.text(line),
-        };
-        let mut lines: Vec<String> = text.split('\n').map(line).collect();
-        sort_lists_in_yaml(&mut lines);
-        lines
+        text.split('\n').map(|line| self.text(line)).collect()
     }
 
     /// The version of a list or bookmark: only its rank, because other sequences write meanwhile.
@@ -329,35 +318,6 @@ fn without_printed_managers(text: &str) -> Option<String> {
     several.then(|| format!("{}⟦several managers⟧{}", &text[..start], &text[start + end + 1..]))
 }
 
-/// Sorts managed fields and finalizers in YAML.
-fn sort_lists_in_yaml(lines: &mut [String]) {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let Some(start) = lines
-        .iter()
-        .position(|line| matches!(line.trim_start(), "managedFields:" | "finalizers:"))
-        .map(|at| at + 1)
-    else {
-        return;
-    };
-    let margin = indent(&lines[start - 1]);
-    let inside = |line: &&String| {
-        indent(line) > margin || (indent(line) == margin && line.trim_start().starts_with("- "))
-    };
-    let end = start + lines[start..].iter().take_while(inside).count();
-    let mut entries: Vec<Vec<String>> = Vec::new();
-    for line in &lines[start..end] {
-        match entries.last_mut() {
-            Some(entry) if indent(line) > margin => entry.push(line.clone()),
-            _ => entries.push(vec![line.clone()]),
-        }
-    }
-    entries.sort();
-    for (line, sorted) in lines[start..end].iter_mut().zip(entries.concat()) {
-        *line = sorted;
-    }
-    sort_lists_in_yaml(&mut lines[end..]);
-}
-
 fn span(bytes: &[u8], matches: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| matches(byte)).count()
 }
@@ -444,31 +404,6 @@ mod tests {
         assert!(tokens.ends_with(r#"{"name":"c","resourceVersion":"⟦version 0⟧"}}]}"#), "{tokens}");
         let message = canonical(r#"{"message":"too old resource version: 1 (150)"}"#);
         assert_eq!(message, r#"{"message":"too old resource version: 1 (⟦some version⟧)"}"#);
-    }
-
-    #[test]
-    fn versions_of_yaml_lists_are_ranked() {
-        let list = |version: u64| {
-            let mut canonical = Canonical::default();
-            let object = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  resourceVersion: \"50\"\n";
-            let mut known = Tree::parse(r#"{"metadata":{"name":"a","resourceVersion":"50"}}"#).unwrap();
-            canonical.tree(&mut known);
-            canonical.lines(object);
-            canonical.lines(&format!("kind: PodList\nmetadata:\n  resourceVersion: \"{version}\"\n"))
-        };
-        assert_eq!(list(50), list(60), "another sequence may have written meanwhile");
-        assert_ne!(list(50), list(40));
-    }
-
-    #[test]
-    fn the_order_of_managers_does_not_count() {
-        let text = "metadata:\n  managedFields:\n  - b: 1\n    c:\n      d: 2\n  - a: 1\n  name: x\n- managedFields:\n  - 2\n  - 1";
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        sort_lists_in_yaml(&mut lines);
-        assert_eq!(
-            lines.join(" "),
-            "metadata:   managedFields:   - a: 1   - b: 1     c:       d: 2   name: x - managedFields:   - 2   - 1"
-        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) const ALL: &[Deviation] = &[
 
 /// True if the real message is the other one with a diff in it.
 fn is_diff(real: &str, other: &str) -> bool {
-    // In JSON, in protobuf; YAML is compared by lines.
+    // In JSON, in protobuf.
     let starts = ["\\n@@ -", "\n@@ -"].into_iter().filter_map(|start| real.find(start));
     let is_inserted = |at: usize| {
         real.get(..at) == other.get(..at) && other.get(at..).is_some_and(|end| real.ends_with(end))

@@ -85,13 +85,13 @@ impl EarlierResponses {
             Body::Text(text) => self.text(text).into_bytes(),
             Body::Json(value) => self.text(&value.to_string()).into_bytes(),
             Body::Yaml(value) => self.text(&yaml(value)).into_bytes(),
-            Body::Latest { subject, unseen, edits, yaml: is_yaml } => {
+            Body::Latest { subject, unseen, edits } => {
                 let last = self.objects.get(subject).and_then(|numbers| numbers.last());
                 let mut object = last.and_then(|number| self.json(*number)).unwrap_or_else(|| unseen.clone());
                 for edit in edits {
                     edit.apply(&mut object);
                 }
-                self.text(&if *is_yaml { yaml(&object) } else { object.to_string() }).into_bytes()
+                self.text(&object.to_string()).into_bytes()
             }
             Body::Protobuf { of, fresh, label } => {
                 let Some(answer) = self.answers.get(of) else { return b"k8s\0".to_vec() };

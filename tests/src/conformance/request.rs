@@ -70,7 +70,6 @@ pub(crate) enum Body {
         subject: String,
         unseen: Value,
         edits: Vec<Edit>,
-        yaml: bool,
     },
     /// The protobuf answer to a request with another name, without uid and resourceVersion if `fresh`, and with a label.
     Protobuf {

@@ -1,7 +1,7 @@
-//! Encodings of objects, by the facts of the schema: JSON and YAML as clients send and read them, protobuf as it is stored.
+//! Encodings of objects, by the facts of the schema: JSON as clients send and read it, protobuf as it is stored.
 //!
 //! ```text
-//! body ── json::decode, protobuf::decode, yaml ──> tree (canonical) ── protobuf::encode ──> stored bytes
+//! body ── json::decode, protobuf::decode ──> tree (canonical) ── protobuf::encode ──> stored bytes
 //! stored bytes ── protobuf::to_json ──> JSON of get, list and watch     (no tree)
 //! stored bytes ── protobuf::decode ──> tree                             (updates, patches)
 //! ```

@@ -10,27 +10,11 @@ use super::accept::Accepted;
 use super::document::Document;
 use super::groups::named_groups;
 
-/// An encoding of the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Yaml,
-}
-
-/// The encoding, if the client prefers the aggregated form to all other that this server has.
-pub(super) fn accepted(headers: &HeaderMap) -> Option<Format> {
-    for range in Accepted::of(headers) {
-        let format = [("application/json", Format::Json), ("application/yaml", Format::Yaml)]
-            .into_iter()
-            .find(|(media_type, _)| range.includes(media_type));
-        let is_plain = range.parameter("as").is_empty();
-        match format {
-            Some(_) if is_plain => return None,
-            Some((_, format)) if is_aggregated(&range) => return Some(format),
-            _ => {}
-        }
-    }
-    None
+/// True if the client prefers the aggregated form to all other that this server has.
+pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
+    let known = |range: &Accepted| range.parameter("as").is_empty() || is_aggregated(range);
+    let mut ranges = Accepted::of(headers).into_iter().filter(|range| range.includes("application/json"));
+    ranges.find(known).is_some_and(|range| is_aggregated(&range))
 }
 
 fn is_aggregated(range: &Accepted) -> bool {
@@ -40,7 +24,7 @@ fn is_aggregated(range: &Accepted) -> bool {
 }
 
 /// The groups of the table that `is_here` selects.
-pub(super) fn document(kinds: &[Kind], format: Format, is_here: impl Fn(&str) -> bool) -> Document {
+pub(super) fn document(kinds: &[Kind], is_here: impl Fn(&str) -> bool) -> Document {
     let groups = [("", "v1")].into_iter().chain(named_groups(kinds)).filter(|(group, _)| is_here(group));
     let items: Vec<_> = groups.map(|(name, version)| group(kinds, name, version)).collect();
     let list = json!({
@@ -49,16 +33,7 @@ pub(super) fn document(kinds: &[Kind], format: Format, is_here: impl Fn(&str) ->
         "metadata": {},
         "items": items,
     });
-    match format {
-        Format::Json => {
-            let media_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-            Document::new(media_type, list.to_string())
-        }
-        Format::Yaml => {
-            let media_type = "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-            Document::new(media_type, serde_yaml::to_string(&list).unwrap_or_default())
-        }
-    }
+    Document::new("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", list.to_string())
 }
 
 fn group(kinds: &[Kind], group: &str, version: &str) -> Value {

@@ -107,7 +107,7 @@ fn the_clients_order_decides_between_the_forms() {
     let is_document =
         |accept: &str| matches!(answer("/api", &headers(accept), "", KINDS), Some(Answer::Document(_)));
     assert!(is_document(AGGREGATED));
-    assert!(is_document(&AGGREGATED.replace("json", "yaml")));
+    assert!(!is_document(&AGGREGATED.replace("json", "yaml")));
     assert!(!is_document(&format!("application/json,{AGGREGATED}")));
     assert!(is_document(&format!("application/json;q=0.5,{AGGREGATED}")));
     assert!(!is_document("*/*"));

@@ -10,19 +10,17 @@ use crate::status::Status;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
-    Yaml,
     Protobuf,
 }
 
 impl Format {
     /// In the order of preference of the server.
-    const ALL: [Self; 3] = [Self::Json, Self::Yaml, Self::Protobuf];
+    const ALL: [Self; 2] = [Self::Json, Self::Protobuf];
 
     /// The media type.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Json => "application/json",
-            Self::Yaml => "application/yaml",
             Self::Protobuf => "application/vnd.kubernetes.protobuf",
         }
     }
@@ -32,7 +30,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// All media types, as error messages list them.
+    /// The real server's media types, as error messages list them. YAML is not served here.
     pub(crate) const LIST: &'static str =
         "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 }
@@ -76,11 +74,6 @@ pub(crate) fn negotiate(headers: &HeaderMap, query: &Query, endpoint: Endpoint) 
     let mut media = choose(accept, endpoint).ok_or_else(|| not_acceptable(Format::LIST))?;
     media.pretty |= wants_pretty(headers, query);
     Ok(media)
-}
-
-/// 406 for a watch in an encoding that cannot be streamed.
-pub(crate) fn not_streamable() -> Status {
-    not_acceptable(STREAMS)
 }
 
 /// Checks the header as the router does, which knows no ranges such as `application/*`. `streams` tells whether the route
@@ -178,9 +171,7 @@ impl Clause<'_> {
                 "as" => (kind, converts) = (value, true),
                 "g" => (group, converts) = (value, true),
                 "v" => (version, converts) = (value, true),
-                "stream" if !value.is_empty() && (format == Format::Yaml || *value != "watch") => {
-                    return None;
-                }
+                "stream" if !value.is_empty() && *value != "watch" => return None,
                 "sv" if !value.is_empty() && (endpoint == Endpoint::Other || *value != "v1") => return None,
                 "pretty" => pretty = *value == "1",
                 _ => {}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::accept::{Endpoint, Format, Media, negotiate};
 use super::body::Body;
 use super::query::Query;
-use crate::codec::{json, protobuf, yaml};
+use crate::codec::{json, protobuf};
 use crate::schema::Type;
 use crate::status::Status;
 
@@ -71,7 +71,7 @@ pub(crate) fn object(
     json_bytes(code, media, text)
 }
 
-/// A tree of no type of the schema, as JSON or YAML.
+/// A tree of no type of the schema, as JSON.
 pub(crate) fn tree(code: u16, media: Media, tree: &Value) -> Response<Body> {
     let mut text = Vec::new();
     json::encode_untyped(tree, &mut text);
@@ -80,10 +80,6 @@ pub(crate) fn tree(code: u16, media: Media, tree: &Value) -> Response<Body> {
 
 /// JSON in the agreed encoding, which is not protobuf.
 pub(crate) fn json_bytes(code: u16, media: Media, mut json: Vec<u8>) -> Response<Body> {
-    if media.format == Format::Yaml {
-        let tree = serde_json::from_slice(&json).unwrap_or_default();
-        return of(code, Format::Yaml.name(), yaml::encode(&tree).into_bytes());
-    }
     if media.pretty {
         json = indent(&json);
     } else {

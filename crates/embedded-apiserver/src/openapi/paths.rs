@@ -8,7 +8,7 @@ use crate::kinds::{Kind, Subresource};
 use super::schemas::{model, reference};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
-const MEDIA_TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+const MEDIA_TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf"];
 const PATCH_TYPES: &[&str] = &[
     "application/apply-patch+yaml",
     "application/json-patch+json",

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::meta;
 use crate::codec::json::{self, FieldValidation, Problem};
-use crate::codec::{DecodeError, protobuf, yaml};
+use crate::codec::{DecodeError, protobuf};
 use crate::core::{Entry, entries};
 use crate::http::accept::Format;
 use crate::schema::{self, Type};
@@ -63,7 +63,6 @@ pub(crate) fn body(
         ))
     };
     let found = head(format, bytes).map_err(|error| unrecognized(&error))?;
-    let mut problems = found.problems;
     let (api_version, kind) = with_defaults(found.api_version, found.kind, expected);
     let (_, version) = group_version(&api_version)
         .ok_or_else(|| unrecognized(&format_args!("unexpected GroupVersion string: {api_version}")))?;
@@ -76,13 +75,9 @@ pub(crate) fn body(
     };
     let type_ = decodable(&api_version, &kind, expected)
         .ok_or_else(|| refused(&unregistered(&api_version, &kind)))?;
-    let tree = match &found.body {
-        Raw::Protobuf(raw) => protobuf::decode(type_, raw).map_err(|error| refused(&error))?,
-        Raw::Json(text) => {
-            let (tree, more) = json::decode(type_, text, validation).map_err(|error| refused(&error))?;
-            problems.extend(more);
-            tree
-        }
+    let (tree, problems) = match &found.body {
+        Raw::Protobuf(raw) => (protobuf::decode(type_, raw).map_err(|error| refused(&error))?, Vec::new()),
+        Raw::Json(text) => json::decode(type_, text, validation).map_err(|error| refused(&error))?,
     };
     let problems: Vec<String> = problems.iter().map(Problem::to_string).collect();
     // Conversion comes before what strict decoding found (`versioning.codec.Decode`).
@@ -114,7 +109,6 @@ pub(crate) fn keep_reset(format: Format, body: &[u8], object: &mut Value) {
     }
     let sent = match format {
         Format::Json => serde_json::from_slice(body).ok(),
-        Format::Yaml => yaml::to_json(body).ok().and_then(|(json, _)| serde_json::from_slice(&json).ok()),
         // An empty list has no bytes.
         Format::Protobuf => None,
     };
@@ -168,7 +162,6 @@ struct Found {
     api_version: String,
     kind: String,
     body: Raw,
-    problems: Vec<Problem>,
 }
 
 enum Raw {
@@ -177,16 +170,11 @@ enum Raw {
 }
 
 fn head(format: Format, bytes: &Bytes) -> Result<Found, String> {
-    let (text, problems) = match format {
-        Format::Protobuf => return envelope(bytes),
-        Format::Json => (bytes.clone(), Vec::new()),
-        Format::Yaml => {
-            let (text, problems) = yaml::to_json(bytes).map_err(|error| error.to_string())?;
-            (text.into(), problems)
-        }
-    };
-    let head = json::head(&text).map_err(|error| error.to_string())?;
-    Ok(Found { api_version: head.api_version, kind: head.kind, body: Raw::Json(text), problems })
+    if format == Format::Protobuf {
+        return envelope(bytes);
+    }
+    let head = json::head(bytes).map_err(|error| error.to_string())?;
+    Ok(Found { api_version: head.api_version, kind: head.kind, body: Raw::Json(bytes.clone()) })
 }
 
 fn envelope(bytes: &Bytes) -> Result<Found, String> {
@@ -207,7 +195,6 @@ fn envelope(bytes: &Bytes) -> Result<Found, String> {
         api_version: unknown.api_version.to_owned(),
         kind: unknown.kind.to_owned(),
         body: Raw::Protobuf(bytes.slice_ref(unknown.raw)),
-        problems: Vec::new(),
     })
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
     let changed = change(core, request, warnings, &mut |live, warnings| {
         let now = core.environment.now();
         let mut object = match (kind, live) {
-            (Kind::Apply, live) => patch.apply(live, &by, now, warnings)?,
+            (Kind::Apply, live) => patch.apply(live, &by, now)?,
             (_, None) => return Err(Status::not_found(entry.kind.group, entry.kind.plural, &target.name)),
             (_, Some(live)) => {
                 let mut object = patch.patched(live, warnings)?;
@@ -237,30 +237,13 @@ impl Patch<'_> {
     }
 
     /// The object with the configuration applied to it.
-    fn apply(
-        &self,
-        live: Option<&Value>,
-        by: &str,
-        now: jiff::Timestamp,
-        warnings: &mut Vec<String>,
-    ) -> Result<Value, Status> {
+    fn apply(&self, live: Option<&Value>, by: &str, now: jiff::Timestamp) -> Result<Value, Status> {
         let failed = |error: &str| Status::bad_request(format!("error decoding patch: {error}"));
-        let (text, duplicates) = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
+        let text = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
         let (config, _) = untyped(&text).map_err(|error| failed(&error))?;
         let live = live.map(|live| with_head(self.of, live));
         let manager = tracking::manager(self.entry, self.subresource);
         let applied = manager.apply(live.as_ref(), &config, by, self.options.force, now)?;
-        let problems: Vec<String> = duplicates.iter().map(Problem::to_string).collect();
-        if !problems.is_empty() {
-            match self.options.validation {
-                FieldValidation::Strict => {
-                    let text = format!("error strict decoding patch: {}", problems.join(", "));
-                    return Err(Status::bad_request(text));
-                }
-                FieldValidation::Warn => warnings.extend(problems),
-                FieldValidation::Ignore => {}
-            }
-        }
         let normal = json::normalise(self.entry.type_, &applied, FieldValidation::Ignore);
         let (object, _) = normal.map_err(|error| Status::new(500, "", error.to_string()))?;
         let mut object = without_head(object);

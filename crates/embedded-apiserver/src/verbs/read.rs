@@ -7,7 +7,7 @@ use http::Response;
 use super::call::{Call, Outcome};
 use super::names;
 use super::render::{self, Renderer};
-use crate::http::accept::{Format, Media, not_streamable};
+use crate::http::accept::Media;
 use crate::http::body::Body;
 use crate::http::route::Verb;
 use crate::list::{self, ListOptions, Request, parse_version, too_large, wait_for};
@@ -64,9 +64,6 @@ pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>,
     let store = call.core.store.clone();
     let renderer = renderer()?;
     let watch = watch::watch(store, request, Some(WATCH_TIME)).await?;
-    if media.format == Format::Yaml {
-        return Err(not_streamable());
-    }
     render::watch(renderer, watch)
 }
 

@@ -72,7 +72,7 @@ fn object(entry: &'static Entry, target: &Target, headers: &HeaderMap, body: &By
     }
     match target.verb {
         Verb::Patch if declared(headers).starts_with("application/apply-patch") => {
-            serde_json::from_slice(&yaml::to_json(body).ok()?.0).ok()
+            serde_json::from_slice(&yaml::to_json(body).ok()?).ok()
         }
         Verb::Patch => serde_json::from_slice(body).ok(),
         Verb::Delete | Verb::DeleteCollection => {

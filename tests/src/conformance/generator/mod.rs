@@ -24,7 +24,6 @@ const LENGTH: usize = 60;
 const NAMES: usize = 4;
 
 pub(crate) const JSON: &str = "application/json";
-pub(crate) const YAML: &str = "application/yaml";
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 pub(crate) const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";

@@ -41,7 +41,7 @@ pub(crate) fn metadata(rng: &mut Rng, name: Option<&str>) -> Value {
     if rng.percent(20) {
         labels.insert("app".to_owned(), json!("b"));
     }
-    // A boolean in the YAML of Go.
+    // Booleans in the YAML of Go, if they had no quotes.
     if rng.percent(3) {
         labels.insert("yes".to_owned(), json!("y"));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Generator, JSON, PROTOBUF, Resource, SEQUENCE, YAML, query};
+use super::{Generator, JSON, PROTOBUF, Resource, SEQUENCE, query};
 use crate::conformance::request::{Body, Cell};
 
 /// Errors of addresses, methods and parameters, for every resource.
@@ -219,9 +219,6 @@ fn path(g: &mut Generator, cell: Cell) {
     }
     if cell.option == "post to a group" {
         request.method = "POST";
-    }
-    if g.rng.percent(20) {
-        request.accept = Some(YAML);
     }
     g.push(request);
 }

@@ -56,7 +56,6 @@ pub(super) const PATCH: &[&str] = &[
     "truncated",
     "empty body",
     "answer protobuf",
-    "answer yaml",
     "answer table",
     "answer partial metadata",
     "field manager",

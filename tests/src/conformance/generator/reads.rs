@@ -1,8 +1,6 @@
 //! Get, list, watch.
 
-use super::{
-    Generator, PARTIAL, PARTIAL_LIST, PARTIAL_PROTOBUF, PROTOBUF, Resource, SEQUENCE, TABLE, YAML, query,
-};
+use super::{Generator, PARTIAL, PARTIAL_LIST, PARTIAL_PROTOBUF, PROTOBUF, Resource, SEQUENCE, TABLE, query};
 use crate::conformance::request::{Cell, Request};
 
 pub(super) const GET: &[&str] = &[
@@ -13,7 +11,6 @@ pub(super) const GET: &[&str] = &[
     "future version",
     "bad version",
     "protobuf",
-    "yaml",
     "table",
     "partial metadata",
     "partial metadata protobuf",
@@ -48,7 +45,6 @@ pub(super) const LIST: &[&str] = &[
     "bad field",
     "all namespaces",
     "protobuf",
-    "yaml",
     "table",
     "table object",
     "table none",
@@ -118,7 +114,6 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
         "future version" => request.query = query(&[("resourceVersion", "999999999999")]),
         "bad version" => request.query = query(&[("resourceVersion", *g.rng.pick(&["x", "-1", "1.5"]))]),
         "protobuf" => request.accept = Some(PROTOBUF),
-        "yaml" => request.accept = Some(YAML),
         "table" => request.accept = Some(TABLE),
         "table object" => {
             request.accept = Some(TABLE);
@@ -140,7 +135,7 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
         "several accepts" => {
             request.accept = Some(*g.rng.pick(&[
                 "application/vnd.kubernetes.protobuf,application/json",
-                "text/html,application/yaml",
+                "text/html,application/json",
                 "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
                 "application/yaml;q=0.1,application/json;q=0.9",
             ]))
@@ -261,7 +256,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             }
         }
         "protobuf" => request.accept = Some(PROTOBUF),
-        "yaml" => request.accept = Some(YAML),
         "table" => request.accept = Some(TABLE),
         "table object" => {
             request.accept = Some(TABLE);
@@ -436,7 +430,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
         }
         "partial metadata" => request.accept = Some(PARTIAL),
         "partial metadata protobuf" => request.accept = Some(PARTIAL_PROTOBUF),
-        "yaml" => request.accept = Some(YAML),
         "timeout" => {
             push(&mut request, "timeoutSeconds", "1");
             awaits_end = true;

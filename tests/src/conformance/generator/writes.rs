@@ -4,17 +4,15 @@ use random_operations::rng::Rng;
 use serde_json::{Value, json};
 
 use super::objects::{self, UID};
-use super::{Generator, JSON, PARTIAL, PROTOBUF, Resource, SEQUENCE, TABLE, YAML, object, query};
+use super::{Generator, JSON, PARTIAL, PROTOBUF, Resource, SEQUENCE, TABLE, object, query};
 use crate::conformance::request::{Body, Cell, Edit, Request};
 
 pub(super) const CREATE: &[&str] = &[
     "plain",
     "generate name",
     "dry run",
-    "yaml",
     "protobuf",
     "answer protobuf",
-    "answer yaml",
     "answer table",
     "answer partial metadata",
     "pretty",
@@ -39,7 +37,6 @@ pub(super) const CREATE: &[&str] = &[
     "existing",
     "bad name",
     "null fields",
-    "yaml unknown field",
     "bad dry run",
     "not json",
     "random bytes",
@@ -56,12 +53,10 @@ pub(super) const UPDATE: &[&str] = &[
     "missing",
     "other name",
     "other namespace",
-    "yaml",
     "protobuf",
     "invalid",
     "dry run",
     "answer protobuf",
-    "answer yaml",
     "answer table",
     "answer partial metadata",
     "wrong type",
@@ -92,7 +87,6 @@ pub(super) const STATUS: &[&str] = &[
     "answer protobuf",
     "answer table",
     "wrong type",
-    "yaml",
 ];
 
 pub(super) const DELETE: &[&str] = &[
@@ -115,11 +109,9 @@ pub(super) const DELETE: &[&str] = &[
     "both propagations",
     "query grace",
     "query propagation",
-    "yaml body",
     "truncated",
     "wrong kind",
     "answer protobuf",
-    "answer yaml",
     "finalizer",
     "unknown field",
     "bad query grace",
@@ -146,7 +138,6 @@ fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
 pub(super) fn answer(request: &mut Request, option: &str) {
     match option {
         "answer protobuf" => request.accept = Some(PROTOBUF),
-        "answer yaml" => request.accept = Some(YAML),
         "answer table" => request.accept = Some(TABLE),
         "answer partial metadata" => request.accept = Some(PARTIAL),
         _ => {}
@@ -258,18 +249,6 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
         "bad dry run" => {
             request.query = query(&[("dryRun", "Some")]);
             succeeds = false;
-        }
-        "yaml" => {
-            request.content_type = Some(YAML);
-            body = Some(Body::Yaml(document.clone()));
-        }
-        "yaml unknown field" => {
-            request.content_type = Some(YAML);
-            let validation = *g.rng.pick(&["Strict", "Warn", "Ignore"]);
-            request.query = query(&[("fieldValidation", validation)]);
-            document["metadata"]["extra"] = json!(1);
-            body = Some(Body::Yaml(document.clone()));
-            succeeds = validation != "Strict";
         }
         "protobuf" => {
             // The server encodes the object first.
@@ -423,7 +402,7 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "random bytes" => {
-            request.content_type = Some(*g.rng.pick(&[JSON, PROTOBUF, YAML]));
+            request.content_type = Some(*g.rng.pick(&[JSON, PROTOBUF]));
             let bytes: [&[u8]; 7] = [
                 b"\xff\xfe",
                 b"k8s\0\xff",
@@ -455,7 +434,6 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
     request.subject = Some(subject.clone());
     answer(&mut request, option);
     let mut edits = if option == "unchanged" { Vec::new() } else { (resource.change)(&mut g.rng) };
-    let mut yaml = false;
     match option {
         "no version" => edits.push(Edit::remove("/metadata/resourceVersion")),
         "stale version" => edits.push(Edit::set("/metadata/resourceVersion", format!("⟦first:{subject}⟧"))),
@@ -468,10 +446,6 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
         "missing" => request.path = resource.object_path("⟦ns⟧-none"),
         "other name" => edits.push(Edit::set("/metadata/name", *g.rng.pick(&["other", ""]))),
         "other namespace" => edits.push(Edit::set("/metadata/namespace", *g.rng.pick(&["elsewhere", ""]))),
-        "yaml" => {
-            request.content_type = Some(YAML);
-            yaml = true;
-        }
         "protobuf" => {
             let of = request.number;
             g.push(Request {
@@ -532,7 +506,7 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
         _ => {}
     }
     let unseen = object(&mut g.rng, resource, Some(&name));
-    request.body = Body::Latest { subject, unseen, edits, yaml };
+    request.body = Body::Latest { subject, unseen, edits };
     g.push(request);
 }
 
@@ -567,12 +541,8 @@ pub(super) fn status(g: &mut Generator, resource: &'static Resource, option: &'s
         }
         _ => {}
     }
-    let yaml = option == "yaml";
-    if yaml {
-        request.content_type = Some(YAML);
-    }
     let unseen = object(&mut g.rng, resource, Some(&name));
-    request.body = Body::Latest { subject, unseen, edits, yaml };
+    request.body = Body::Latest { subject, unseen, edits };
     g.push(request);
 }
 
@@ -653,10 +623,6 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             request.body = Body::Text("{\"kind\":".to_owned());
             g.push(request);
             return;
-        }
-        "yaml body" => {
-            request.content_type = Some(YAML);
-            request.body = Body::Yaml(json!({"gracePeriodSeconds": 0}));
         }
         "finalizer" => succeeds = false,
         _ => {}

@@ -22,8 +22,6 @@ pub(crate) enum FieldValidation {
 pub(crate) enum Problem {
     Unknown(String),
     Duplicate(String),
-    /// A text of another encoding, such as YAML's duplicate keys.
-    Other(String),
 }
 
 impl fmt::Display for Problem {
@@ -31,7 +29,6 @@ impl fmt::Display for Problem {
         match self {
             Self::Unknown(path) => write!(f, "unknown field {}", quote(path)),
             Self::Duplicate(path) => write!(f, "duplicate field {}", quote(path)),
-            Self::Other(text) => f.write_str(text),
         }
     }
 }

@@ -9,11 +9,9 @@ mod lexer;
 mod names;
 mod scan;
 mod selection;
-mod shards;
 
 pub(crate) use crate::go_quote::quote as go_quote;
 pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
 pub use labels::LabelSelector;
 pub(crate) use scan::text_at;
 pub(crate) use selection::Selection;
-pub(crate) use shards::ShardSelector;

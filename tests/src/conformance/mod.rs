@@ -58,8 +58,7 @@ const NODE_PORTS: RangeInclusive<u16> = 30_000..=65_535;
 ///
 /// Its history begins with the present: what comes before has been compacted, and no cache knows it.
 pub async fn real_cluster() -> Cluster {
-    const FLAGS: [&str; 3] =
-        ["--feature-gates=ShardedListAndWatch=true", "--audit-log-path=", "--audit-policy-file="];
+    const FLAGS: [&str; 2] = ["--audit-log-path=", "--audit-policy-file="];
     let node_ports = format!("--service-node-port-range={}-{}", NODE_PORTS.start(), NODE_PORTS.end());
     let options = ClusterOptions {
         apiserver_flags: FLAGS.map(str::to_owned).into_iter().chain([node_ports]).collect(),

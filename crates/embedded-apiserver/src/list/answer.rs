@@ -14,7 +14,6 @@ const BYTES_2: u8 = 0x12;
 const BYTES_3: u8 = 0x1a;
 const BYTES_4: u8 = 0x22;
 const VARINT_4: u8 = 0x20;
-const BYTES_5: u8 = 0x2a;
 
 /// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list;
 /// `write` appends the JSON of an object.
@@ -101,9 +100,6 @@ impl Page {
         if let Some(remaining) = self.remaining {
             fields.push(format!(r#""remainingItemCount":{remaining}"#));
         }
-        if let Some(selector) = &self.shard {
-            fields.push(format!(r#""shardInfo":{{"selector":{}}}"#, Value::from(selector.as_str())));
-        }
         format!("{{{}}}", fields.join(","))
     }
 
@@ -116,11 +112,6 @@ impl Page {
         if let Some(remaining) = self.remaining {
             metadata.push(VARINT_4);
             number(&mut metadata, remaining.cast_unsigned());
-        }
-        if let Some(selector) = &self.shard {
-            let mut info = Vec::new();
-            delimited(&mut info, BYTES_1, selector.as_bytes());
-            delimited(&mut metadata, BYTES_5, &info);
         }
         metadata
     }

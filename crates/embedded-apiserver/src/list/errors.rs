@@ -35,11 +35,6 @@ pub(super) fn continue_expired(token: String) -> Status {
     status
 }
 
-/// 500 without a reason: an error that the API server does not expect.
-pub(super) fn unexpected(message: String) -> Status {
-    Status::new(500, "", message)
-}
-
 /// 400: an unusable continue token.
 pub(super) fn invalid_token(error: &str) -> Status {
     Status::bad_request(format!("invalid continue token: {error}"))

@@ -18,7 +18,6 @@ pub(crate) struct ListOptions {
     pub(crate) limit: i64,
     pub(crate) continue_token: String,
     pub(crate) send_initial_events: Option<bool>,
-    pub(crate) shard_selector: Option<String>,
 }
 
 impl ListOptions {
@@ -45,10 +44,6 @@ impl ListOptions {
             limit: query.number("limit")?.unwrap_or_default(),
             continue_token: query.text("continue"),
             send_initial_events: query.take("sendInitialEvents").map(|value| is_true(&value)),
-            shard_selector: query
-                .take("shardSelector")
-                .filter(|selector| !selector.is_empty())
-                .map(Cow::into_owned),
             ..Self::default()
         };
         options.labels = LabelSelector::parse(&query.text("labelSelector")).map_err(Status::bad_request)?;

@@ -20,8 +20,6 @@ pub(crate) struct Page {
     pub(crate) continue_token: String,
     /// Number of objects after this page, if no selector makes it a guess.
     pub(crate) remaining: Option<i64>,
-    /// The shard selector in canonical form.
-    pub(crate) shard: Option<String>,
     /// The objects in the order of their keys.
     pub(crate) items: Vec<Arc<Stored>>,
 }
@@ -171,7 +169,7 @@ impl<'a> Collected<'a> {
             // Without selectors the count of the rest is part of the answer.
             return if selection.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
-        if selection.is_everything() || selection.matches(object) {
+        if selection.is_empty() || selection.matches(object) {
             self.items.push(Arc::clone(object));
         }
         ControlFlow::Continue(())
@@ -179,11 +177,10 @@ impl<'a> Collected<'a> {
 
     fn finish(mut self, version: u64) -> Page {
         let selection = &self.request.selection;
-        if self.limit == 0 && !selection.is_everything() {
+        if self.limit == 0 && !selection.is_empty() {
             self.items.retain(|object| selection.matches(object));
         }
-        let mut page =
-            Page { version, shard: selection.shards.as_ref().map(ToString::to_string), ..Page::default() };
+        let mut page = Page { version, ..Page::default() };
         if self.more
             && let Some(last) = self.items.last()
         {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::errors::unexpected;
 use super::options::ListOptions;
 use super::validation::validate;
-use crate::selectors::{FieldSelector, SelectableField, Selection, ShardSelector};
+use crate::selectors::{FieldSelector, SelectableField, Selection};
 use crate::status::Status;
 use crate::store::{Resource, Stored, key};
 
@@ -46,8 +45,7 @@ impl Request {
     /// Checks the parameters. `name` is the name of the paths `/watch/…/name`.
     ///
     /// # Errors
-    /// 422 for parameters that exclude each other, 400 for a field that the kind does not have, 500 for a bad shard
-    /// selector, as the API server answers.
+    /// 422 for parameters that exclude each other, 400 for a field that the kind does not have.
     pub(crate) fn new(target: Target, name: Option<&str>, mut options: ListOptions) -> Result<Self, Status> {
         validate(&options)?;
         let mut fields = std::mem::take(&mut options.fields)
@@ -60,13 +58,6 @@ impl Request {
                 return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
             }
         }
-        let shards = match &options.shard_selector {
-            Some(selector) => Some(
-                ShardSelector::parse(selector)
-                    .map_err(|error| unexpected(format!("invalid shard selector: {error}")))?,
-            ),
-            None => None,
-        };
         // A continued list is not narrowed. A watch does not look at the token.
         let narrow = options.watch || options.continue_token.is_empty();
         let namespace = match fields.required_namespace() {
@@ -82,7 +73,7 @@ impl Request {
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         let index = target.index.and_then(|field| Some((field, fields.required(field)?.to_owned())));
         let labels = std::mem::take(&mut options.labels);
-        let selection = Selection { labels, fields, shards, selectable: target.selectable };
+        let selection = Selection { labels, fields, selectable: target.selectable };
         let (resource, cached) = (target.resource, target.cached);
         Ok(Self { resource, cached, prefix, single, selection, index, options })
     }

@@ -10,11 +10,6 @@ pub(super) fn metadata(body: &[u8]) -> &[u8] {
     bytes(body, METADATA).unwrap_or_default()
 }
 
-/// A text of the metadata by its number; empty if absent.
-pub(crate) fn metadata_text(body: &[u8], number: u32) -> &[u8] {
-    bytes(metadata(body), number).unwrap_or_default()
-}
-
 /// The value of a label.
 pub(super) fn label<'a>(metadata: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut fields = Fields::new("ObjectMeta", metadata);

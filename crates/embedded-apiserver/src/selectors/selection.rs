@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::fields::{FieldSelector, SelectableField, field_is};
 use super::labels::LabelSelector;
 use super::scan::metadata;
-use super::shards::ShardSelector;
 use crate::store::Stored;
 
 /// The objects that a list or watch asks for within its namespace.
@@ -13,20 +12,14 @@ use crate::store::Stored;
 pub(crate) struct Selection {
     pub(crate) labels: LabelSelector,
     pub(crate) fields: FieldSelector,
-    pub(crate) shards: Option<ShardSelector>,
     /// The fields of the kind.
     pub(crate) selectable: Arc<[SelectableField]>,
 }
 
 impl Selection {
-    /// True if labels and fields select everything. Shards are no part of this, as in `SelectionPredicate.Empty`.
+    /// True if every object matches, so that scanning can be skipped.
     pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
-    }
-
-    /// True if every object matches, so that scanning can be skipped.
-    pub(crate) fn is_everything(&self) -> bool {
-        self.is_empty() && self.shards.is_none()
     }
 
     /// True if an object is selected.
@@ -34,7 +27,6 @@ impl Selection {
         let body = object.body();
         (self.labels.is_empty() || self.labels.matches(metadata(body)))
             && self.fields.matches(object.namespace(), object.name(), body, &self.selectable)
-            && self.shards.as_ref().is_none_or(|shards| shards.matches(object))
     }
 
     /// True if an object has a value in one field of its kind.

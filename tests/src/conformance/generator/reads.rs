@@ -49,9 +49,7 @@ pub(super) const LIST: &[&str] = &[
     "table object",
     "table none",
     "partial metadata",
-    "shard namespace",
-    "shard uid",
-    "bad shard",
+    "shard",
     "bad limit",
     "initial events",
     "future version",
@@ -82,8 +80,6 @@ pub(super) const WATCH: &[&str] = &[
     "bookmarks",
     "bad version",
     "old path",
-    "yaml",
-    "shard namespace",
     "list version",
     "bad label",
     "bad timeout",
@@ -266,29 +262,8 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             request.query = query(&[("includeObject", "None")]);
         }
         "partial metadata" => request.accept = Some(*g.rng.pick(&[PARTIAL_LIST, PARTIAL_LIST, PARTIAL])),
-        "shard namespace" => {
-            let half = *g.rng.pick(&[
-                "'0x0000000000000000', '0x8000000000000000'",
-                "'0x8000000000000000', '0x10000000000000000'",
-            ]);
-            request.query =
-                query(&[("shardSelector", &format!("shardRange(object.metadata.namespace, {half})"))]);
-        }
-        "shard uid" => {
-            request.query =
-                query(&[("shardSelector", "shardRange(object.metadata.uid, '0x0', '0x10000000000000000')")])
-        }
-        "bad shard" => {
-            request.query = query(&[(
-                "shardSelector",
-                *g.rng.pick(&[
-                    "x",
-                    "shardRange(object.metadata.name, '0x0', '0x1')",
-                    "shardRange(object.metadata.uid, '5', '3')",
-                    "shardRange(object.metadata.uid, '0x8000000000000000', '0x0000000000000000')",
-                ]),
-            )])
-        }
+        // Its gate is off.
+        "shard" => request.query = query(&[("shardSelector", "x")]),
         "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
         "initial events" => {
             request.query = query(&[("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")])
@@ -444,11 +419,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             request.query.clear();
             request.path = request.path.replacen("/v1/", "/v1/watch/", 1);
         }
-        "shard namespace" => push(
-            &mut request,
-            "shardSelector",
-            "shardRange(object.metadata.namespace, '0x0000000000000000', '0x8000000000000000')",
-        ),
         _ => {}
     }
     if option == "watch a name" {

@@ -8,8 +8,6 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
 /// Nothing but what a path segment of a URL needs.
@@ -146,49 +144,11 @@ pub(super) fn port_number(port: i64) -> Option<&'static str> {
     (!(1..=65535).contains(&port)).then_some("must be between 1 and 65535, inclusive")
 }
 
-/// `IsHTTPHeaderName`.
-pub(super) fn header_name(value: &str) -> Option<&'static str> {
-    let is_valid = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    (!is_valid).then_some(HEADER)
-}
-
 /// `IsValidPercent`.
 pub(super) fn percent(value: &str) -> Option<&'static str> {
     let digits = value.strip_suffix('%').unwrap_or_default();
     let is_valid = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     (!is_valid).then_some(PERCENT)
-}
-
-/// `IsRelaxedEnvVarName`.
-pub(super) fn environment_name(value: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if value.is_empty() {
-        messages.push("environment variable name must be non-empty".to_owned());
-    }
-    if value.chars().any(|c| !(' '..='~').contains(&c) || c == '=') {
-        let rule = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-        messages.push(rule.to_owned());
-    }
-    messages
-}
-
-/// `IsConfigMapKey`.
-pub(super) fn config_key(value: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if value.len() > 253 {
-        messages.push("must be no more than 253 characters".to_owned());
-    }
-    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-    if value.is_empty() || !value.bytes().all(is_allowed) {
-        messages.push(CONFIG_KEY.to_owned());
-    }
-    match value {
-        "." => messages.push("must not be '.'".to_owned()),
-        ".." => messages.push("must not be '..'".to_owned()),
-        value if value.starts_with("..") => messages.push("must not start with '..'".to_owned()),
-        _ => {}
-    }
-    messages
 }
 
 fn is_label(value: &str) -> bool {

@@ -187,11 +187,6 @@ impl Errors {
         self.push("FieldValueForbidden", path, "Forbidden".to_owned(), detail);
     }
 
-    /// A reference to something that does not exist.
-    pub(crate) fn not_found<'a>(&mut self, path: &Path<'_>, bad: impl Into<Bad<'a>>) {
-        self.push("FieldValueNotFound", path, format!("Not found: {}", bad.into()), "");
-    }
-
     /// A failure that is not the client's.
     pub(crate) fn internal(&mut self, path: &Path<'_>, detail: &str) {
         self.push("InternalError", path, "Internal error".to_owned(), detail);

@@ -183,11 +183,6 @@ impl Network {
         self.address.is_ipv4() == address.is_ipv4()
             && Self { address, prefix: self.prefix }.first() == self.first()
     }
-
-    /// The network without host bits, as Go prints it.
-    pub(crate) fn text(self) -> String {
-        format!("{}/{}", self.first(), self.prefix)
-    }
 }
 
 /// Checks a network that must be valid unless it was there before (`IsValidCIDRForLegacyField`).
@@ -209,30 +204,4 @@ pub(crate) fn check_network(errors: &mut Errors, path: &Path<'_>, text: &str, be
     } else if network.first() != network.address {
         errors.invalid(path, text, "must not have bits set beyond the prefix length");
     }
-}
-
-/// The warnings about unusual spellings (`GetWarningsForCIDR`).
-pub(crate) fn network_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
-    let Some(network) = Network::parse(text) else {
-        return Vec::new();
-    };
-    let mut warnings = Vec::new();
-    let spelled = go::quote(text);
-    let canonical = go::quote(&network.text());
-    if network.first() != network.address {
-        let single = go::quote(&format!("{}/{}", network.address, Network::bits(network.address)));
-        warnings.push(format!(
-            "{path}: CIDR value {spelled} is ambiguous in this context (should be {canonical} or {single}?)"
-        ));
-    }
-    let address = text.split_once('/').map_or(text, |(address, _)| address);
-    if read(address).is_none_or(|read| !read.is_strict || read.is_mapped) {
-        warnings.push(format!("{path}: non-standard CIDR value {spelled} is invalid: use {canonical}"));
-    }
-    if warnings.is_empty() && network.address.is_ipv6() && network.text() != text {
-        warnings.push(format!(
-            "{path}: IPv6 CIDR value {spelled} should be in RFC 5952 canonical format ({canonical})"
-        ));
-    }
-    warnings
 }

@@ -10,12 +10,12 @@ use super::field::{Errors, Path};
 use super::go;
 use super::ip;
 use super::metadata;
-use super::pod;
 use super::quantity;
 use super::strategy::{Scope, Strategy};
 use super::tree;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const POD_CIDRS: Path<'static> = Path::root("spec.podCIDRs");
 
 /// The rules of Nodes.
@@ -74,22 +74,6 @@ impl Strategy for Node {
             validate(object, errors);
         }
         validate_update(object, old, errors);
-    }
-
-    fn warnings(&self, scope: &Scope<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        if scope.subresource == "status" {
-            return Vec::new();
-        }
-        let spec = tree::field(object, "spec");
-        let mut warnings = Vec::new();
-        if !tree::text(spec, "externalID").is_empty() {
-            warnings
-                .push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
-        }
-        for (index, cidr) in tree::texts(spec, "podCIDRs").into_iter().enumerate() {
-            warnings.extend(ip::network_warnings(&POD_CIDRS.index(index), cidr));
-        }
-        warnings
     }
 }
 
@@ -165,7 +149,7 @@ fn validate_taints(object: &Value, errors: &mut Errors) {
         if !messages.is_empty() {
             errors.invalid(&path.child("value"), value, &messages.join(";"));
         }
-        pod::taint_effect(effect, &path.child("effect"), errors);
+        checks::one_of(effect, EFFECTS, &path.child("effect"), errors);
         if seen.contains(&(key, effect)) {
             // Upstream's internal struct has no JSON names.
             let quoted = |text: &str| go::json(&Value::from(text));

@@ -8,8 +8,6 @@ use super::metadata;
 use super::strategy::{Scope, Strategy};
 use super::tree;
 
-const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
-
 /// The rules of service accounts.
 pub(super) struct ServiceAccount;
 
@@ -29,16 +27,6 @@ impl Strategy for ServiceAccount {
     fn validate_update(&self, _scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         metadata::validate_own_update(object, old, errors);
         metadata::validate_own(object, true, content::subdomain_name, errors);
-    }
-
-    fn warnings(&self, _scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let has = |object| metadata::map(object, "annotations").is_some_and(|all| all.contains_key(ENFORCE));
-        if !has(object) || old.is_some_and(has) {
-            return Vec::new();
-        }
-        vec![format!(
-            "metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
-        )]
     }
 }
 

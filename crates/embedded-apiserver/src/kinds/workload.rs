@@ -74,24 +74,6 @@ impl Strategy for Workload {
             errors.invalid(&SPEC.child("selector"), printed(selector(object)), "field is immutable");
         }
     }
-
-    fn warnings(&self, scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let is_same = old.is_some_and(|old| metadata::generation(old) == metadata::generation(object));
-        if is_same || !scope.subresource.is_empty() {
-            return Vec::new();
-        }
-        let mut warnings = Vec::new();
-        let messages = content::dns_label(tree::text(tree::field(object, "metadata"), "name"));
-        if old.is_none() && !messages.is_empty() {
-            let messages = go::spaced(&messages);
-            warnings.push(format!(
-                "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: {messages}"
-            ));
-        }
-        let template = tree::at(object, &["spec", "template"]);
-        warnings.extend(pod::template_warnings(template, &SPEC.child("template")));
-        warnings
-    }
 }
 
 fn drop_annotations(object: &mut Value) {

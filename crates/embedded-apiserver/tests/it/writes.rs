@@ -118,15 +118,16 @@ async fn a_status_is_written_apart() {
 #[tokio::test]
 async fn warnings_come_with_the_version_that_a_new_object_must_not_have() {
     let server = ApiServer::new();
-    let service = json!({
+    let slice = json!({
         "metadata": { "name": "a", "resourceVersion": "7" },
-        "spec": { "ports": [{ "port": 80 }], "trafficDistribution": "PreferClose" },
+        "addressType": "FQDN",
+        "endpoints": [{ "addresses": ["a.example.com"] }],
     });
-    let services = "/api/v1/namespaces/default/services";
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
     let json = [("content-type", "application/json")];
-    let (code, headers, _) = exchange(&server, "POST", services, &json, service.to_string()).await;
+    let (code, headers, _) = exchange(&server, "POST", slices, &json, slice.to_string()).await;
     assert_eq!(code, 500);
-    assert!(headers["warning"].to_str().unwrap().contains("PreferSameZone"));
+    assert!(headers["warning"].to_str().unwrap().contains("FQDN endpoints are deprecated"));
 }
 
 #[tokio::test]

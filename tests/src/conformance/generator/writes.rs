@@ -165,8 +165,9 @@ fn wrong_type(rng: &mut Rng, document: &mut Value) {
     Edit::Set(pointer, value).apply(document);
 }
 
+/// The pointers to values that are checked.
 fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
-    if !at.is_empty() {
+    if !at.is_empty() && objects::is_checked(at) {
         pointers.push(at.to_owned());
     }
     match value {

@@ -1,21 +1,14 @@
 //! Pods: `pkg/registry/core/pod`.
 
 mod admit;
-mod annotations;
 mod bind;
 mod containers;
 mod defaults;
-mod environment;
 mod image;
 mod qos;
-mod resources;
-mod scheduling;
-mod security;
 mod spec;
 mod status;
 mod update;
-mod volumes;
-mod warnings;
 
 use serde_json::{Value, json};
 
@@ -26,8 +19,7 @@ use crate::status::Status;
 
 pub(crate) use bind::bind;
 pub(super) use defaults::{default_template, drop_annotations};
-pub(super) use spec::{taint_effect, validate_template};
-pub(super) use warnings::template_warnings;
+pub(super) use spec::validate_template;
 
 /// The rules of Pods.
 pub(crate) struct Pod;
@@ -78,17 +70,6 @@ impl Strategy for Pod {
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
         validate_pod(object, errors);
-        let spec = tree::field(object, "spec");
-        let path = Path::root("spec");
-        if !tree::list(spec, "ephemeralContainers").is_empty() {
-            errors.forbidden(&path.child("ephemeralContainers"), "cannot be set on create");
-        }
-        if !tree::text(spec, "nodeName").is_empty() && !tree::list(spec, "schedulingGates").is_empty() {
-            errors.forbidden(
-                &path.child("nodeName"),
-                "cannot be set until all schedulingGates have been cleared",
-            );
-        }
     }
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
@@ -98,27 +79,7 @@ impl Strategy for Pod {
             return;
         }
         validate_pod(object, errors);
-        annotations::validate_changes(object, old, errors);
         update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
-    }
-
-    fn warnings(&self, scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        if scope.subresource == "status" {
-            return status::warnings(object);
-        }
-        if old.is_some() {
-            return Vec::new();
-        }
-        let mut warnings = Vec::new();
-        let messages = content::dns_label(tree::text(tree::field(object, "metadata"), "name"));
-        if !messages.is_empty() {
-            warnings.push(format!(
-                "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [{}]",
-                messages.join(" ")
-            ));
-        }
-        warnings.extend(warnings::pod_warnings(object));
-        warnings
     }
 
     fn grace_period(&self, object: &Value, requested: Option<i64>) -> Option<i64> {
@@ -135,11 +96,9 @@ impl Strategy for Pod {
 /// `validatePodMetadataAndSpec`.
 fn validate_pod(object: &Value, errors: &mut Errors) {
     metadata::validate_own(object, true, content::subdomain_name, errors);
-    let own = tree::at(object, &["metadata", "annotations"]);
     let spec = tree::field(object, "spec");
-    annotations::validate(own, spec, &Path::root("metadata.annotations"), errors);
     let path = Path::root("spec");
-    spec::validate(spec, &path, spec::Of::Pod, errors);
+    spec::validate(spec, &path, errors);
     for key in ["containers", "initContainers"] {
         let path = path.child(key);
         for (index, container) in tree::list(spec, key).iter().enumerate() {

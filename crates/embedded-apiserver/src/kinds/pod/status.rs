@@ -7,8 +7,6 @@ use serde_json::Value;
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{checks, ip, metadata, tree};
 
-use super::annotations;
-
 const STATUS: Path<'static> = Path::root("status");
 
 /// Restores what an update of the status may not change, and what clients leave out.
@@ -43,7 +41,6 @@ pub(super) fn prepare(object: &mut Value, old: &Value) {
 
 /// Checks a changed status.
 pub(super) fn validate(object: &Value, old: &Value, errors: &mut Errors) {
-    annotations::validate_changes(object, old, errors);
     let (status, before) = (tree::field(object, "status"), tree::field(old, "status"));
     validate_conditions(status, errors);
     let nominated = tree::text(status, "nominatedNodeName");
@@ -192,18 +189,4 @@ fn validate_ips(key: &str, ips: &[&str], before: &[&str], status: &Value, errors
         let shown = format!("[{}]", shown.collect::<Vec<_>>().join(","));
         errors.invalid(&path, shown, "may specify no more than one IP for each IP family");
     }
-}
-
-/// Texts about unusual addresses.
-pub(super) fn warnings(object: &Value) -> Vec<String> {
-    let status = tree::field(object, "status");
-    let mut warnings = Vec::new();
-    for key in ["podIPs", "hostIPs"] {
-        let path = STATUS.child(key);
-        for (index, one) in tree::list(status, key).iter().enumerate() {
-            let path = path.index(index);
-            warnings.extend(ip::warning(&path.child("ip"), tree::text(one, "ip")));
-        }
-    }
-    warnings
 }

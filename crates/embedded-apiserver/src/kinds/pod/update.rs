@@ -1,11 +1,9 @@
-//! The part of `ValidatePodUpdate` about what may change: images, deadlines, tolerations and scheduling gates.
+//! The part of `ValidatePodUpdate` about what may change: images, deadlines and tolerations.
 
 use serde_json::Value;
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::tree;
-
-use super::spec;
 
 const SPEC: Path<'static> = Path::root("spec");
 /// Upstream appends a difference of its internal structs, which is left out here.
@@ -22,15 +20,10 @@ pub(super) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
         return;
     }
     validate_tolerations(new, old, errors);
-    validate_gates(new, old, errors);
     if new == old {
         return;
     }
-    let is_gated = !tree::list(old, "schedulingGates").is_empty();
-    if is_gated {
-        validate_node_selector(new, old, errors);
-    }
-    if !is_same_otherwise(new, old, is_gated) {
+    if !is_same_otherwise(new, old) {
         errors.forbidden(&SPEC, ONLY);
     }
 }
@@ -84,39 +77,14 @@ fn validate_tolerations(new: &Value, old: &Value, errors: &mut Errors) {
     let keeps = |old: &Value| new_ones.iter().any(|new| without_seconds(new).eq(without_seconds(old)));
     if !tree::list(old, "tolerations").iter().all(keeps) {
         errors.forbidden(&path, "existing toleration can not be modified except its tolerationSeconds");
-        return;
-    }
-    spec::tolerations(new, &path, errors);
-}
-
-fn validate_gates(new: &Value, old: &Value, errors: &mut Errors) {
-    let known: Vec<&str> =
-        tree::list(old, "schedulingGates").iter().map(|gate| tree::text(gate, "name")).collect();
-    let path = SPEC.child("schedulingGates");
-    for (index, gate) in tree::list(new, "schedulingGates").iter().enumerate() {
-        let name = tree::text(gate, "name");
-        if !known.contains(&name) {
-            let path = path.index(index);
-            let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-            errors.forbidden(&path.child("name"), &detail);
-        }
-    }
-}
-
-/// Gated pods may get more node selectors.
-fn validate_node_selector(new: &Value, old: &Value, errors: &mut Errors) {
-    let selector = tree::field(new, "nodeSelector");
-    let keeps = |(key, value)| selector.get(key) == Some(value);
-    if !tree::entries(old, "nodeSelector").all(keeps) {
-        let detail = "only additions are allowed (no mutations or deletions)";
-        errors.invalid(&SPEC.child("nodeSelector"), selector, detail);
     }
 }
 
 /// True if the specs are the same but for the fields that may change.
-fn is_same_otherwise(new: &Value, old: &Value, is_gated: bool) -> bool {
+fn is_same_otherwise(new: &Value, old: &Value) -> bool {
     const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
     const FREE: [&str; 3] = ["activeDeadlineSeconds", "schedulingGates", "tolerations"];
+    let is_gated = !tree::list(old, "schedulingGates").is_empty();
     let grace_is_mended = tree::int(old, "terminationGracePeriodSeconds") < 0
         && tree::int(new, "terminationGracePeriodSeconds") == 1;
     let may_change = |key: &str| {

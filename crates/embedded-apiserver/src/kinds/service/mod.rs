@@ -5,14 +5,13 @@ mod families;
 mod spec;
 mod update;
 mod validate;
-mod warnings;
 
 use serde_json::{Value, json};
 
 use crate::kinds::allocation::{Allocators, Reservation};
-use crate::kinds::field::{Errors, Path};
+use crate::kinds::field::Errors;
 use crate::kinds::strategy::{Scope, Strategy, Unread};
-use crate::kinds::{ip, metadata, tree};
+use crate::kinds::{metadata, tree};
 use crate::status::Status;
 
 use spec::Spec;
@@ -90,16 +89,6 @@ impl Strategy for Service {
 
     fn creates_on_update(&self) -> bool {
         true
-    }
-
-    fn warnings(&self, scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        if scope.subresource != "status" || old.is_none() {
-            return warnings::service(object);
-        }
-        let path = Path::root("status.loadBalancer.ingress");
-        let ingress = tree::list(tree::at(object, &["status", "loadBalancer"]), "ingress");
-        let named = ingress.iter().map(|ingress| tree::text(ingress, "ip")).enumerate();
-        named.filter_map(|(index, text)| ip::warning(&path.index(index), text)).collect()
     }
 
     fn release(&self, allocators: &Allocators, object: &Value) {

@@ -2,7 +2,7 @@
 
 use crate::shell::{self, Error};
 
-/// A run by the name of its command. Those of a program pass their words on.
+/// A run by the name of its command.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Harness {
     /// Make every alert of deploy/monitoring but four fire by a real fault (6 minutes)
@@ -159,7 +159,7 @@ pub(crate) fn run(harness: Harness) -> Result<(), Error> {
         Harness::TakeoverAtAMillion => {
             let test =
                 ["-p", "endpoint-informers", "--test", "it", "takeover", "--", "--ignored", "--nocapture"];
-            shell::run(&[&["cargo", "test", "--locked", "--release"][..], &test].concat(), &[])
+            Err(shell::exec(&[&["cargo", "test", "--locked", "--release"][..], &test].concat(), &[]))
         }
     }
 }
@@ -219,14 +219,15 @@ fn built(
     shell::run(&[&["cargo", "build", "--locked", "-p", "tests", "--bin", name], profile].concat(), &[])?;
     let program = format!("{}/{folder}/{name}", shell::target_folder()?);
     let words = std::iter::once(&program).chain(words).map(String::as_str);
-    shell::run(&words.collect::<Vec<_>>(), &borrowed(variables))
+    Err(shell::exec(&words.collect::<Vec<_>>(), &borrowed(variables)))
 }
 
 /// Runs scenarios of `tests` with debug builds on real servers.
 fn scenario(filter: &str, variables: Vec<Variable>) -> Result<(), Error> {
     let variables = [variables, vec![servers()?, debug_build()?]].concat();
     let test = ["cargo", "test", "--locked", "--quiet", "-p", "tests", "--test", "it", filter];
-    shell::run(&[&test[..], &["--", "--nocapture", "--test-threads=1"]].concat(), &borrowed(&variables))
+    let arguments = ["--", "--nocapture", "--test-threads=1"];
+    Err(shell::exec(&[&test[..], &arguments].concat(), &borrowed(&variables)))
 }
 
 fn borrowed(variables: &[Variable]) -> Vec<(&'static str, &str)> {

@@ -11,6 +11,7 @@ use clap::Parser;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Tasks of this repository")]
+#[command(after_help = "ECM_BIN in the environment names the program to test; without it, it is built.")]
 enum Task {
     Bump(bump::Options),
     Newest(newest::Options),

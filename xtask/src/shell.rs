@@ -1,6 +1,7 @@
 //! Commands at the root of the repository, and its files.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -40,6 +41,12 @@ pub(crate) fn run(words: &[&str], variables: &[(&str, &str)]) -> Result<(), Erro
     eprintln!("xtask: {}", words.join(" "));
     let status = command(words, variables).status().map_err(|error| failed(words, &error))?;
     if status.success() { Ok(()) } else { Err(failed(words, &status)) }
+}
+
+/// Becomes a command, so that signals and the exit code are its own. Returns only if it can't be started.
+pub(crate) fn exec(words: &[&str], variables: &[(&str, &str)]) -> Error {
+    eprintln!("xtask: {}", words.join(" "));
+    failed(words, &command(words, variables).exec())
 }
 
 /// Runs a command, and returns what it prints.

@@ -54,7 +54,7 @@ pub use sequence::Pair;
 /// a sequence a port that another one of it just had, about once in 100,000 requests.
 const NODE_PORTS: RangeInclusive<u16> = 30_000..=65_535;
 
-/// Starts the real server, with what the embedded one always has, and without what only costs time.
+/// Starts the real server, with the node ports of the embedded one, and without what only costs time.
 ///
 /// Its history begins with the present: what comes before has been compacted, and no cache knows it.
 pub async fn real_cluster() -> Cluster {

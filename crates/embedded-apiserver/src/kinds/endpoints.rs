@@ -42,7 +42,7 @@ impl Strategy for Endpoints {
         true
     }
 
-    fn warnings(&self, _scope: &Scope<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, object: &Value, _old: Option<&Value>) -> Vec<String> {
         let by = metadata::map(object, "labels")
             .and_then(|labels| labels.get("endpoints.kubernetes.io/managed-by"));
         // Upstream's controller is known to write canonical addresses.

@@ -56,7 +56,7 @@ impl Strategy for EndpointSlice {
         validate(object, Some(old), errors);
     }
 
-    fn warnings(&self, _scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         let mut warnings = Vec::new();
         if old.is_none() && tree::text(object, "addressType") == "FQDN" {
             warnings.push("spec.addressType: FQDN endpoints are deprecated".to_owned());

@@ -179,7 +179,7 @@ pub(crate) trait Strategy: Send + Sync {
     }
 
     /// Texts for the `Warning` header. `old` is absent at creation.
-    fn warnings(&self, _scope: &Scope<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         Vec::new()
     }
 

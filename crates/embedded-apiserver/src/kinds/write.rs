@@ -54,7 +54,7 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
     if !errors.is_empty() {
         return Err(refusal(scope, object, errors));
     }
-    let warnings = strategy.warnings(scope, object, None);
+    let warnings = strategy.warnings(object, None);
     strategy.canonicalize(object);
     Ok(Prepared { warnings, reservation })
 }
@@ -86,7 +86,7 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
     if !errors.is_empty() {
         return Err(refusal(scope, object, errors));
     }
-    let warnings = strategy.warnings(scope, object, Some(old));
+    let warnings = strategy.warnings(object, Some(old));
     strategy.canonicalize(object);
     Ok(Prepared { warnings, reservation })
 }

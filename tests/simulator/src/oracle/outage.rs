@@ -86,7 +86,7 @@ pub fn longest_outage(plan: &Plan) -> Option<Duration> {
         Action::Crowd { from, to } => Some((to - from).div_ceil(setup.max)),
         _ => None,
     });
-    // Of a Service one after the other, at the lower of the rates of requests or with the latency of both ways.
+    // Of a Service one after the other, at the lower of the rates of requests or with the mean latency of both ways.
     let write = Duration::from_millis(setup.latency_milliseconds.max(50));
     let writes = write * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
     let crashes = Duration::from_secs(crash(setup) * waits_for_the_lease(plan));

@@ -26,12 +26,12 @@ use crate::seed::{self, SeededPod};
 /// One namespace arrives each second.
 const NAMESPACES: u32 = 20;
 /// The Services of each, with one pod each; every twentieth is headless.
-const SERVICES: u32 = 60;
+pub(crate) const SERVICES: u32 = 60;
 /// The pods of quiet Services that stop being ready, one each second.
 const WITHDRAWN: usize = 30;
 /// client-go's defaults.
-const QPS: u32 = 20;
-const BURST: u32 = 30;
+pub(crate) const QPS: u32 = 20;
+pub(crate) const BURST: u32 = 30;
 /// The time after the last arrival in which the shares of the namespaces are counted.
 const SHARED: Duration = Duration::from_secs(15);
 const LIMIT: Duration = Duration::from_secs(300);
@@ -48,7 +48,7 @@ enum Awaited {
 
 /// The endpoints that are awaited, and how long those took that came.
 #[derive(Default)]
-struct Arrivals {
+pub(crate) struct Arrivals {
     awaited: HashMap<SeededPod, (Awaited, Instant)>,
     delays: BTreeMap<Awaited, Vec<Duration>>,
     /// When endpoints of the arriving namespaces were published.
@@ -213,20 +213,7 @@ async fn burst(
 ) -> Outcome {
     let (client, mark, before) = (cluster.client(), cluster.audit().mark(), manager.usage().cpu);
     let start = Instant::now();
-    let arrivals = async {
-        let mut second = interval(Duration::from_secs(1));
-        let mut arrive_in_turn = Vec::new();
-        for number in 0..NAMESPACES {
-            second.tick().await;
-            let (client, observer) = (client.clone(), Arc::clone(observer));
-            arrive_in_turn
-                .push(tokio::spawn(async move { arrive(&client, &observer, number, services).await }));
-        }
-        for arriving in arrive_in_turn {
-            arriving.await.expect("an arrival");
-        }
-        Instant::now()
-    };
+    let arrivals = arrivals(&client, observer, services);
     let withdrawals = async {
         let mut second = interval(Duration::from_secs(1));
         for pod in &quiet[..WITHDRAWN] {
@@ -264,6 +251,21 @@ async fn burst(
             foreign,
         }
     })
+}
+
+/// Creates namespaces with this number of Services each, one a second. Returns when the last has all of them.
+pub(crate) async fn arrivals(client: &Client, observer: &Arc<Observer<Arrivals>>, services: u32) -> Instant {
+    let mut second = interval(Duration::from_secs(1));
+    let mut arrive_in_turn = Vec::new();
+    for number in 0..NAMESPACES {
+        second.tick().await;
+        let (client, observer) = (client.clone(), Arc::clone(observer));
+        arrive_in_turn.push(tokio::spawn(async move { arrive(&client, &observer, number, services).await }));
+    }
+    for arriving in arrive_in_turn {
+        arriving.await.expect("an arrival");
+    }
+    Instant::now()
 }
 
 /// The latencies of another client's requests, for as long as pods are withdrawn.
@@ -314,11 +316,11 @@ async fn arrive(client: &Client, observer: &Observer<Arrivals>, number: u32, cou
     futures::stream::iter(each).buffer_unordered(20).collect::<()>().await;
 }
 
-fn ready(status: &str) -> Value {
+pub(crate) fn ready(status: &str) -> Value {
     json!([{"type": "Ready", "status": status, "lastTransitionTime": jiff::Timestamp::now()}])
 }
 
-async fn create<K>(api: &Api<K>, object: Value)
+pub(crate) async fn create<K>(api: &Api<K>, object: Value)
 where
     K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
 {
@@ -331,7 +333,7 @@ where
     }
 }
 
-async fn set_status(pods: &Api<Pod>, name: &str, status: Value) {
+pub(crate) async fn set_status(pods: &Api<Pod>, name: &str, status: Value) {
     let change = Patch::Merge(json!({"status": status}));
     let changed = pods.patch_status(name, &PatchParams::default(), &change).await;
     changed.unwrap_or_else(|error| panic!("changing pod {name}: {error}"));

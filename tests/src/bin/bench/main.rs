@@ -7,6 +7,7 @@
     reason = "a benchmark is never shipped: it fails by panicking, with one message"
 )]
 
+mod consumers;
 mod delegated;
 mod density;
 mod measure;
@@ -89,6 +90,8 @@ async fn special(options: &Options) -> Option<String> {
         Box::pin(density::run(options)).await
     } else if options.partition {
         Box::pin(partition::run(options)).await
+    } else if options.consumers {
+        Box::pin(consumers::run(options)).await
     } else {
         return None;
     })

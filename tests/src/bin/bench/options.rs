@@ -76,6 +76,10 @@ pub(crate) struct Options {
     /// server. Upstream's controllers, those of this program with `EndpointsKeepReadyOnDisruption`, and `shadow`, at the same time.
     #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers", "whole"])]
     pub(crate) partition: bool,
+    /// Measure what clients notice instead: from a change of a pod to the first connection through kube-proxy (nftables) that takes
+    /// the new way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
+    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers", "whole", "partition"])]
+    pub(crate) consumers: bool,
     /// Minutes for which --partition loses all kubelets; a tenth of it is the time between two nodes that die.
     #[arg(long, default_value_t = 10, requires = "partition", value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) minutes: u32,

@@ -1,0 +1,125 @@
+//! kube-proxy and CoreDNS, and what a client notices of both.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tests::cluster::{Cluster, User};
+use tests::dns::CoreDns;
+use tests::process::{Environment, Process};
+use tests::wait::LIMIT;
+use tests::{binaries, ports};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::density::create;
+
+const NODE: &str = "judge";
+/// The port of the containers: the network of this process has the addresses of all pods.
+pub(super) const PORT: u16 = 8080;
+/// A connection that nobody refuses or accepts.
+const LOST: Duration = Duration::from_secs(1);
+
+/// Programs that read endpoints, on the node of this process.
+pub(super) struct Judges {
+    _proxy: Process,
+    dns: CoreDns,
+    pods: JoinHandle<()>,
+}
+
+impl Drop for Judges {
+    fn drop(&mut self) {
+        self.pods.abort();
+    }
+}
+
+impl Judges {
+    /// Starts both, and what the pods run.
+    pub(super) async fn start(cluster: &Cluster) -> Self {
+        let nodes: Api<Node> = Api::all(cluster.client());
+        create(&nodes, json!({"metadata": {"name": NODE}})).await;
+        let addresses =
+            Patch::Merge(json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.249.0.1"}]}}));
+        nodes.patch_status(NODE, &PatchParams::default(), &addresses).await.expect("addresses of the node");
+        let pods = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).await.expect("the port of the pods");
+        let kubeconfig = cluster.kubeconfig(User::Admin);
+        let dns = CoreDns::start(cluster.folder(), &kubeconfig);
+        let pods = tokio::spawn(async move { while pods.accept().await.is_ok() {} });
+        Self { _proxy: kube_proxy(cluster, &kubeconfig), dns, pods }
+    }
+
+    /// Waits until a client at the cluster IP reaches a pod, or is refused. It tries `every` so often, which is the
+    /// resolution of what is measured.
+    ///
+    /// # Panics
+    /// After [`LIMIT`], as [`Self::resolves`] does.
+    pub(super) async fn connects(&self, cluster_ip: Ipv4Addr, expected: bool, every: Duration) -> Instant {
+        let (address, start) = (SocketAddr::from((cluster_ip, 80)), Instant::now());
+        loop {
+            let connected = connect(address).await;
+            if connected == Some(expected) {
+                return Instant::now();
+            }
+            assert!(start.elapsed() < LIMIT, "kube-proxy: connections to {address}: {connected:?}");
+            sleep(every).await;
+        }
+    }
+
+    /// Waits until the name of a headless Service has exactly these addresses.
+    pub(super) async fn resolves(&self, name: &str, expected: &[Ipv4Addr], every: Duration) -> Instant {
+        let expected: BTreeSet<IpAddr> = expected.iter().copied().map(IpAddr::V4).collect();
+        let start = Instant::now();
+        loop {
+            let found = self.dns.addresses(name).await;
+            if found.as_ref() == Ok(&expected) {
+                return Instant::now();
+            }
+            assert!(start.elapsed() < LIMIT, "CoreDNS: {name}: {found:?}");
+            sleep(every).await;
+        }
+    }
+}
+
+/// kube-proxy with its defaults, but those that change the whole machine.
+fn kube_proxy(cluster: &Cluster, kubeconfig: &Path) -> Process {
+    let nft = binaries::tool("nft");
+    let folder = nft.parent().expect("the folder of nft").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
+    let environment = Environment { variables: vec![("PATH".to_owned(), path)], ..Environment::default() };
+    let [health, metrics] = ports::free();
+    let args = [
+        "--proxy-mode=nftables".to_owned(),
+        format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--hostname-override={NODE}"),
+        format!("--healthz-bind-address=127.0.0.1:{health}"),
+        format!("--metrics-bind-address=127.0.0.1:{metrics}"),
+        "--conntrack-max-per-core=0".to_owned(),
+        "--conntrack-min=0".to_owned(),
+        "--conntrack-tcp-timeout-established=0".to_owned(),
+        "--conntrack-tcp-timeout-close-wait=0".to_owned(),
+    ];
+    Process::start_in("kube-proxy", &binaries::tool("kube-proxy"), cluster.folder(), args, &environment)
+}
+
+/// True if a pod accepts the connection, false if it is refused; `None` if nothing comes back in time.
+pub(super) async fn connect(address: SocketAddr) -> Option<bool> {
+    match timeout(LOST, TcpStream::connect(address)).await.ok()? {
+        Ok(stream) => {
+            // Closed by a reset: no address and port is reserved afterwards.
+            stream.set_zero_linger().expect("a socket option");
+            Some(true)
+        }
+        // The latter by a listener that closes just then.
+        Err(error) if [ErrorKind::ConnectionRefused, ErrorKind::ConnectionReset].contains(&error.kind()) => {
+            Some(false)
+        }
+        Err(error) => panic!("connecting to {address}: {error}"),
+    }
+}

@@ -1,0 +1,241 @@
+//! What reads endpoints as the judge: the time from a change of a pod to the first connection that takes the new way through
+//! kube-proxy, and to the answer of CoreDNS; and connections that fail in a rolling update. At rest, and while many Services arrive
+//! under client-go's default rate limit.
+//!
+//! All runs in a network namespace of its own, which `hack/bench` makes: every address of the pods and Services is local there.
+
+mod judges;
+mod rolling;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use kube::api::DeleteParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tests::manager::{Controller, Kind, ManagerOptions};
+use tests::observe::Observer;
+use tokio::time::sleep;
+
+use crate::density::{self, Arrivals, create, ready, set_status};
+use crate::measure::launch;
+use crate::options::Options;
+use crate::report::percentile;
+use crate::seed;
+
+use self::judges::{Judges, PORT};
+use self::rolling::{Connections, Rolled};
+
+const NAMESPACE: &str = "judged";
+/// Services with one pod each, one after another at rest; as many pods stop being ready in a burst, one each second.
+const SERVICES: u8 = 30;
+/// kube-proxy waits a second after each run, which at rest no change meets.
+const PAUSE: Duration = Duration::from_millis(1_500);
+
+/// The time between two connections and between two questions. In the burst, many wait at once.
+const RESOLUTION: Duration = Duration::from_millis(2);
+const RESOLUTION_IN_BURST: Duration = Duration::from_millis(100);
+
+/// What happens to a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Ready,
+    NotReady,
+    Deleted,
+    /// Not ready, while many Services arrive.
+    NotReadyInBurst,
+}
+
+/// Times to the first connection and to the answer.
+type Delays = BTreeMap<Change, [Vec<Duration>; 2]>;
+
+/// What one program was measured by.
+struct Outcome {
+    delays: Delays,
+    /// During a rolling update: at rest, and in a burst.
+    rolling: [Connections; 2],
+}
+
+/// Measures both programs, and returns the table.
+pub(crate) async fn run(options: &Options) -> String {
+    let mut columns = Vec::new();
+    for kind in options.kinds() {
+        columns.push((kind, Box::pin(measure(kind, options)).await));
+    }
+    table(options, &mut columns)
+}
+
+fn table(options: &Options, columns: &mut [(Kind, Outcome)]) -> String {
+    let mut text = format!(
+        "{SERVICES} Services with a pod each, alongside {} with {} pods; each pod changes once in each way\n\n|",
+        options.services,
+        options.all_pods()
+    );
+    let heads = columns.iter().map(|(kind, _)| format!(" | {}", kind.name()));
+    writeln!(text, "{} |\n|---{}|", heads.collect::<String>(), "|---".repeat(columns.len())).unwrap();
+    for change in [Change::Ready, Change::NotReady, Change::Deleted, Change::NotReadyInBurst] {
+        for (judge, name) in ["kube-proxy", "CoreDNS"].into_iter().enumerate() {
+            write!(text, "| {change:?}, {name}: p50 / p90 / maximum (ms)").unwrap();
+            for (_, outcome) in &mut *columns {
+                let delays = &mut outcome.delays.entry(change).or_default()[judge];
+                delays.sort();
+                let [p50, p90, most] = [50, 90, 100].map(|share| percentile(delays, share));
+                write!(text, " | {p50:.0} / {p90:.0} / {most:.0}").unwrap();
+            }
+            writeln!(text, " |").unwrap();
+        }
+    }
+    for (place, name) in ["at rest", "in a burst"].into_iter().enumerate() {
+        write!(text, "| rolling update of 100 pods {name}: connections refused / lost, of all").unwrap();
+        for (_, outcome) in &*columns {
+            let Connections { all, refused, lost } = outcome.rolling[place];
+            write!(text, " | {refused} / {lost}, of {all}").unwrap();
+        }
+        writeln!(text, " |").unwrap();
+    }
+    text
+}
+
+async fn measure(kind: Kind, options: &Options) -> Outcome {
+    let cluster = seed::cluster(options).await;
+    let judges = Judges::start(&cluster).await;
+    // Without a limit: at rest nothing waits for it.
+    let unlimited = ManagerOptions::of(Controller::ALL);
+    let mut manager = launch(kind, &cluster, &unlimited);
+    eprintln!("{}: waiting for kube-proxy and CoreDNS", kind.name());
+    let client = cluster.client();
+    create(&Api::<Namespace>::all(client.clone()), json!({"metadata": {"name": NAMESPACE}})).await;
+    let mut judged = Vec::new();
+    for number in 0..=SERVICES {
+        judged.push(Judged::create(&client, number).await);
+    }
+    for it in &judged {
+        it.make(&judges, Change::Ready).await;
+    }
+    let (one, others) = judged.split_last().expect("a Service more");
+    let mut delays = Delays::new();
+    for change in [Change::NotReady, Change::Ready, Change::Deleted] {
+        eprintln!("{}: {change:?}", kind.name());
+        for it in others {
+            sleep(PAUSE).await;
+            it.note(&judges, change, &mut delays).await;
+            if change == Change::Deleted {
+                it.create_pod().await;
+                it.make(&judges, Change::Ready).await;
+            }
+        }
+    }
+    eprintln!("{}: a rolling update", kind.name());
+    let mut rolled = Rolled::create(&client, &judges).await;
+    let at_rest = rolled.update().await;
+    manager.stop().await;
+    manager = launch(kind, &cluster, &limited());
+    // The limited process has started.
+    one.make(&judges, Change::NotReady).await;
+    eprintln!("{}: the burst", kind.name());
+    let observer = Arc::new(Observer::start(Api::all(client.clone()), Arrivals::default()));
+    // One pod of each Service stops being ready, one each second, while others arrive.
+    let withdrawals = (0..).zip(others).map(async |(second, it)| {
+        sleep(Duration::from_secs(second)).await;
+        it.make(&judges, Change::NotReadyInBurst).await
+    });
+    let (_, withdrawals, in_burst) = tokio::join!(
+        density::arrivals(&client, &observer, density::SERVICES),
+        futures::future::join_all(withdrawals),
+        rolled.update()
+    );
+    for delay in withdrawals {
+        push(&mut delays, Change::NotReadyInBurst, delay);
+    }
+    manager.stop().await;
+    Outcome { delays, rolling: [at_rest, in_burst] }
+}
+
+fn push(delays: &mut Delays, change: Change, [connection, answer]: [Duration; 2]) {
+    let [connections, answers] = delays.entry(change).or_default();
+    connections.push(connection);
+    answers.push(answer);
+}
+
+/// client-go's defaults.
+fn limited() -> ManagerOptions {
+    ManagerOptions {
+        qps: density::QPS,
+        flags: vec![format!("--kube-api-burst={}", density::BURST)],
+        ..ManagerOptions::of(Controller::ALL)
+    }
+}
+
+/// A Service with a cluster IP and a headless one, with the same pod.
+struct Judged {
+    name: String,
+    pods: Api<Pod>,
+    address: Ipv4Addr,
+    cluster_ip: Ipv4Addr,
+}
+
+impl Judged {
+    async fn create(client: &Client, number: u8) -> Self {
+        let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
+        let name = format!("app-{number}");
+        let ports = json!([{"port": 80, "targetPort": PORT}]);
+        for (service, cluster_ip) in [(name.clone(), Value::Null), (headless(&name), json!("None"))] {
+            let spec = json!({"clusterIP": cluster_ip, "selector": {"app": name}, "ports": ports});
+            create(&services, json!({"metadata": {"name": service}, "spec": spec})).await;
+        }
+        let service = services.get(&name).await.expect("a Service");
+        let cluster_ip = service.spec.and_then(|spec| spec.cluster_ip).expect("a cluster IP");
+        let judged = Self {
+            pods: Api::namespaced(client.clone(), NAMESPACE),
+            address: Ipv4Addr::new(10, 250, 0, number + 1),
+            cluster_ip: cluster_ip.parse().expect("an IPv4 address"),
+            name,
+        };
+        judged.create_pod().await;
+        judged
+    }
+
+    /// A pod that is not ready.
+    async fn create_pod(&self) {
+        let spec = json!({"nodeName": "node-0", "containers": [{"name": "main", "image": "none"}]});
+        let metadata = json!({"name": self.name, "labels": {"app": self.name}});
+        create(&self.pods, json!({"metadata": metadata, "spec": spec})).await;
+        let ips = json!([{"ip": self.address.to_string()}]);
+        let status =
+            json!({"phase": "Running", "podIP": self.address, "podIPs": ips, "conditions": ready("False")});
+        set_status(&self.pods, &self.name, status).await;
+    }
+
+    /// Changes the pod, and waits for both judges. Returns the time that each took.
+    async fn make(&self, judges: &Judges, change: Change) -> [Duration; 2] {
+        let (is_ready, status) = if change == Change::Ready { (true, "True") } else { (false, "False") };
+        let every = if change == Change::NotReadyInBurst { RESOLUTION_IN_BURST } else { RESOLUTION };
+        let start = Instant::now();
+        if change == Change::Deleted {
+            let at_once = DeleteParams::default().grace_period(0);
+            self.pods.delete(&self.name, &at_once).await.expect("deleting a pod");
+        } else {
+            set_status(&self.pods, &self.name, json!({"conditions": ready(status)})).await;
+        }
+        let addresses = is_ready.then_some(self.address);
+        let name = format!("{}.{NAMESPACE}.svc.cluster.local", headless(&self.name));
+        let (connection, answer) = tokio::join!(
+            judges.connects(self.cluster_ip, is_ready, every),
+            judges.resolves(&name, addresses.as_slice(), every)
+        );
+        [connection, answer].map(|end| end.duration_since(start))
+    }
+
+    /// The same, as a measurement.
+    async fn note(&self, judges: &Judges, change: Change, delays: &mut Delays) {
+        push(delays, change, self.make(judges, change).await);
+    }
+}
+
+fn headless(name: &str) -> String {
+    format!("{name}-headless")
+}

@@ -14,7 +14,7 @@ pub(crate) enum Harness {
     ///
     /// The oracle must confirm every finding that is more than worth knowing.
     AuditUpstream {
-        /// How many clusters; 40 of them are states of one trace of operations, 5 operations apart
+        /// Number of clusters; 40 of them are states of one trace, 5 operations apart
         #[arg(long, default_value_t = 1000)]
         clusters: u64,
         /// The first trace
@@ -27,16 +27,16 @@ pub(crate) enum Harness {
     BenchMillion(Words),
     /// Compare verdicts of `explain` with what kube-controller-manager wrote, on random clusters (50 clusters in 30 seconds)
     ExplainAgreement {
-        /// How many clusters; a state of a namespace, after some operations, is one
+        /// Number of clusters; each state of a namespace after some operations counts as one
         #[arg(long, default_value_t = 1000)]
         clusters: u64,
         /// The seed of the first namespace
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// How many change at the same time, on one API server
+        /// Number of namespaces that change at the same time, on one API server
         #[arg(long, default_value_t = 50)]
         namespaces: u64,
-        /// How many operations lie between two states of a namespace
+        /// Number of operations between two states of a namespace
         #[arg(long, default_value_t = 12)]
         operations: u64,
     },
@@ -45,7 +45,7 @@ pub(crate) enum Harness {
     /// The drill of docs/operate/adopting.md. Every second time the command is killed at each step. Fails if Endpoints or
     /// EndpointSlices are written because of it, and prints the longest time without a writer.
     HandoverDrill {
-        /// How many times both ways
+        /// Number of migrations each way
         #[arg(default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
         rounds: u64,
     },
@@ -54,7 +54,7 @@ pub(crate) enum Harness {
     /// The leader with the FlowSchemas of deploy/ keeps its Lease, the one without them loses it. The load is bounded: 100 requests at
     /// a time, each of which waits for an admission webhook that does not respond, on an API server that serves 40 at a time.
     PriorityFlood {
-        /// How long
+        /// Length of the flood in minutes
         #[arg(default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..1000))]
         minutes: u64,
     },
@@ -62,13 +62,13 @@ pub(crate) enum Harness {
     ///
     /// No difference may outlast the grace period, each planted difference must be named, and no request may be a write.
     ShadowParity {
-        /// How many traces
+        /// Number of traces
         #[arg(long, default_value_t = 10)]
         seeds: u64,
-        /// The first
+        /// Seed of the first trace
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// How many operations each has
+        /// Number of operations of each trace
         #[arg(long, default_value_t = 500)]
         operations: u64,
         /// The grace period in seconds: when it mirrors, upstream may retry only after minutes, and shadow says so

@@ -24,7 +24,7 @@ use crate::density::create;
 const NODE: &str = "judge";
 /// The port of the containers: the network of this process has the addresses of all pods.
 pub(super) const PORT: u16 = 8080;
-/// A connection that nobody refuses or accepts.
+/// The time after which a connection counts as lost.
 const LOST: Duration = Duration::from_secs(1);
 
 /// Programs that read endpoints, on the node of this process.

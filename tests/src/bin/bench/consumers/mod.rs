@@ -1,5 +1,5 @@
-//! What reads endpoints as the judge: the time from a change of a pod to the first connection that takes the new way through
-//! kube-proxy, and to the answer of CoreDNS; and connections that fail in a rolling update. At rest, and while many Services arrive
+//! kube-proxy and CoreDNS as judges: the time from a change of a pod to the first connection through kube-proxy that follows it, and
+//! to the response of CoreDNS; and connections that fail in a rolling update. At rest, and while many Services arrive
 //! under client-go's default rate limit.
 //!
 //! All runs in a network namespace of its own, which `hack/bench` makes: every address of the pods and Services is local there.
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kube::api::DeleteParams;
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::observe::Observer;
 use tokio::time::sleep;
@@ -40,7 +40,7 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 const RESOLUTION: Duration = Duration::from_millis(2);
 const RESOLUTION_IN_BURST: Duration = Duration::from_millis(100);
 
-/// What happens to a pod.
+/// A change of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Ready,
@@ -53,7 +53,7 @@ enum Change {
 /// Times to the first connection and to the answer.
 type Delays = BTreeMap<Change, [Vec<Duration>; 2]>;
 
-/// What one program was measured by.
+/// The measurements of one program.
 struct Outcome {
     delays: Delays,
     /// During a rolling update: at rest, and in a burst.
@@ -170,6 +170,27 @@ fn limited() -> ManagerOptions {
     }
 }
 
+/// Creates a Service that selects the pods of the app of its name. Returns its cluster IP.
+async fn create_service(services: &Api<Service>, name: &str, port: u16) -> Ipv4Addr {
+    let spec = json!({"selector": {"app": name}, "ports": [{"port": 80, "targetPort": port}]});
+    create(services, json!({"metadata": {"name": name}, "spec": spec})).await;
+    let service = services.get(name).await.expect("a Service");
+    let cluster_ip = service.spec.and_then(|spec| spec.cluster_ip).expect("a cluster IP");
+    cluster_ip.parse().expect("an IPv4 address")
+}
+
+async fn create_pod(pods: &Api<Pod>, name: &str, app: &str) {
+    let spec = json!({"nodeName": "node-0", "containers": [{"name": "main", "image": "none"}]});
+    create(pods, json!({"metadata": {"name": name, "labels": {"app": app}}, "spec": spec})).await;
+}
+
+/// Sets the status of a pod as a kubelet does, with this condition `Ready`.
+async fn run_pod(pods: &Api<Pod>, name: &str, ip: Ipv4Addr, is_ready: &str) {
+    let ips = json!([{"ip": ip}]);
+    let status = json!({"phase": "Running", "podIP": ip, "podIPs": ips, "conditions": ready(is_ready)});
+    set_status(pods, name, status).await;
+}
+
 /// A Service with a cluster IP and a headless one, with the same pod.
 struct Judged {
     name: String,
@@ -182,17 +203,12 @@ impl Judged {
     async fn create(client: &Client, number: u8) -> Self {
         let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
         let name = format!("app-{number}");
-        let ports = json!([{"port": 80, "targetPort": PORT}]);
-        for (service, cluster_ip) in [(name.clone(), Value::Null), (headless(&name), json!("None"))] {
-            let spec = json!({"clusterIP": cluster_ip, "selector": {"app": name}, "ports": ports});
-            create(&services, json!({"metadata": {"name": service}, "spec": spec})).await;
-        }
-        let service = services.get(&name).await.expect("a Service");
-        let cluster_ip = service.spec.and_then(|spec| spec.cluster_ip).expect("a cluster IP");
+        let spec = json!({"clusterIP": "None", "selector": {"app": name}, "ports": [{"port": 80, "targetPort": PORT}]});
+        create(&services, json!({"metadata": {"name": headless(&name)}, "spec": spec})).await;
         let judged = Self {
             pods: Api::namespaced(client.clone(), NAMESPACE),
             address: Ipv4Addr::new(10, 250, 0, number + 1),
-            cluster_ip: cluster_ip.parse().expect("an IPv4 address"),
+            cluster_ip: create_service(&services, &name, PORT).await,
             name,
         };
         judged.create_pod().await;
@@ -201,13 +217,8 @@ impl Judged {
 
     /// A pod that is not ready.
     async fn create_pod(&self) {
-        let spec = json!({"nodeName": "node-0", "containers": [{"name": "main", "image": "none"}]});
-        let metadata = json!({"name": self.name, "labels": {"app": self.name}});
-        create(&self.pods, json!({"metadata": metadata, "spec": spec})).await;
-        let ips = json!([{"ip": self.address.to_string()}]);
-        let status =
-            json!({"phase": "Running", "podIP": self.address, "podIPs": ips, "conditions": ready("False")});
-        set_status(&self.pods, &self.name, status).await;
+        create_pod(&self.pods, &self.name, &self.name).await;
+        run_pod(&self.pods, &self.name, self.address, "False").await;
     }
 
     /// Changes the pod, and waits for both judges. Returns the time that each took.

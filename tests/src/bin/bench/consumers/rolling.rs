@@ -11,15 +11,13 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client};
-use serde_json::json;
 use tests::wait::{self, LIMIT};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
-use super::NAMESPACE;
 use super::judges::{Judges, connect};
-use crate::density::{create, ready, set_status};
+use super::{NAMESPACE, create_pod, create_service, run_pod};
 
 const SERVICE: &str = "rolled";
 /// The port of these pods: each has a listener of its own.
@@ -34,7 +32,7 @@ const REMOVAL: Duration = Duration::from_secs(1);
 /// The time in which kube-proxy programs what slices have.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Connections by what came of them.
+/// Numbers of connections by their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Connections {
     pub(super) all: usize,
@@ -59,7 +57,7 @@ impl Connections {
 pub(super) struct Rolled {
     pods: Api<Pod>,
     slices: Api<EndpointSlice>,
-    /// What the pods run.
+    /// The tasks that accept connections, by pod.
     listeners: HashMap<String, JoinHandle<()>>,
     generation: u8,
     address: SocketAddr,
@@ -69,11 +67,7 @@ impl Rolled {
     /// Creates it with its pods, and waits until kube-proxy has them.
     pub(super) async fn create(client: &Client, judges: &Judges) -> Self {
         let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
-        let spec = json!({"selector": {"app": SERVICE}, "ports": [{"port": 80, "targetPort": PORT}]});
-        create(&services, json!({"metadata": {"name": SERVICE}, "spec": spec})).await;
-        let service = services.get(SERVICE).await.expect("a Service");
-        let cluster_ip = service.spec.and_then(|spec| spec.cluster_ip).expect("a cluster IP");
-        let cluster_ip: Ipv4Addr = cluster_ip.parse().expect("an IPv4 address");
+        let cluster_ip = create_service(&services, SERVICE, PORT).await;
         let mut rolled = Self {
             pods: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
@@ -128,15 +122,11 @@ impl Rolled {
     async fn start(&mut self, number: u8) {
         let name = name(self.generation, number);
         let ip = Ipv4Addr::new(10, 251, self.generation, number + 1);
-        let spec = json!({"nodeName": "node-0", "containers": [{"name": "main", "image": "none"}]});
-        let metadata = json!({"name": name, "labels": {"app": SERVICE}});
-        create(&self.pods, json!({"metadata": metadata, "spec": spec})).await;
+        create_pod(&self.pods, &name, SERVICE).await;
         let listener = TcpListener::bind((ip, PORT)).await.expect("the port of a pod");
         let accepts = async move { while listener.accept().await.is_ok() {} };
         self.listeners.insert(name.clone(), tokio::spawn(accepts));
-        let ips = json!([{"ip": ip.to_string()}]);
-        let status = json!({"phase": "Running", "podIP": ip, "podIPs": ips, "conditions": ready("True")});
-        set_status(&self.pods, &name, status).await;
+        run_pod(&self.pods, &name, ip, "True").await;
     }
 
     /// Deletes the pod of the generation before, whose port closes at once and which is gone soon after.

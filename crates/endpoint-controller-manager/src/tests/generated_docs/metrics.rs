@@ -77,11 +77,9 @@ fn document(metrics: &str, slis: &str) -> String {
          ## From a change to its write\n\n\
          `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a change,\n\
          deletions included, and ends when a sync that had something to write has succeeded; the oldest change counts. It includes\n\
-         batching, queueing, the client's rate limit, the API server and all retries, but not the way of the event from the API server\n\
-         (`last-change-trigger-time` begins at the change, and misses deletions: kubernetes#81360).\n\n\
+         batching, queueing, the client's rate limit, the API server and all retries, but not the way of the event from the API server.\n\n\
          `oldest_unwritten_change_age_seconds` is computed at the scrape. What a broken watch has not delivered has no age:\n\
-         `list_watch_failures_total` and `list_watch_gaps_total` show that. `failing_syncs`, `list_watch_live` and\n\
-         `running_managed_controllers` are states, so that alerts on them last as long as the fault.\n\n\
+         `list_watch_failures_total` and `list_watch_gaps_total` show that.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
          [`shadow`](../operate/shadow.md) has these as well.\n\n{}",
         list(metrics),

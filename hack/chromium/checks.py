@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""checks: the page of `explain --serve` in headless Chromium, driven by Playwright. hack/browser runs it.
+"""checks: the page of `explain --serve` in headless Chromium, driven by Playwright. hack/chromium/browser runs it.
 
 Usage: checks.py PROGRAM CHROMIUM [CHECK...]
 

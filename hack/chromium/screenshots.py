@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""screenshots: draws the page of `explain --serve` for the documentation, light and dark. hack/picture runs it.
+"""screenshots: draws the page of `explain --serve` for the documentation, light and dark. hack/chromium/picture runs it.
 
 Usage: screenshots.py PROGRAM CHROMIUM FOLDER
 

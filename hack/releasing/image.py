@@ -1,7 +1,7 @@
 """An OCI image layout with an image for each architecture, as one tar file.
 
 Written here because the writers that were tried name the time of the build (regctl) or need a registry (crane). Readers of
-others check the result: hack/release pushes it to a registry in memory and validates it with crane.
+others check the result: hack/releasing/release pushes it to a registry in memory and validates it with crane.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ def build(version, commit, epoch, layers, name=IMAGE):
                 "Labels": labels,
             },
             "rootfs": {"type": "layers", "diff_ids": [digest(gzip.decompress(layer))]},
-            "history": [{"created": created, "created_by": "hack/release"}],
+            "history": [{"created": created, "created_by": "hack/releasing/release"}],
         }))
         manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config,
                     "layers": [layout.blob(LAYER, layer)], "annotations": labels}

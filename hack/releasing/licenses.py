@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The licences of what the programs are built from, with their texts: hack/release runs it.
+"""The licences of what the programs are built from, with their texts: hack/releasing/release runs it.
 
 The crates' are in their packages; those of Rust's standard library, musl and LLVM's unwinder come with rustc and zig.
 """

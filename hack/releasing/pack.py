@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns the built programs into the files of a release: hack/release runs it."""
+"""Turns the built programs into the files of a release: hack/releasing/release runs it."""
 
 import argparse
 import gzip

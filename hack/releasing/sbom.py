@@ -2,7 +2,7 @@
 """The SBOM of a program in CycloneDX's JSON: the crates that it is built from, by `cargo tree`, with Cargo.lock's checksums.
 
 Written here because cargo-cyclonedx takes the features that all packages of the workspace need together, tests included
-(CycloneDX/cyclonedx-rust-cargo#760), and names the folder of the build. Run by hack/release, this compares the SBOMs with the crates that cargo has compiled.
+(CycloneDX/cyclonedx-rust-cargo#760), and names the folder of the build. Run by hack/releasing/release, this compares the SBOMs with the crates that cargo has compiled.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 import names
 
 SPECIFICATION = "1.6"
-# hack/release builds on no other platform.
+# hack/releasing/release builds on no other platform.
 BUILDER = "x86_64-unknown-linux-gnu"
 
 

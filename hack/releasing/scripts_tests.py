@@ -1,4 +1,4 @@
-"""Tests of hack/sign-release and hack/publish-release on the small release of tests.py, with stand-ins for skopeo and gh."""
+"""Tests of hack/releasing/sign-release and hack/releasing/publish-release on the small release of tests.py, with stand-ins for skopeo and gh."""
 
 import hashlib
 import json
@@ -48,14 +48,14 @@ class Scripts(tests.Made):
         super().setUp()
         self.root = Path(self.enterContext(tempfile.TemporaryDirectory()))
         shutil.copytree(ROOT / "hack/releasing", self.root / "hack/releasing")
-        for name in ("common", "sign-release", "publish-release", "verify-release"):
-            shutil.copy(ROOT / "hack" / name, self.root / "hack")
+        (self.root / "hack/lib").mkdir()
+        shutil.copy(ROOT / "hack/lib/common", self.root / "hack/lib")
         self.scratch = self.root / "scratch"
         self.scratch.mkdir()
 
     def run_script(self, name, *arguments, **variables):
         environment = os.environ | {"TMPDIR": str(self.scratch)} | variables
-        ended = subprocess.run([self.root / "hack" / name, *arguments], env=environment, capture_output=True, text=True)
+        ended = subprocess.run([self.root / "hack/releasing" / name, *arguments], env=environment, capture_output=True, text=True)
         self.assertEqual(list(self.scratch.iterdir()), [], "what is left of a key")
         return ended
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of hack/verify-release on a small release with a key of its own: whatever is changed in it, verification fails.
+"""Tests of hack/releasing/verify-release on a small release with a key of its own: whatever is changed in it, verification fails.
 
 Without a network and without building anything; a second. hack/verify runs these and those of scripts_tests.py.
 """
@@ -92,7 +92,7 @@ def archive(architecture, program):
 
 @contextlib.contextmanager
 def licensed(text):
-    """A folder as hack/release makes it for what the archives have beside the program."""
+    """A folder as hack/releasing/release makes it for what the archives have beside the program."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, names.LICENSES).mkdir()
         Path(folder, names.LICENSES, "crates.txt").write_text(text)

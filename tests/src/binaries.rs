@@ -25,10 +25,10 @@ pub fn servers() -> &'static Servers {
     })
 }
 
-/// The path that `hack/tool` prints for this name: a tool or files for the tests of `deploy/`, built or fetched on first
+/// The path that `hack/lib/tool` prints for this name: a tool or files for the tests of `deploy/`, built or fetched on first
 /// use.
 pub fn tool(name: &str) -> PathBuf {
-    let script = workspace().join("hack/tool");
+    let script = workspace().join("hack/lib/tool");
     let output = Command::new(&script).arg(name).stderr(Stdio::inherit()).output();
     let output = output.unwrap_or_else(|error| panic!("running {}: {error}", script.display()));
     assert!(output.status.success(), "{} {name} failed ({})", script.display(), output.status);

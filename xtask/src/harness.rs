@@ -127,7 +127,7 @@ fn shipped() -> Result<Vec<Variable>, Error> {
 pub(crate) fn run(harness: Harness) -> Result<(), Error> {
     match harness {
         Harness::Alerts => {
-            let tool = |name| shell::path(&["hack/tool", name]);
+            let tool = |name| shell::path(&["hack/lib/tool", name]);
             let tools = [("PROMETHEUS", tool("prometheus")?), ("PROMTOOL", tool("promtool")?)];
             program("alerts", &[], &[&[servers()?, debug_build()?][..], &tools].concat())
         }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-const header = `# Written by hack/schema from the Go types of Kubernetes %s. Do not edit.
+const header = `# Written by hack/checks/schema from the Go types of Kubernetes %s. Do not edit.
 #
 # package ALIAS PATH
 # struct ALIAS.NAME [map=atomic]

@@ -36,7 +36,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"
 )
 
-const kindsHeader = `# Written by hack/schema from the scheme of kube-apiserver %s. Do not edit.
+const kindsHeader = `# Written by hack/checks/schema from the scheme of kube-apiserver %s. Do not edit.
 #
 # unversioned KIND...         kinds of k8s.io/apimachinery/pkg/apis/meta/v1 that any version has
 # everywhere KIND...          kinds of the same package that each version below has

@@ -69,7 +69,7 @@ func compare(file string, want []byte) error {
 		return err
 	}
 	if !bytes.Equal(have, want) {
-		return fmt.Errorf("%s differs from the Go types; run hack/schema", file)
+		return fmt.Errorf("%s differs from the Go types; run hack/checks/schema", file)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const TOLERANCE: u64 = 4;
 
 const HEAD: &str = "\
-# Instructions for one item of each case, x86_64-linux. `hack/instructions --update` writes this file.
+# Instructions for one item of each case, x86_64-linux. `hack/lib/instructions --update` writes this file.
 ";
 
 /// The result of a comparison.
@@ -76,7 +76,7 @@ pub(crate) fn compare(expected: &BTreeMap<String, u64>, counts: &[(&str, u64)]) 
     if !agrees {
         writeln!(
             text,
-            "Counts differ by more than {TOLERANCE} %. If that is intended, run hack/instructions --update, and give \
+            "Counts differ by more than {TOLERANCE} %. If that is intended, run hack/lib/instructions --update, and give \
              the reason in the commit."
         )
         .unwrap();

@@ -1,4 +1,4 @@
-//! `hack/instructions`: the instructions of the hot paths, beside those in `expected.txt`.
+//! `hack/lib/instructions`: the instructions of the hot paths, beside those in `expected.txt`.
 //!
 //! Each case runs in a process of its own under valgrind's callgrind, which counts the instructions between entry and
 //! return of [`measured`]. Unlike times, counts do not depend on other load, on the clock of the processor or on its
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use crate::cases::Case;
 
 const USAGE: &str = "\
-Usage: hack/instructions [--update]
+Usage: hack/lib/instructions [--update]
 
 Counts the instructions of scanning, planning, indexing and queueing, and compares them with
 tests/instruction-counts/expected.txt. Fails if one differs by more than 4 %.

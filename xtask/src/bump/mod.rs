@@ -142,7 +142,7 @@ fn pins(old: &Release, new: &Release) -> Result<(), Error> {
 }
 
 fn cases() -> Result<(), Error> {
-    shell::run(&["hack/schema"], &[])?;
+    shell::run(&["hack/checks/schema"], &[])?;
     shell::run(&["go", "-C", "hack/testenv", "run", "./patches"], &[])?;
     shell::run(&["go", "-C", "hack/fixtures", "run", ".", "../../crates/kube-protobuf/testdata"], &[])?;
     shell::run(&["go", "-C", "hack/golden", "run", "."], &[])?;

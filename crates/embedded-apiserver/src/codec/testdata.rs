@@ -1,4 +1,4 @@
-//! The cases of `testdata`, which `hack/schema` wrote with the Go types.
+//! The cases of `testdata`, which `hack/checks/schema` wrote with the Go types.
 
 use std::io::Read;
 

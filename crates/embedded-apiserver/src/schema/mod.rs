@@ -1,6 +1,6 @@
 //! The types of the Kubernetes API, as Go declares them: names, encodings, and the rules of patches.
 //!
-//! The facts come from `schema/types.txt`, which `hack/schema` writes from the Go types and kube-apiserver's `OpenAPI`
+//! The facts come from `schema/types.txt`, which `hack/checks/schema` writes from the Go types and kube-apiserver's `OpenAPI`
 //! definitions. Everything that depends on a field (JSON, protobuf, patches, server-side apply, `OpenAPI`) reads them here.
 
 mod known;

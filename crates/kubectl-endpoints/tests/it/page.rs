@@ -1,4 +1,4 @@
-//! `explain --serve`, without a browser. `hack/browser` has the checks of the page.
+//! `explain --serve`, without a browser. `hack/chromium/browser` has the checks of the page.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -94,7 +94,7 @@ pub(crate) struct Options {
     /// Runs of each scenario, of --density or --whole, of which the medians count.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) runs: u32,
-    /// A file for the results of scenarios and growth, which `hack/plots` draws, or of --whole, as JSON.
+    /// A file for the results of scenarios and growth, which `hack/images/plots` draws, or of --whole, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print a timeline of the start instead: caches, first write, writes a second, CPU of all processes.

@@ -40,7 +40,7 @@ pub(crate) struct Options {
         default_value = "endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller"
     )]
     pub(crate) controllers: String,
-    /// A file for the figures of the start, as JSON; `hack/plots` adds them to those of hack/bench.
+    /// A file for the figures of the start, as JSON; `hack/images/plots` adds them to those of hack/bench.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Other flags of the program, such as --concurrent-service-endpoint-syncs=50.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::manifests::{documents, folder};
 
-/// Commands that install or build what others have written, besides those of hack/common. Our scripts are read for them, too.
+/// Commands that install or build what others have written, besides those of hack/lib/common. Our scripts are read for them, too.
 const FOREIGN: [&str; 10] =
     [".ci/run", "apt-get", "cargo", "curl", "docker", "go", "npm", "pip", "pipx", "rustup"];
 /// The actions that a job with the key or a permission to write may use.
@@ -34,7 +34,7 @@ fn words(script: &str) -> impl Iterator<Item = &str> {
     lines.flat_map(|line| line.split(|char: char| char.is_whitespace() || "\"'`$(){};|&<>".contains(char)))
 }
 
-/// True for what installs or builds others' code: a command, or one of hack/common's functions that see to a tool.
+/// True for what installs or builds others' code: a command, or one of hack/lib/common's functions that see to a tool.
 fn is_foreign(word: &str) -> bool {
     FOREIGN.contains(&word) || word.starts_with("need_")
 }
@@ -46,8 +46,8 @@ fn read(path: &str) -> String {
 
 /// The foreign words of a script of ours, and of those that it names.
 fn foreign_in(script: &str, read: fn(&str) -> String, seen: &mut BTreeSet<String>) -> BTreeSet<String> {
-    // Those of hack/common are definitions.
-    let is_read = |word: &str| Path::new(word).starts_with("hack") && word != "hack/common";
+    // Those of hack/lib/common are definitions.
+    let is_read = |word: &str| Path::new(word).starts_with("hack") && word != "hack/lib/common";
     if !is_read(script) || !seen.insert(script.to_owned()) {
         return BTreeSet::new();
     }
@@ -145,8 +145,8 @@ fn each_way_to_mix_a_build_with_the_key_is_found() {
     };
     let changes: Vec<(Box<dyn FnOnce(&mut Value)>, &str)> = vec![
         (Box::new(step("sign", json!({"run": "cargo build --release"}))), "sign has the key"),
-        (Box::new(step("sign", json!({"run": "x=$(hack/tool crane)"}))), "sign has the key"),
-        (Box::new(step("sign", json!({"run": "hack/package"}))), "sign has the key"),
+        (Box::new(step("sign", json!({"run": "x=$(hack/lib/tool crane)"}))), "sign has the key"),
+        (Box::new(step("sign", json!({"run": "hack/releasing/package"}))), "sign has the key"),
         (Box::new(step("sign", json!({"run": "need_zig"}))), "sign has the key"),
         (Box::new(step("publish", json!({"run": "python3 -m pip install x"}))), "publish has the key"),
         (Box::new(step("publish", json!({"uses": "actions/setup-go@v6"}))), "publish has the key"),
@@ -179,9 +179,9 @@ fn each_way_to_mix_a_build_with_the_key_is_found() {
 fn what_a_script_calls_counts() {
     let scripts = |path: &str| {
         let text = match path {
-            "hack/a" => "source hack/common\nhack/b --all\n# cargo",
+            "hack/a" => "source hack/lib/common\nhack/b --all\n# cargo",
             "hack/b" => "hack/a; (cd x && need_zig)",
-            "hack/common" => "curl x",
+            "hack/lib/common" => "curl x",
             _ => "",
         };
         text.to_owned()

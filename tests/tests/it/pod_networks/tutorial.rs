@@ -1,4 +1,4 @@
-//! The controller of the tutorial in the README of `endpointslice`, on a real API server. hack/package runs this once more
+//! The controller of the tutorial in the README of `endpointslice`, on a real API server. hack/releasing/package runs this once more
 //! with the program that it has built from the published packages.
 
 use k8s_openapi::api::core::v1 as core;

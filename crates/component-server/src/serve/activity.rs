@@ -66,8 +66,8 @@ impl Activity {
 }
 
 impl InProgress {
-    /// Ends the request and keeps the connection open.
-    pub(super) fn keep_connection(mut self) {
+    /// Keeps the connection open at the end of the request.
+    pub(super) fn keep_connection(&mut self) {
         self.keeps_connection = true;
     }
 }
@@ -107,7 +107,9 @@ mod tests {
         assert!(poll!(&mut closing).is_pending());
         advance(IDLE * 10).await;
         assert!(poll!(&mut closing).is_pending());
-        requests.into_iter().for_each(InProgress::keep_connection);
+        for mut request in requests {
+            request.keep_connection();
+        }
         assert!(poll!(&mut closing).is_pending());
         advance(IDLE / 2).await;
         assert!(poll!(&mut closing).is_pending());

@@ -22,6 +22,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::{debug, trace};
 
 use super::activity::Activity;
+use super::streamed::Streamed;
 use crate::authentication::Peer;
 use crate::connection_limit::ConnectionSlot;
 use crate::handler_chain::HandlerChain;
@@ -135,7 +136,7 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
         let service = service_fn(|request: Request<Incoming>| {
             let (server, peer, slot) = (Arc::clone(self), Arc::clone(&peer), Arc::clone(slot));
             // Outside of the future: a request that is dropped before its first poll counts, too.
-            let in_progress = activity.start_request();
+            let mut in_progress = activity.start_request();
             async move {
                 slot.touch();
                 let outcome = server.handlers.serve(&peer, request.map(Body::new)).await;
@@ -143,7 +144,13 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
                 if outcome.is_authenticated || !is_http2 {
                     in_progress.keep_connection();
                 }
-                Ok::<Response, Infallible>(outcome.response)
+                // A stranger's request ends here: one that never reads a response must not keep a connection.
+                Ok::<Response, Infallible>(if outcome.is_authenticated {
+                    let streamed = |body| Body::new(Streamed { body, slot, _request: in_progress });
+                    outcome.response.map(streamed)
+                } else {
+                    outcome.response
+                })
             }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));

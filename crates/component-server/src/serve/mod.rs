@@ -4,6 +4,7 @@ mod activity;
 mod connection;
 mod reload;
 mod server;
+mod streamed;
 mod validate;
 
 pub use server::{SecureServer, ServeError};

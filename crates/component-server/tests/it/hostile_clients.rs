@@ -115,6 +115,24 @@ async fn silent_connections_are_closed() {
     read_to_close(&mut only_tls_2).await;
 }
 
+/// A page's stream of events: what is sent counts as activity.
+#[tokio::test]
+async fn a_response_that_takes_longer_than_the_idle_time_arrives_whole() {
+    let idle = Duration::from_millis(500);
+    let server = with_limits(|limits| (limits.idle, limits.grace) = (idle, SOON)).start().await;
+    for http2 in [false, true] {
+        let options = Options { http2, ..Options::default() };
+        eventually(async || {
+            // A slow machine may send the request too late.
+            let Ok(mut client) = Client::connect(server.address, &options).await else { return false };
+            let token = [("authorization", "Bearer admin-token")];
+            let response = client.send(request(Method::GET, "/debug/stream", &token)).await;
+            response.is_ok_and(|response| response.body == "stream")
+        })
+        .await;
+    }
+}
+
 /// A header that arrives byte by byte and never ends: each byte is activity, and yet the time limit applies.
 #[tokio::test]
 async fn a_slow_header_does_not_keep_a_connection_open() {

@@ -4,14 +4,17 @@ pub(crate) mod client;
 pub(crate) mod fake_api;
 pub(crate) mod pki;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use axum::body::Body;
 use component_server::{
     AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks, ComponentInfo, Routes,
     SecureServer, ServingOptions, Slis,
 };
+use futures::StreamExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -99,6 +102,13 @@ fn routes(checks: &Checks) -> Routes {
         tokio::time::sleep(Duration::from_millis(300)).await;
         "slow"
     });
+    let stream = axum::routing::any(async || {
+        let words = futures::stream::iter(["s", "t", "r", "e", "a", "m"]);
+        Body::from_stream(words.then(async |word| {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            Ok::<_, Infallible>(word)
+        }))
+    });
     Routes::new(info)
         .health("healthz", checks.clone(), slis.clone())
         .health("livez", Checks::new(), slis.clone())
@@ -114,6 +124,7 @@ fn routes(checks: &Checks) -> Routes {
         .state("Storm", || None)
         .log_level(|level| if level < 100 { Ok(()) } else { Err("too high".to_owned()) })
         .route("/debug/slow", slow)
+        .route("/debug/stream", stream)
         .route("/debug/endless", axum::routing::any(std::future::pending::<()>))
 }
 

@@ -80,7 +80,7 @@ fn deciding(report: &ServiceReport) -> Vec<&PodReport> {
     let is_missed = |pod: &PodReport| pod.reasons.first().is_some_and(|reason| reason.code == LABEL_DIFFERS);
     let decides = |pod: &&PodReport| match report.verdict {
         Verdict::Ok if report.counts.pods > 0 && is_missed(pod) => false,
-        Verdict::Ok => !is_present(pod.slices) || !is_present(pod.endpoints),
+        Verdict::Ok => !is_present(pod.slices) || !is_present(pod.endpoints) || pod.without_ports,
         verdict => pod.verdict == verdict,
     };
     report.pods.iter().filter(decides).collect()
@@ -120,6 +120,7 @@ mod tests {
             node: None,
             addresses: vec![],
             slices,
+            without_ports: false,
             endpoints: slices,
             verdict,
             reasons: vec![reason(code)],

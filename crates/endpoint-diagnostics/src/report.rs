@@ -89,6 +89,9 @@ pub struct PodReport {
     pub addresses: Vec<String>,
     /// The stored state in the slices.
     pub slices: Presence,
+    /// True if no slice that has the pod has a port, and the Service a cluster IP: no connection to the Service reaches the pod.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_ports: bool,
     /// The stored state in the Endpoints.
     pub endpoints: Presence,
     /// The comparison of both with what they should be.

@@ -14,7 +14,8 @@ use crate::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Traffic {
-    /// Pods that are ready in the slices; if none is, and of a Service without a selector, ready endpoints.
+    /// Pods that are ready in the slices, with a port if clients need one; if none is, and of a Service without a selector, ready
+    /// endpoints.
     pub ready: usize,
     /// Pods that should be: selected, and neither ended nor being deleted; of a Service without a selector, all endpoints.
     pub of: usize,
@@ -38,12 +39,12 @@ impl Traffic {
         if by_pods.is_empty() && !report.slices.is_empty() {
             return Some(Self::of_slices(report));
         }
-        let in_state = |state| by_pods.iter().filter(|pod| pod.slices == state).count();
-        let ready = in_state(Presence::Ready);
+        let in_state = |pod: &PodReport, state| pod.slices == state && !pod.without_ports;
+        let count = |state| by_pods.iter().filter(|pod| in_state(pod, state)).count();
+        let ready = count(Presence::Ready);
         let wanted = || by_pods.iter().filter(|pod| is_wanted(pod));
-        let of_pods =
-            wanted().filter(|pod| pod.slices != Presence::Ready).find_map(|pod| pod.reasons.first());
-        let serving = in_state(Presence::Serving);
+        let of_pods = wanted().filter(|pod| !in_state(pod, Presence::Ready)).find_map(|pod| reason(pod));
+        let serving = count(Presence::Serving);
         // Endpoints of other clusters, or those that users write.
         let others = if ready + serving == 0 { Self::of_slices(report).ready } else { 0 };
         let ready = ready + others;
@@ -56,7 +57,8 @@ impl Traffic {
     /// Each endpoint counts once, also if it has addresses of both families.
     fn of_slices(report: &ServiceReport) -> Self {
         let mut families: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for slice in &report.slices {
+        let need_ports = report.pods.iter().any(|pod| pod.without_ports);
+        for slice in report.slices.iter().filter(|slice| !need_ports || !slice.ports.is_empty()) {
             let (ready, of) = families.entry(&slice.address_type).or_default();
             *ready += slice.ready;
             *of += slice.endpoints;
@@ -70,6 +72,13 @@ impl Traffic {
     pub fn is_none(&self) -> bool {
         self.ready == 0 && self.serving == 0
     }
+}
+
+/// The first reason of a pod that gets no traffic; of one without ports, that for it.
+fn reason(pod: &PodReport) -> Option<&Reason> {
+    let of_ports = [codes::PORT_UNRESOLVED.name, codes::PORT_OF_OTHER_PROTOCOL.name];
+    let is_of_ports = |reason: &&Reason| pod.without_ports && of_ports.contains(&reason.code);
+    pod.reasons.iter().find(is_of_ports).or(pod.reasons.first())
 }
 
 /// True for a pod that should be ready: selected, and neither ended nor being deleted.
@@ -96,6 +105,7 @@ mod tests {
             node: None,
             addresses: vec![],
             slices,
+            without_ports: code == Some("port-unresolved"),
             endpoints: slices,
             verdict: Verdict::Ok,
             reasons: code.map(reason).into_iter().collect(),
@@ -130,6 +140,27 @@ mod tests {
             pod(Presence::Absent, Some("label-differs")),
         ];
         assert_eq!(counted(&service(pods, vec![])), (1, 2, 1, Some("readiness-probe")));
+    }
+
+    #[test]
+    fn pods_without_a_port_get_no_connection() {
+        let slice = |ports: &[&str]| SliceReport {
+            name: "web-a".to_owned(),
+            address_type: "IPv4".to_owned(),
+            managed_by: "endpointslice-controller.k8s.io".to_owned(),
+            ports: ports.iter().map(|port| (*port).to_owned()).collect(),
+            endpoints: 2,
+            ready: 2,
+        };
+        let unresolved = || pod(Presence::Ready, Some("port-unresolved"));
+        let mut report = service(vec![unresolved(), unresolved()], vec![]);
+        report.slices = vec![slice(&[])];
+        assert_eq!(counted(&report), (0, 2, 0, Some("port-unresolved")));
+        assert!(Traffic::of(&report).unwrap().is_none());
+        // Another pod has the port.
+        report.pods.push(pod(Presence::Ready, None));
+        report.slices.push(slice(&["grpc:9000/TCP"]));
+        assert_eq!(counted(&report), (1, 3, 0, Some("port-unresolved")));
     }
 
     #[test]

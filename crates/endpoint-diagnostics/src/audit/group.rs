@@ -101,7 +101,7 @@ impl<'a> Group<'a> {
 
     /// True if the Service has a cluster IP.
     pub(super) fn has_cluster_ip(&self) -> bool {
-        self.service.is_some_and(|entry| !entry.service.is_headless() && !entry.service.cluster_ip.is_empty())
+        self.service.is_some_and(ServiceEntry::has_cluster_ip)
     }
 
     /// The slices of one manager that are not being deleted.

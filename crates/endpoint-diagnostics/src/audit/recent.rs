@@ -8,10 +8,12 @@ use crate::explain::time::{LAG_BOUND, of_endpoints, of_pod, of_service};
 
 /// True if the Service, its Endpoints or one of its pods changed so lately that a controller may be about to write.
 ///
+/// Like `explain`, it takes times of the near future as recent: the reader's clock may be behind the cluster's.
+///
 /// A pod that is gone leaves no trace; the caller looks twice for such cases.
 pub(super) fn is_recent(context: &Context<'_>, group: &Group<'_>) -> bool {
     let now = context.snapshot.now();
-    let is_new = |time: Timestamp| time <= now && now.duration_since(time) < LAG_BOUND;
+    let is_new = |time: Timestamp| now.duration_since(time).abs() < LAG_BOUND;
     let service = group.service.and_then(|entry| of_service(&entry.object));
     let endpoints = group.endpoints.and_then(of_endpoints);
     if service.into_iter().chain(endpoints).any(is_new) {

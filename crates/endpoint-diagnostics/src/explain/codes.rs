@@ -190,12 +190,12 @@ pub(super) const ADDRESS_TOLERATED: Code = Code::of_pod(
     Scope::Both,
     "An address that would be refused today stays until they change.",
 );
-pub(super) const PORT_UNRESOLVED: Code = Code::of_pod(
+pub(crate) const PORT_UNRESOLVED: Code = Code::of_pod(
     "port-unresolved",
     Scope::Both,
     "No container has a port of the name that the Service targets.",
 );
-pub(super) const PORT_OF_OTHER_PROTOCOL: Code = Code::of_pod(
+pub(crate) const PORT_OF_OTHER_PROTOCOL: Code = Code::of_pod(
     "port-of-other-protocol",
     Scope::Both,
     "A container's port of that name has another protocol.",

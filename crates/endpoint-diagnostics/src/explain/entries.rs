@@ -19,7 +19,7 @@ pub(super) struct Entries<'a, E> {
 pub(super) struct SliceEntry<'a> {
     pub(super) address_type: &'a str,
     addresses: Vec<&'a str>,
-    ports: Vec<String>,
+    pub(super) ports: Vec<String>,
     /// `ready`, `serving` and `terminating`.
     conditions: [Option<bool>; 3],
     hostname: &'a str,

@@ -124,6 +124,9 @@ impl<'a> Comparison<'a> {
             addresses: entry
                 .map_or_else(Vec::new, |entry| entry.pod.addresses.iter().map(ToString::to_string).collect()),
             slices: state(self.read.presence(name), Kind::EndpointSlices),
+            without_ports: self.subject.entry.has_cluster_ip()
+                && !self.read.of(name).is_empty()
+                && self.read.of(name).iter().all(|entry| entry.ports.is_empty()),
             endpoints: state(self.stored_addresses.presence(name), Kind::Endpoints),
             verdict,
             reasons,

@@ -61,7 +61,7 @@ impl EndpointCounts {
         let objects = snapshot.namespace(namespace)?;
         let entry = objects.service(name)?;
         let slices: Vec<&EndpointSlice> = objects.slices_of(name).map(|slice| &**slice).collect();
-        let states = states(&slices);
+        let states = states(&slices, entry.has_cluster_ip());
         let count = |wanted| states.values().filter(|(state, _)| *state == wanted).count();
         let (ready, serving) = (count(Presence::Ready), count(Presence::Serving));
         let writers: BTreeSet<&str> = slices
@@ -85,14 +85,22 @@ impl EndpointCounts {
 /// An endpoint: the pod, or the first address.
 type Identity<'a> = Result<&'a str, &'a str>;
 
-/// The best state and the zone of each endpoint.
-fn states<'a>(slices: &[&'a EndpointSlice]) -> BTreeMap<Identity<'a>, (Presence, &'a str)> {
+/// The best state and the zone of each endpoint. Behind a cluster IP, one without a port is not ready: nothing reaches it.
+fn states<'a>(
+    slices: &[&'a EndpointSlice],
+    has_cluster_ip: bool,
+) -> BTreeMap<Identity<'a>, (Presence, &'a str)> {
     let mut states = BTreeMap::<Identity<'_>, (Presence, &str)>::new();
-    for endpoint in slices.iter().flat_map(|slice| slice.endpoints.iter().flatten()) {
+    let endpoints = slices
+        .iter()
+        .flat_map(|slice| slice.endpoints.iter().flatten().map(move |endpoint| (slice, endpoint)));
+    for (slice, endpoint) in endpoints {
         let pod = endpoint.target_ref.as_ref().and_then(entries::pod_name);
         let identity = pod.ok_or_else(|| endpoint.addresses.first().map_or("", String::as_str));
-        let found =
-            (entries::state(endpoint.conditions.as_ref()), endpoint.zone.as_deref().unwrap_or_default());
+        let is_reached = !has_cluster_ip || slice.ports.as_ref().is_some_and(|ports| !ports.is_empty());
+        let state =
+            if is_reached { entries::state(endpoint.conditions.as_ref()) } else { Presence::NotReady };
+        let found = (state, endpoint.zone.as_deref().unwrap_or_default());
         states.entry(identity).and_modify(|best| *best = found.min(*best)).or_insert(found);
     }
     states

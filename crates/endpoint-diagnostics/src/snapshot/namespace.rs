@@ -51,6 +51,11 @@ impl ServiceEntry {
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(Arc::clone(&self.service.namespace), self.name())
     }
+
+    /// True if clients reach the Service by an address of its own, and a port.
+    pub fn has_cluster_ip(&self) -> bool {
+        !self.service.is_headless() && !self.service.cluster_ip.is_empty()
+    }
 }
 
 impl NamespaceObjects {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::Traffic;
 use endpoint_diagnostics::explain;
 use endpoint_diagnostics::explain::CODES;
 use endpoint_diagnostics::report::{PodReport, Reason, ServiceReport};
@@ -149,6 +150,17 @@ fn each_case_has_its_reason() {
         .filter_map(|case| Some(format!("{} ({}): {}", case.code, case.text, failure(case, &report(case))?)))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What is ready in a slice without ports, and reached by nobody.
+#[test]
+fn pods_without_the_port_of_a_cluster_ip_get_no_traffic() {
+    for case in cases().iter().filter(|case| case.code.starts_with("port-")) {
+        let report = report(case);
+        let traffic = Traffic::of(&report).unwrap();
+        assert!(traffic.is_none() && traffic.of > 0, "{traffic:?}");
+        assert_eq!(traffic.reason.unwrap().code, case.code);
+    }
 }
 
 /// `unexplained` is the one reason that must not occur.

@@ -199,6 +199,7 @@ mod tests {
             node: Some("a".to_owned()),
             addresses: vec!["10.1.0.1".to_owned()],
             slices: presence,
+            without_ports: false,
             endpoints: presence,
             verdict: Verdict::Ok,
             reasons,

@@ -48,7 +48,7 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
     let is_cut = |pod: &PodReport| pod.reasons.iter().any(|reason| reason.code == "cut-at-capacity");
     let is_ready = |pod: &&PodReport| {
         let in_endpoints = matches!(pod.endpoints, Presence::Ready | Presence::NotApplicable);
-        pod.slices == Presence::Ready && (in_endpoints || is_cut(pod))
+        pod.slices == Presence::Ready && !pod.without_ports && (in_endpoints || is_cut(pod))
     };
     let ready = report.pods.iter().filter(is_ready).count();
     let wanted = match state {
@@ -80,6 +80,7 @@ mod tests {
             node: None,
             addresses: vec![],
             slices: presence,
+            without_ports: false,
             endpoints: presence,
             verdict: Verdict::Ok,
             reasons: code.map(reason).into_iter().collect(),

@@ -339,11 +339,14 @@ fn slices_and_endpoints_that_differ_from_what_pods_ask_for_are_found() {
 
 #[test]
 fn what_changed_half_a_minute_ago_is_not_out_of_sync_yet() {
-    finds(&[], |cluster| {
-        let mut ready = pod("web-3", "10.1.0.3");
-        ready["status"]["conditions"][0]["lastTransitionTime"] = "2026-05-31T23:59:55Z".into();
-        cluster.pods.push(ready);
-    });
+    // The second by a clock that is ahead of the reader's.
+    for time in ["2026-05-31T23:59:55Z", "2026-06-01T00:00:10Z"] {
+        finds(&[], |cluster| {
+            let mut ready = pod("web-3", "10.1.0.3");
+            ready["status"]["conditions"][0]["lastTransitionTime"] = time.into();
+            cluster.pods.push(ready);
+        });
+    }
     finds(
         &["endpoints-out-of-sync warning Endpoints web", "slices-out-of-sync warning Service web"],
         |cluster| cluster.pods.push(pod("web-3", "10.1.0.3")),

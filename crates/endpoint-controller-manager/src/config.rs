@@ -19,7 +19,8 @@ use crate::gates::FeatureGates;
 pub struct ApiServer {
     /// The kubeconfig that `--kubeconfig` names.
     pub kubeconfig: Option<PathBuf>,
-    pub(crate) master: Option<http::Uri>,
+    /// The address of `--master`.
+    pub master: Option<http::Uri>,
 }
 
 /// Format of the logs.

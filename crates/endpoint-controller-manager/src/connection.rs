@@ -85,7 +85,7 @@ async fn of_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Con
         KubeconfigError::ReadConfig(source, path) => ConnectionError::Unreadable { flag, path, source },
         source => ConnectionError::Kubeconfig { flag, path: place.clone(), source },
     };
-    let read = path.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let read = path.map_or_else(default_files, Kubeconfig::read_from);
     let mut kubeconfig = match read {
         Ok(kubeconfig) => kubeconfig,
         Err(_) if path.is_none() && std::env::var_os("KUBECONFIG").is_none() && !place.exists() => {
@@ -101,6 +101,23 @@ async fn of_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Con
     }
     let proxy_url = |source| ConnectionError::ProxyUrl { flag, path: place.clone(), source };
     configure(kubeconfig, failed, proxy_url).await
+}
+
+/// The kubeconfig of a user who names none: the files of `$KUBECONFIG` as client-go reads them, which leaves out those that do not
+/// exist, unless none does, and takes the first context that is named.
+fn default_files() -> Result<Kubeconfig, KubeconfigError> {
+    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    merged(std::env::split_paths(&list).filter(|path| path.exists())).unwrap_or_else(Kubeconfig::read)
+}
+
+/// One kubeconfig of several files; none without a file.
+fn merged(files: impl Iterator<Item = PathBuf>) -> Option<Result<Kubeconfig, KubeconfigError>> {
+    let read = |path| {
+        let mut kubeconfig = Kubeconfig::read_from(path)?;
+        kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
+        Ok(kubeconfig)
+    };
+    files.map(read).reduce(|merged, next| merged?.merge(next?))
 }
 
 /// The kubeconfig of a user who names none, for messages.
@@ -199,6 +216,21 @@ mod tests {
         assert_eq!(file("a"), Some("/ca.crt".into()));
         assert_eq!(file("b"), None);
         assert_eq!(file("c"), None);
+    }
+
+    #[test]
+    fn of_several_kubeconfigs_the_first_context_that_is_named_is_current() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            folder.path().join(name)
+        };
+        let first = file("a", "{current-context: '', contexts: [{name: x, context: {cluster: c}}]}");
+        let second = file("b", "{current-context: y, contexts: [{name: y, context: {cluster: c}}]}");
+        let kubeconfig = merged([first, second].into_iter()).unwrap().unwrap();
+        assert_eq!((kubeconfig.current_context.as_deref(), kubeconfig.contexts.len()), (Some("y"), 2));
+        assert!(merged([folder.path().join("none")].into_iter()).unwrap().is_err());
+        assert!(merged(std::iter::empty()).is_none());
     }
 
     #[tokio::test]

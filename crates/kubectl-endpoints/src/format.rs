@@ -1,5 +1,10 @@
 //! The form of a result, as with kubectl's `-o`.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
+
 /// A form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -18,17 +23,48 @@ impl Format {
     }
 }
 
-/// Reads the value of `--output`.
-///
-/// # Errors
-/// The values that there are.
-pub(crate) fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "table" => Ok(Format::Table),
-        "wide" => Ok(Format::Wide),
-        "name" => Ok(Format::Name),
-        "json" => Ok(Format::Json),
-        "yaml" => Ok(Format::Yaml),
-        _ => Err("must be table, wide, name, json or yaml".to_owned()),
+/// The forms of `--output` of a command, by name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forms<T: 'static>(pub(crate) &'static [(&'static str, T)]);
+
+/// Of commands that print objects with names.
+pub(crate) const NAMED: Forms<Format> = Forms(&[
+    ("table", Format::Table),
+    ("wide", Format::Wide),
+    ("name", Format::Name),
+    ("json", Format::Json),
+    ("yaml", Format::Yaml),
+]);
+/// Of commands that print no list of names.
+pub(crate) const UNNAMED: Forms<Format> = Forms(&[
+    ("table", Format::Table),
+    ("wide", Format::Wide),
+    ("json", Format::Json),
+    ("yaml", Format::Yaml),
+]);
+
+impl<T: Copy + Send + Sync + 'static> TypedValueParser for Forms<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let forms = self.0;
+        let parse = move |text: &str| {
+            let found = forms.iter().find(|(name, _)| *name == text).map(|(_, form)| *form);
+            found.ok_or_else(|| format!("must be {}", alternatives(forms)))
+        };
+        parse.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|(name, _)| PossibleValue::new(*name))))
+    }
+}
+
+/// The names as words: `json or yaml`.
+fn alternatives<T>(forms: &[(&'static str, T)]) -> String {
+    let names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+    match names.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        all => all.concat(),
     }
 }

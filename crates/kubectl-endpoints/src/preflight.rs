@@ -29,9 +29,9 @@ use crate::frame::Command;
 use crate::progress::Progress;
 
 pub(crate) use built_ins::Entries;
-pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
+pub(crate) use check::{Check, DELETIONS, Status, UPSTREAM_LEASE};
 #[cfg(test)]
-pub(crate) use check::{Id, VERSION};
+pub(crate) use check::{Id, OWN_LEASE, VERSION};
 pub(crate) use checks::UPSTREAM;
 pub(crate) use lease::{ago, is_of_node};
 pub(crate) use subject::Subject;

@@ -20,7 +20,7 @@ use endpoint_diagnostics::report::Verdict;
 use crate::cluster::Cluster;
 use crate::exit::{self, Code, Failure};
 use crate::flags::{self, ClusterFlags, Target};
-use crate::format::{Format, format};
+use crate::format::{self, Format};
 use crate::frame::Command;
 use crate::name::USAGE;
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ pub(crate) struct StatusQuestion {
     #[arg(short, long)]
     namespace: Option<String>,
     /// Format of the result: table, wide, json or yaml
-    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format::UNNAMED, hide_possible_values = true, default_value = "table")]
     output: Format,
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -64,9 +64,6 @@ impl Command for StatusQuestion {
     fn parse(words: &[OsString]) -> Result<Self, Usage> {
         let question: Self = flags::parse(command(), words)?;
         question.cluster.check().map_err(Usage::Error)?;
-        if question.output == Format::Name {
-            return Err(Usage::Error("-o may be table, wide, json or yaml".to_owned()));
-        }
         Ok(question)
     }
 

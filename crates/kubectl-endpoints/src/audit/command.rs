@@ -11,7 +11,7 @@ use go_text::duration::parse_go_duration;
 
 use crate::exit;
 use crate::flags::{self, Target};
-use crate::format::{Format, format};
+use crate::format::{self, Format};
 use crate::name::USAGE;
 
 /// The word that selects this subcommand.
@@ -42,7 +42,7 @@ const DNS_TIMEOUT: Duration = Duration::from_secs(40);
 )]
 pub(crate) struct Audit {
     /// Format of the result: table, wide (with fields and remedies), name, json or yaml
-    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_parser = format, default_value = "table")]
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_parser = format::NAMED, hide_possible_values = true, default_value = "table")]
     pub(crate) format: Format,
     /// Print tables without their headers
     #[arg(long)]

@@ -13,7 +13,7 @@ use go_text::duration::parse_go_duration;
 
 use crate::exit;
 use crate::flags::{self, Target};
-use crate::format::{Format, format};
+use crate::format::{self, Format};
 use crate::loopback;
 use crate::name::USAGE;
 
@@ -102,7 +102,7 @@ struct Flags {
     #[arg(short = 'l', long, value_name = "LABELS", value_parser = LabelSelector::parse)]
     selector: Option<LabelSelector>,
     /// Format of the result: table, wide (with nodes, addresses and remedies), name, json or yaml [default: table]
-    #[arg(short, long, value_name = "FORMAT", value_parser = format)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format::NAMED, hide_possible_values = true)]
     output: Option<Format>,
     /// Print tables without their headers
     #[arg(long)]

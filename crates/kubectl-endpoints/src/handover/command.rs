@@ -97,8 +97,8 @@ struct Flags {
     lease: Qualified,
     /// Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is released
     /// none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. For the EndpointSliceMirroring
-    /// controller alone, Endpoints are made for it, and deleted. By default, none is made where kube-controller-manager's
-    /// flags can be seen, and elsewhere one in default
+    /// controller alone, Endpoints are made for it, and deleted. By default, none is made where the flags of
+    /// kube-controller-manager's leader can be seen, and elsewhere one in default
     #[arg(long, value_name = "NAMESPACE", value_parser = name)]
     canary_namespace: Option<String>,
     /// Longest wait for each step, and for each command of the operator
@@ -130,11 +130,16 @@ pub(super) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
 pub(super) fn command(goal: Goal) -> Command {
     let usage = format!("{USAGE} {} [--yes] [--dry-run] [flags]", goal.name());
     let after = format!("{}\n\n{AFTER}.\n\n{}", goal.examples(), exit::help());
-    Flags::command().name(goal.name()).about(goal.about()).override_usage(usage).after_help(after)
+    // A migration lists little, and reads again for two minutes.
+    let flags = Flags::command().mut_arg("request_timeout", |arg| arg.hide(true));
+    flags.name(goal.name()).about(goal.about()).override_usage(usage).after_help(after)
 }
 
 fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {
     flags.cluster.check()?;
+    if flags.cluster.request_timeout.is_some() {
+        return Err("--request-timeout has no meaning for a migration: --timeout limits each step".to_owned());
+    }
     let controllers = controllers::selected(&flags.controllers)?;
     let (Qualified(deployment), Qualified(lease)) = (flags.deployment, flags.lease);
     Ok(Swap {
@@ -213,7 +218,15 @@ mod tests {
 
     #[test]
     fn wrong_command_lines_are_refused_in_one_line() {
-        for line in ["--lease=x", "--lease=a/b?c", "--ours=pods", "--controllers=nonsense", "x", "-n y"] {
+        for line in [
+            "--lease=x",
+            "--lease=a/b?c",
+            "--ours=pods",
+            "--controllers=nonsense",
+            "x",
+            "-n y",
+            "--request-timeout=5s",
+        ] {
             let message = parsed(line).unwrap_err();
             assert_eq!(message.lines().count(), 1, "{line}: {message}");
         }

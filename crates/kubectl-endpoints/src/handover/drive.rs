@@ -234,6 +234,8 @@ impl Drive<'_> {
         if write::send(self.cluster, self.swap, state, request).await? {
             self.approved = None;
             print(&format!("  {what}: written\n"));
+        } else {
+            sleep(PERIOD).await;
         }
         Ok(())
     }
@@ -289,20 +291,12 @@ impl Drive<'_> {
 
     /// Sees that the right program writes. Returns the reason to look closer, if it does not.
     async fn see_writer(&self, facts: &Facts) -> Result<Option<String>, Failure> {
-        let expected: &[&str] = match self.swap.goal {
-            Goal::Handover => &[endpoint_controller_manager::version::NAME],
-            Goal::Rollback => &UPSTREAM,
-        };
         if !facts.wants_canary {
             return Ok(None);
         }
         let time = canary::silence(self.cluster).await? + SOON;
         let writers = canary::writers(self.cluster, self.swap, time).await?;
-        let is_right = matches!(&*writers, [one] if expected.contains(&&**one));
-        Ok((!is_right).then(|| {
-            let expected = expected.first().unwrap_or(&"");
-            format!("the canary was written by [{}], and {expected} was to write it", writers.join(", "))
-        }))
+        Ok(wrong_writer(self.swap.goal, &facts.ours.writer, &writers))
     }
 
     /// Writes what only this process has seen, from time to time.
@@ -352,6 +346,20 @@ pub(super) fn confirmed(facts: &Facts, step: &str) -> Record {
     record.confirmed.push(step.to_owned());
     record.leader = Some(write::built_in_holder(facts));
     record
+}
+
+/// The reason to look closer, if others than the right program wrote the canary: `ours`, by its field manager, or
+/// kube-controller-manager.
+pub(super) fn wrong_writer(goal: Goal, ours: &str, writers: &[String]) -> Option<String> {
+    let expected: &[&str] = match goal {
+        Goal::Handover => &[ours],
+        Goal::Rollback => &UPSTREAM,
+    };
+    if matches!(writers, [one] if expected.contains(&&**one)) {
+        return None;
+    }
+    let expected = expected.first().unwrap_or(&"");
+    Some(format!("the canary was written by [{}], and {expected} was to write it", writers.join(", ")))
 }
 
 fn unread(cluster: &Cluster, error: &ApiError) -> Failure {

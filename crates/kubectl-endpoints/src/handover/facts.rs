@@ -35,6 +35,8 @@ pub(super) struct LeaseFacts {
     pub(super) renewed: Option<Timestamp>,
     /// False if it is released, or was seen without a renewal for its whole duration.
     pub(super) live: bool,
+    /// True once it was seen to be renewed, or to expire: until then, `live` may be a holder's that ended long ago.
+    pub(super) is_watched: bool,
     /// The number of times that it was acquired by another holder.
     pub(super) transitions: i32,
     /// True if a hold is in force, so that no process acquires it.
@@ -68,6 +70,8 @@ pub(super) struct Ours {
     pub(super) pods: Vec<String>,
     /// The number of ready ones among them.
     pub(super) ready: usize,
+    /// The field manager of its writes (`--user-agent-name`), as far as its flags are known.
+    pub(super) writer: String,
     /// The flags of its Deployment, or of each pod.
     pub(super) flags: Vec<OwnFlags>,
     /// The time in which a leader with these flags has looked at its first writes; none without a takeover gate.
@@ -143,6 +147,13 @@ impl Facts {
     /// True if the flags of kube-controller-manager can be seen.
     pub(super) fn has_pods(&self) -> bool {
         !self.replicas.is_empty() || !self.absent.is_empty()
+    }
+
+    /// True if a kube-controller-manager may write whose flags cannot be seen: no pod shows any, or the holder of the Lease is none
+    /// of those that pods show.
+    pub(super) fn is_written_unseen(&self) -> bool {
+        let is_unknown = self.absent.is_empty() && self.built_in_is_led() && self.leader().is_none();
+        !self.has_pods() || is_unknown
     }
 
     /// True if there is a kube-controller-manager that the operator can change.

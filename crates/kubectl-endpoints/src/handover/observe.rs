@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use endpoint_controller_manager::leader_election::HOLD;
+use endpoint_controller_manager::version::NAME;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -34,8 +35,19 @@ const OUR_PODS: &str = "app.kubernetes.io%2Fname%3Dendpoint-controller-manager";
 pub(super) struct Observer<'a> {
     cluster: &'a Cluster,
     swap: &'a Swap,
-    /// The records of Leases with the times at which they were first seen, by our clock.
-    seen: HashMap<String, (LeaseSpec, Instant)>,
+    leases: Leases,
+}
+
+/// Leases, by our clock.
+#[derive(Default)]
+pub(super) struct Leases(HashMap<String, Seen>);
+
+/// A Lease as first seen.
+struct Seen {
+    spec: LeaseSpec,
+    since: Instant,
+    /// True if it was another before.
+    is_renewed: bool,
 }
 
 /// A state of the cluster.
@@ -56,7 +68,7 @@ pub(super) struct List<T> {
 
 impl<'a> Observer<'a> {
     pub(super) fn new(cluster: &'a Cluster, swap: &'a Swap) -> Self {
-        Self { cluster, swap, seen: HashMap::new() }
+        Self { cluster, swap, leases: Leases::default() }
     }
 
     /// Reads everything.
@@ -83,18 +95,16 @@ impl<'a> Observer<'a> {
             None => self.node_of(built_in.as_ref()).await?.as_ref().map(Distribution::of_node),
         };
         let (ours, template) = self.ours().await?;
-        let own_lease = self.lease_facts("ours", lease.as_ref());
+        let own_lease = self.leases.facts("ours", lease.as_ref());
         let gate = match own_lease.as_ref().and_then(|lease| lease.acquired.filter(|_| lease.live)) {
             Some(acquired) => self.gate(acquired).await?,
             None => Some(Gate::default()),
         };
-        // Where flags cannot be seen, what the operator says of them is tried.
-        let is_unseen = replicas.is_empty() && absent.is_empty();
-        let facts = Facts {
+        let mut facts = Facts {
             controllers: swap.controllers.clone(),
-            wants_canary: swap.canary.is_some() || is_unseen,
+            wants_canary: swap.canary.is_some(),
             distribution,
-            built_in: self.lease_facts("built-in", built_in.as_ref()),
+            built_in: self.leases.facts("built-in", built_in.as_ref()),
             lease: own_lease,
             replicas,
             absent,
@@ -103,6 +113,7 @@ impl<'a> Observer<'a> {
             record,
             has_led: false,
         };
+        facts.wants_canary |= facts.is_written_unseen();
         Ok(State { facts, lease, template })
     }
 
@@ -162,36 +173,10 @@ impl<'a> Observer<'a> {
                 }
             },
             are_static: pods.items.iter().any(is_mirror),
+            writer: specs.first().and_then(|spec| own_flags::writer(spec)).unwrap_or_else(|| NAME.to_owned()),
             flags: specs.into_iter().map(flags).collect(),
         };
         Ok((ours, template.cloned().map(Box::new)))
-    }
-
-    /// A Lease, with its age by our clock.
-    fn lease_facts(&mut self, key: &str, lease: Option<&Lease>) -> Option<LeaseFacts> {
-        let lease = lease?;
-        let spec = lease.spec.clone().unwrap_or_default();
-        let now = Instant::now();
-        let since = match self.seen.get(key) {
-            Some((known, since)) if *known == spec => *since,
-            _ => {
-                self.seen.insert(key.to_owned(), (spec.clone(), now));
-                now
-            }
-        };
-        let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or(1).max(1)).unwrap_or(1);
-        let holder = spec.holder_identity.unwrap_or_default();
-        let is_fresh = now.saturating_duration_since(since) < Duration::from_secs(seconds);
-        let time =
-            |time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime>| time.map(|it| it.0);
-        Some(LeaseFacts {
-            live: !holder.is_empty() && is_fresh,
-            holder,
-            acquired: time(spec.acquire_time),
-            renewed: time(spec.renew_time),
-            transitions: spec.lease_transitions.unwrap_or_default(),
-            is_on_hold: HOLD.in_force(&lease.metadata).is_some(),
-        })
     }
 
     /// An object; none if it does not exist.
@@ -201,6 +186,35 @@ impl<'a> Observer<'a> {
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Leases {
+    /// A Lease, with its age by our clock.
+    pub(super) fn facts(&mut self, key: &str, lease: Option<&Lease>) -> Option<LeaseFacts> {
+        let lease = lease?;
+        let spec = lease.spec.clone().unwrap_or_default();
+        let now = Instant::now();
+        let new = || Seen { spec: spec.clone(), since: now, is_renewed: false };
+        let seen = self.0.entry(key.to_owned()).or_insert_with(new);
+        if seen.spec != spec {
+            *seen = Seen { is_renewed: true, ..new() };
+        }
+        let (since, is_renewed) = (seen.since, seen.is_renewed);
+        let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or(1).max(1)).unwrap_or(1);
+        let holder = spec.holder_identity.unwrap_or_default();
+        let is_fresh = now.saturating_duration_since(since) < Duration::from_secs(seconds);
+        let time =
+            |time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime>| time.map(|it| it.0);
+        Some(LeaseFacts {
+            live: !holder.is_empty() && is_fresh,
+            is_watched: is_renewed || holder.is_empty() || !is_fresh,
+            holder,
+            acquired: time(spec.acquire_time),
+            renewed: time(spec.renew_time),
+            transitions: spec.lease_transitions.unwrap_or_default(),
+            is_on_hold: HOLD.in_force(&lease.metadata).is_some(),
+        })
     }
 }
 
@@ -261,4 +275,32 @@ fn deployed(deployment: &Deployment) -> Deployed {
             && has(status.ready_replicas)
     });
     Deployed { replicas, is_ready }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn whether_a_holder_lives_is_known_once_it_renews_or_does_not() {
+        let lease = |renewed: &str| -> Lease {
+            let spec =
+                json!({"holderIdentity": "killed_1", "leaseDurationSeconds": 15, "renewTime": renewed});
+            serde_json::from_value(json!({"metadata": {"name": "ours"}, "spec": spec})).unwrap()
+        };
+        let (old, newer) = (lease("2026-01-01T00:00:00.000000Z"), lease("2026-01-01T00:00:02.000000Z"));
+        let mut leases = Leases::default();
+        let mut known = |lease: &Lease| leases.facts("ours", Some(lease)).map(|it| (it.live, it.is_watched));
+        assert_eq!(known(&old), Some((true, false)), "it may have been written just now");
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(known(&newer), Some((true, true)));
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(known(&newer), Some((false, true)));
+        let mut leases = Leases::default();
+        assert_eq!(leases.facts("ours", Some(&old)).map(|it| it.live), Some(true));
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(leases.facts("ours", Some(&old)).map(|it| (it.live, it.is_watched)), Some((false, true)));
+    }
 }

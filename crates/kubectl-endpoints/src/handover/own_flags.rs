@@ -40,6 +40,12 @@ pub(super) fn first_look(spec: &PodSpec) -> Option<SignedDuration> {
     }
 }
 
+/// The field manager of a process with these flags; none if they are not known.
+pub(super) fn writer(spec: &PodSpec) -> Option<String> {
+    let arguments = arguments(spec).ok()?;
+    options::parse_remote(&arguments).ok().map(|config| config.user_agent_name)
+}
+
 /// The arguments of the program.
 ///
 /// # Errors

@@ -173,6 +173,11 @@ fn a_handover_with_two_writers_is_refused() {
         model.pass(Event::None);
     }
     assert!(model.both_write());
+    let mut facts = model.facts();
+    facts.lease.as_mut().unwrap().is_watched = false;
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    let action = (step.action)(&facts, &Model::settings());
+    assert!(matches!(action, Action::Wait(_)), "the holder may have ended long ago: {action:?}");
     let error = run(&mut model, Goal::Handover, &[]).unwrap_err();
     assert!(error.contains("two") || error.contains("both write"), "{error}");
 }
@@ -374,6 +379,33 @@ fn the_silence_of_a_changed_leader_does_not_count() {
     without.built_in = None;
     assert!(drive::silent(&before, &without).is_none() && drive::silent(&without, &before).is_none());
     assert!(drive::silent(&without, &without).is_some(), "there is none throughout");
+}
+
+/// Of a node that was removed while its static pod still runs, say.
+#[test]
+fn a_canary_is_wanted_if_no_pod_shows_the_leader() {
+    let mut model = Model::new(2, true, true);
+    model.pass(Event::None);
+    let mut facts = model.facts();
+    assert!(facts.built_in_is_led() && !facts.is_written_unseen());
+    facts.built_in.as_mut().unwrap().holder = "gone_1".to_owned();
+    assert!(facts.is_written_unseen());
+    facts.built_in.as_mut().unwrap().live = false;
+    assert!(!facts.is_written_unseen());
+}
+
+#[test]
+fn ours_writes_the_canary_under_its_own_name() {
+    let wrong = |goal, writers: &[&str]| {
+        let writers: Vec<String> = writers.iter().map(|writer| (*writer).to_owned()).collect();
+        drive::wrong_writer(goal, "endpoints", &writers).is_some()
+    };
+    assert!(!wrong(Goal::Handover, &["endpoints"]) && !wrong(Goal::Rollback, &["kube-controller-manager"]));
+    assert!(wrong(Goal::Handover, &["kube-controller-manager"]) && wrong(Goal::Rollback, &["endpoints"]));
+    assert!(wrong(Goal::Handover, &[]) && wrong(Goal::Handover, &["endpoints", "kube-controller-manager"]));
+    let spec = serde_json::json!({"containers": [{"name": "ecm", "args": ["--user-agent-name=endpoints"]}]});
+    let spec = serde_json::from_value(spec).unwrap();
+    assert_eq!(own_flags::writer(&spec).as_deref(), Some("endpoints"));
 }
 
 /// `--dry-run` calls the canary left out unless it is requested.

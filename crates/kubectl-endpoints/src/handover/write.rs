@@ -47,7 +47,7 @@ pub(super) async fn send(
         Write::Hold => put(cluster, swap, state, Some(true), &when_held(swap.goal, facts)).await,
         Write::Release => put(cluster, swap, state, Some(false), &when_released(facts)).await,
         Write::Record => note(cluster, swap, state, &begun(swap.goal, facts)).await,
-        Write::Scale(replicas) => scale(cluster, swap, replicas).await.map(|()| true),
+        Write::Scale(replicas) => scale(cluster, swap, replicas).await,
     }
 }
 
@@ -166,7 +166,8 @@ async fn put(
     }
 }
 
-async fn scale(cluster: &Cluster, swap: &Swap, replicas: i32) -> Result<(), Failure> {
+/// Scales the Deployment of ours. Returns as [`send`] does.
+async fn scale(cluster: &Cluster, swap: &Swap, replicas: i32) -> Result<bool, Failure> {
     let [namespace, name] = &swap.deployment;
     let failed = |reason: String| {
         Failure::Access(format!("cannot scale the Deployment {}: {reason}", swap.settings.deployment))
@@ -179,9 +180,39 @@ async fn scale(cluster: &Cluster, swap: &Swap, replicas: i32) -> Result<(), Fail
         .header(header::USER_AGENT, version::user_agent(crate::name::NAME, swap.goal.name()))
         .body(json!({"spec": {"replicas": replicas}}).to_string().into_bytes())
         .map_err(|error| failed(error.to_string()))?;
-    match cluster.http().request_text(request).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) => Err(failed(status.message)),
-        Err(error) => Err(failed(error_chain(&error))),
+    is_written(cluster.http().request_text(request).await).map_err(failed)
+}
+
+/// True if a write succeeded; false if another attempt may: the next look tells whether there is an API server.
+///
+/// # Errors
+/// The reason of a refusal.
+fn is_written(response: Result<String, kube::Error>) -> Result<bool, String> {
+    match response {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if ![409, 429].contains(&status.code) && status.code < 500 => {
+            Err(status.message)
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_scale_is_tried_again_unless_it_is_refused_for_good() {
+        let refused =
+            |code| is_written(Err(kube::Error::Api(Status::failure("no", "").with_code(code).boxed())));
+        assert_eq!(is_written(Ok(String::new())), Ok(true));
+        for code in [409, 429, 500, 503] {
+            assert_eq!(refused(code), Ok(false), "{code}");
+        }
+        for code in [400, 403, 404, 422] {
+            assert_eq!(refused(code), Err("no".to_owned()), "{code}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use go_text::duration::parse_go_duration;
 use super::subject::Subject;
 use crate::exit;
 use crate::flags::{ClusterFlags, Target};
+use crate::format::Forms;
 use crate::name::USAGE;
 
 /// The word that selects this subcommand.
@@ -81,13 +82,17 @@ fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
         (None, Some(account)) => account,
         (None, None) => Subject::Caller,
     };
-    let kubeconfig = config.api_server.kubeconfig.clone();
+    if config.api_server.master.is_some() {
+        return Err("--master is not read here: name the cluster by --kubeconfig or --context".to_owned());
+    }
     let cluster = ClusterFlags {
-        kubeconfig,
+        kubeconfig: config.api_server.kubeconfig.clone(),
         context: flags.context,
         user: flags.impersonate,
+        groups: flags.groups,
         ..ClusterFlags::default()
     };
+    cluster.check()?;
     let target = Target::all(cluster);
     let Flags { confirm_after, before_release, output: format, .. } = flags;
     Ok(Preflight { target, format, subject, confirm_after, before_release, config })
@@ -119,7 +124,7 @@ fn args() -> Vec<Arg> {
 #[command(next_help_heading = HEADING)]
 struct Flags {
     /// Format of the result: text or json
-    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "text")]
+    #[arg(short, long, value_name = "FORMAT", value_parser = FORMS, hide_possible_values = true, default_value = "text")]
     output: Format,
     /// Service account that the program will run with, whose permissions and priority are checked instead of the caller's;
     /// kube-system:endpoint-controller-manager in deploy/base
@@ -131,6 +136,9 @@ struct Flags {
     /// User to impersonate, which needs the permission to do so
     #[arg(long = "as", value_name = "USER")]
     impersonate: Option<String>,
+    /// Group to impersonate; may be repeated
+    #[arg(long = "as-group", value_name = "GROUP")]
+    groups: Vec<String>,
     /// Context of the kubeconfig; by default the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -143,13 +151,7 @@ struct Flags {
     before_release: bool,
 }
 
-fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "text" => Ok(Format::Text),
-        "json" => Ok(Format::Json),
-        _ => Err("must be text or json".to_owned()),
-    }
-}
+const FORMS: Forms<Format> = Forms(&[("text", Format::Text), ("json", Format::Json)]);
 
 #[cfg(test)]
 mod tests {
@@ -184,6 +186,15 @@ mod tests {
         assert!(preflight.config.leader_election.is_none());
         assert_eq!(parsed("--for-user=me").unwrap().subject, Subject::User("me".to_owned()));
         assert_eq!(parsed("--as=me").unwrap().target.cluster.user.as_deref(), Some("me"));
+        assert_eq!(parsed("--as=me --as-group=a").unwrap().target.cluster.groups, ["a"]);
+    }
+
+    #[test]
+    fn what_would_name_another_cluster_is_refused() {
+        for (line, flag) in [("--master=http://127.0.0.1:1", "--master"), ("--as-group=a", "--as-group")] {
+            let message = parsed(line).unwrap_err();
+            assert!(message.contains(flag) && message.lines().count() == 1, "{message}");
+        }
     }
 
     #[test]

@@ -75,11 +75,16 @@ fn value(arg: &Arg, words: &[String]) -> Question {
         "namespace" => Question::Names(Kind::Namespaces, target(words)),
         "context" => Question::Contexts,
         "filename" | "kubeconfig" | "config" | "write-kubeconfig" => Question::Files,
-        "output" => listed(&["table", "wide", "name", "json", "yaml"]),
+        "output" => Question::Words(names_of_values(arg)),
         "severity" => listed(&Severity::ALL.map(Severity::name)),
         "rule" => Question::Words(rules().map(|rule| rule.id.to_owned()).collect()),
         _ => nothing(),
     }
+}
+
+/// The values that a flag has names for.
+fn names_of_values(arg: &Arg) -> Vec<String> {
+    arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect()
 }
 
 /// The cluster and the namespace that words name.
@@ -128,7 +133,11 @@ mod tests {
     fn commands_flags_and_values_are_those_of_the_program() {
         assert!(words("").contains(&"explain".to_owned()));
         assert!(words("audit --").contains(&"--confirm-after".to_owned()));
-        assert!(words("explain -o ").contains(&"yaml".to_owned()));
+        assert_eq!(words("explain -o "), ["table", "wide", "name", "json", "yaml"]);
+        for command in ["status", "simulate"] {
+            assert_eq!(words(&format!("{command} -o ")), ["table", "wide", "json", "yaml"]);
+        }
+        assert_eq!(words("preflight --output="), ["text", "json"]);
         assert!(words("audit --rule=").contains(&"stale-pod".to_owned()));
         assert_eq!(words("audit --severity "), ["info", "warning", "error"]);
         assert_eq!(words("no-such "), [] as [String; 0]);

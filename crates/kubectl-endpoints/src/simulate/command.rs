@@ -9,7 +9,7 @@ use cli_runtime::usage::Usage;
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::options;
 
-use super::print::Format;
+use crate::format::{self, Format};
 use crate::name::USAGE;
 use crate::{exit, loopback};
 
@@ -61,8 +61,8 @@ struct Flags {
     /// and all namespaces are printed
     #[arg(short, long)]
     namespace: Option<String>,
-    /// Format of the result: table, wide, yaml or json
-    #[arg(short, long, value_name = "FORMAT", value_parser = format, default_value = "table")]
+    /// Format of the result: table, wide, json or yaml
+    #[arg(short, long, value_name = "FORMAT", value_parser = format::UNNAMED, hide_possible_values = true, default_value = "table")]
     output: Format,
     /// Print the Services, pods and nodes too, as -o yaml or json: the input of `kubectl endpoints explain -f -`
     #[arg(long)]
@@ -119,7 +119,7 @@ fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
     if mode == Mode::Diff && output == Format::Wide {
         return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
     }
-    if all && (mode != Mode::Print || !matches!(output, Format::Yaml | Format::Json)) {
+    if all && (mode != Mode::Print || !output.is_document()) {
         return Err("--all needs -o yaml or -o json, and neither --diff nor --serve".to_owned());
     }
     Ok(Simulation { inputs, recursive, namespace, format: output, all, mode, config })
@@ -146,16 +146,6 @@ fn shape(command: Command) -> Command {
             "{EXAMPLES}\n\nAll other flags of endpoint-controller-manager are accepted and change nothing here.\n\n{}",
             exit::help()
         ))
-}
-
-fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "table" => Ok(Format::Table),
-        "wide" => Ok(Format::Wide),
-        "yaml" => Ok(Format::Yaml),
-        "json" => Ok(Format::Json),
-        _ => Err("must be table, wide, yaml or json".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -7,15 +7,7 @@ use cli_runtime::input::object::text;
 use cli_runtime::printing::{aligned, json as json_document, plain, yaml};
 use serde_json::{Map, Value, json};
 
-/// A form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Table,
-    /// A table with all columns.
-    Wide,
-    Yaml,
-    Json,
-}
+use crate::format::Format;
 
 /// Objects as a `List`, without managed fields, as kubectl leaves them out.
 pub(crate) fn list(items: Vec<Value>) -> Value {
@@ -31,10 +23,7 @@ pub(crate) fn list(items: Vec<Value>) -> Value {
 
 /// A document of YAML or, for all other formats, of JSON.
 pub(crate) fn document(value: &Value, format: Format) -> String {
-    match format {
-        Format::Yaml => yaml(value),
-        Format::Json | Format::Table | Format::Wide => json_document(value),
-    }
+    if format == Format::Yaml { yaml(value) } else { json_document(value) }
 }
 
 /// The rows of a response in the form of a `Table`, with the namespace first if `with_namespace`. Names begin with

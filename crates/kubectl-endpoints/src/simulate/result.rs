@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::api::{AS_JSON, AS_TABLE, Api, ApiError, collection, items};
 use super::explained;
-use super::print::{self, Format};
+use super::print;
 use super::skipped;
+use crate::format::Format;
 
 /// The kinds that explain the result.
 const GIVEN: [&str; 4] = ["services", "pods", "nodes", "namespaces"];
@@ -38,7 +39,7 @@ async fn given(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
 
 /// The result as text: documents, or what became of each Service, and the slices and Endpoints below.
 pub(crate) async fn text(api: &Api, namespace: &str, format: Format, all: bool) -> Result<String, ApiError> {
-    if matches!(format, Format::Yaml | Format::Json) {
+    if format.is_document() {
         let mut objects = if all { given(api, namespace).await? } else { vec![] };
         objects.extend(read(api, namespace).await?);
         return Ok(print::document(&print::list(objects), format));
@@ -57,9 +58,10 @@ pub(crate) async fn text(api: &Api, namespace: &str, format: Format, all: bool) 
 
 /// Changes as text.
 pub(crate) fn changes(changes: &[Change], format: Format) -> String {
-    match format {
-        Format::Table | Format::Wide => print::changes(changes),
-        Format::Yaml | Format::Json => print::document(&print::changes_tree(changes), format),
+    if format.is_document() {
+        print::document(&print::changes_tree(changes), format)
+    } else {
+        print::changes(changes)
     }
 }
 

@@ -236,6 +236,7 @@ impl Model {
                 }),
                 pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
                 ready: self.ours.len(),
+                writer: "endpoint-controller-manager".to_owned(),
                 flags: vec![OwnFlags::Fit],
                 first_look: None,
                 are_static: false,
@@ -252,6 +253,7 @@ impl Model {
             acquired: Some(time(lease.acquired)),
             renewed: Some(time(lease.renewed)),
             live: !lease.holder.is_empty() && self.now - lease.renewed < lease.seconds,
+            is_watched: true,
             transitions: lease.transitions,
             is_on_hold: lease.is_on_hold,
         }

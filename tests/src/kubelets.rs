@@ -1,6 +1,7 @@
 //! Stand-ins for kubelets beside upstream's node lifecycle controller: nodes whose Leases they renew, and pods that are ready.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,10 +145,16 @@ impl Kubelets {
     /// Patches the status of a running pod: these conditions get this status.
     pub async fn report_pod(&self, pod: usize, conditions: &[&str], value: &str) {
         let condition = |kind: &&str| json!({"type": kind, "status": value, "lastTransitionTime": now()});
-        let address = format!("10.1.{}.{}", pod / 250, pod % 250 + 1);
+        let address = Self::address(pod);
         let conditions: Vec<Value> = conditions.iter().map(condition).collect();
         let status = json!({"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": conditions});
         self.send("PATCH", &format!("{PODS}/p{pod}/status"), &json!({"status": status})).await;
+    }
+
+    /// The address of a pod.
+    pub fn address(pod: usize) -> IpAddr {
+        let [third, fourth] = [pod / 250, pod % 250 + 1].map(|byte| u8::try_from(byte).expect("few pods"));
+        IpAddr::from([10, 1, third, fourth])
     }
 
     /// Deletes a pod at once.

@@ -30,10 +30,10 @@ struct Sample {
 }
 
 /// A cluster whose endpoints are written by a program.
-struct Partition {
+pub(crate) struct Partition {
     kind: Kind,
-    kubelets: Kubelets,
-    cluster: Cluster,
+    pub(crate) kubelets: Kubelets,
+    pub(crate) cluster: Cluster,
     replicas: Vec<Manager>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn run(options: &Options) -> String {
 
 /// All kubelets lose the API server for this long, and come back.
 async fn partition(kind: Kind, length: Duration, qps: u32) -> String {
-    let mut world = Box::pin(Partition::start(kind, qps)).await;
+    let mut world = Box::pin(Partition::start(kind, SIZE, qps)).await;
     let mut text = format!(
         "{} {}: {} nodes, {} Services, {} endpoints; no kubelet reaches the API server for {} s\n\n\
          | s | pods that say ready | ready endpoints | writes | |\n|---|---|---|---|---|\n",
@@ -135,18 +135,18 @@ fn row(text: &mut String, start: Instant, sample: Sample, event: &str) {
 
 impl Partition {
     /// With client-go's 20 writes a second, the node lifecycle controller itself takes 100 s to mark 2,000 pods.
-    async fn start(kind: Kind, qps: u32) -> Self {
+    pub(crate) async fn start(kind: Kind, size: Size, qps: u32) -> Self {
         let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
         cluster.allow_election().await;
-        eprintln!("{}: creating {} pods", kind.name(), SIZE.all_pods());
+        eprintln!("{}: creating {} pods", kind.name(), size.all_pods());
         let limit = ["qps", "burst"].map(|flag| format!("--kube-api-{flag}={qps}"));
-        let kubelets = Kubelets::start(&cluster, SIZE, &limit.each_ref().map(String::as_str)).await;
+        let kubelets = Kubelets::start(&cluster, size, &limit.each_ref().map(String::as_str)).await;
         let mut world = Self { kind, kubelets, cluster, replicas: Vec::new() };
         world.add().await;
         if kind == Kind::Ours {
             world.add().await;
         }
-        world.kubelets.wait_for_published(SIZE.all_pods()).await;
+        world.kubelets.wait_for_published(size.all_pods()).await;
         // A node that is younger than a minute is not told from one that registers.
         sleep(Duration::from_secs(65)).await;
         world
@@ -193,7 +193,7 @@ impl Partition {
 /// One node dies, three die, and then one each `pause` until one more would be the share of the gate; `shadow` with the gate
 /// compares each object with what ours would write.
 async fn deaths(pause: Duration, qps: u32) -> String {
-    let world = Box::pin(Partition::start(Kind::Upstream, qps)).await;
+    let world = Box::pin(Partition::start(Kind::Upstream, SIZE, qps)).await;
     // Without a confirmation period a dead node is a dead node at once.
     let shadow = Shadow::start(&world.cluster, &[GATE.to_owned(), "--grace=20s".to_owned()]).await;
     let mut text = format!(

@@ -55,13 +55,13 @@ impl Judges {
         Self { _proxy: kube_proxy(cluster, &kubeconfig), dns, pods }
     }
 
-    /// Waits until a client at the cluster IP reaches a pod, or is refused. It tries `every` so often, which is the
-    /// resolution of what is measured.
+    /// Waits until a client at the address of a Service reaches a pod, or is refused. It tries `every` so often, which is
+    /// the resolution of what is measured.
     ///
     /// # Panics
     /// After [`LIMIT`], as [`Self::resolves`] does.
-    pub(super) async fn connects(&self, cluster_ip: Ipv4Addr, expected: bool, every: Duration) -> Instant {
-        let (address, start) = (SocketAddr::from((cluster_ip, 80)), Instant::now());
+    pub(super) async fn connects(&self, address: SocketAddr, expected: bool, every: Duration) -> Instant {
+        let start = Instant::now();
         loop {
             let connected = connect(address).await;
             if connected == Some(expected) {
@@ -73,17 +73,21 @@ impl Judges {
     }
 
     /// Waits until the name of a headless Service has exactly these addresses.
-    pub(super) async fn resolves(&self, name: &str, expected: &[Ipv4Addr], every: Duration) -> Instant {
-        let expected: BTreeSet<IpAddr> = expected.iter().copied().map(IpAddr::V4).collect();
+    pub(super) async fn resolves(&self, name: &str, expected: &BTreeSet<IpAddr>, every: Duration) -> Instant {
         let start = Instant::now();
         loop {
-            let found = self.dns.addresses(name).await;
-            if found.as_ref() == Ok(&expected) {
+            let found = self.addresses(name).await;
+            if found.as_ref() == Ok(expected) {
                 return Instant::now();
             }
             assert!(start.elapsed() < LIMIT, "CoreDNS: {name}: {found:?}");
             sleep(every).await;
         }
+    }
+
+    /// The addresses that a name has now.
+    pub(super) async fn addresses(&self, name: &str) -> Result<BTreeSet<IpAddr>, String> {
+        self.dns.addresses(name).await
     }
 }
 

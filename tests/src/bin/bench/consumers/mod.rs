@@ -5,11 +5,12 @@
 //! All runs in a network namespace of its own, which `hack/bench` makes: every address of the pods and Services is local there.
 
 mod judges;
+mod partitioned;
 mod rolling;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,7 @@ use crate::report::percentile;
 use crate::seed;
 
 use self::judges::{Judges, PORT};
+use self::partitioned::{Answers, Partitioned};
 use self::rolling::{Connections, Rolled};
 
 const NAMESPACE: &str = "judged";
@@ -58,13 +60,16 @@ struct Outcome {
     delays: Delays,
     /// During a rolling update: at rest, and in a burst.
     rolling: [Connections; 2],
+    partitioned: Partitioned,
 }
 
 /// Measures both programs, and returns the table.
 pub(crate) async fn run(options: &Options) -> String {
     let mut columns = Vec::new();
     for kind in options.kinds() {
-        columns.push((kind, Box::pin(measure(kind, options)).await));
+        let (delays, rolling) = Box::pin(changes(kind, options)).await;
+        let partitioned = Box::pin(partitioned::measure(kind)).await;
+        columns.push((kind, Outcome { delays, rolling, partitioned }));
     }
     table(options, &mut columns)
 }
@@ -97,10 +102,22 @@ fn table(options: &Options, columns: &mut [(Kind, Outcome)]) -> String {
         }
         writeln!(text, " |").unwrap();
     }
+    write!(text, "| all kubelets lose the API server: connections refused / lost, of all").unwrap();
+    for (_, outcome) in &*columns {
+        let Connections { all, refused, lost } = outcome.partitioned.connections;
+        write!(text, " | {refused} / {lost}, of {all}").unwrap();
+    }
+    write!(text, " |\n| the same: DNS answers without any / without some of the addresses, of all").unwrap();
+    for (_, outcome) in &*columns {
+        let Answers { all, empty, partial } = outcome.partitioned.answers;
+        write!(text, " | {empty} / {partial}, of {all}").unwrap();
+    }
+    writeln!(text, " |").unwrap();
     text
 }
 
-async fn measure(kind: Kind, options: &Options) -> Outcome {
+/// Changes pods, and updates some: at rest, and in a burst.
+async fn changes(kind: Kind, options: &Options) -> (Delays, [Connections; 2]) {
     let cluster = seed::cluster(options).await;
     let judges = Judges::start(&cluster).await;
     // Without a limit: at rest nothing waits for it.
@@ -152,7 +169,7 @@ async fn measure(kind: Kind, options: &Options) -> Outcome {
         push(&mut delays, Change::NotReadyInBurst, delay);
     }
     manager.stop().await;
-    Outcome { delays, rolling: [at_rest, in_burst] }
+    (delays, [at_rest, in_burst])
 }
 
 fn push(delays: &mut Delays, change: Change, [connection, answer]: [Duration; 2]) {
@@ -170,13 +187,17 @@ fn limited() -> ManagerOptions {
     }
 }
 
-/// Creates a Service that selects the pods of the app of its name. Returns its cluster IP.
-async fn create_service(services: &Api<Service>, name: &str, port: u16) -> Ipv4Addr {
+/// Creates a Service that selects the pods of the app of its name. Returns its address.
+async fn create_service(services: &Api<Service>, name: &str, port: u16) -> SocketAddr {
     let spec = json!({"selector": {"app": name}, "ports": [{"port": 80, "targetPort": port}]});
     create(services, json!({"metadata": {"name": name}, "spec": spec})).await;
-    let service = services.get(name).await.expect("a Service");
-    let cluster_ip = service.spec.and_then(|spec| spec.cluster_ip).expect("a cluster IP");
-    cluster_ip.parse().expect("an IPv4 address")
+    address(&services.get(name).await.expect("a Service"))
+}
+
+/// The address of a Service for its clients.
+fn address(service: &Service) -> SocketAddr {
+    let cluster_ip = service.spec.as_ref().and_then(|spec| spec.cluster_ip.as_deref()).expect("a cluster IP");
+    SocketAddr::new(cluster_ip.parse().expect("an IP address"), 80)
 }
 
 async fn create_pod(pods: &Api<Pod>, name: &str, app: &str) {
@@ -195,8 +216,9 @@ async fn run_pod(pods: &Api<Pod>, name: &str, ip: Ipv4Addr, is_ready: &str) {
 struct Judged {
     name: String,
     pods: Api<Pod>,
+    /// Of the pod.
     address: Ipv4Addr,
-    cluster_ip: Ipv4Addr,
+    service: SocketAddr,
 }
 
 impl Judged {
@@ -208,7 +230,7 @@ impl Judged {
         let judged = Self {
             pods: Api::namespaced(client.clone(), NAMESPACE),
             address: Ipv4Addr::new(10, 250, 0, number + 1),
-            cluster_ip: create_service(&services, &name, PORT).await,
+            service: create_service(&services, &name, PORT).await,
             name,
         };
         judged.create_pod().await;
@@ -232,11 +254,11 @@ impl Judged {
         } else {
             set_status(&self.pods, &self.name, json!({"conditions": ready(status)})).await;
         }
-        let addresses = is_ready.then_some(self.address);
+        let addresses = is_ready.then_some(IpAddr::V4(self.address)).into_iter().collect();
         let name = format!("{}.{NAMESPACE}.svc.cluster.local", headless(&self.name));
         let (connection, answer) = tokio::join!(
-            judges.connects(self.cluster_ip, is_ready, every),
-            judges.resolves(&name, addresses.as_slice(), every)
+            judges.connects(self.service, is_ready, every),
+            judges.resolves(&name, &addresses, every)
         );
         [connection, answer].map(|end| end.duration_since(start))
     }

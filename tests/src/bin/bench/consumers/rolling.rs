@@ -30,7 +30,7 @@ const CONNECTION: Duration = Duration::from_millis(2);
 /// The kubelet removes a pod that has ended.
 const REMOVAL: Duration = Duration::from_secs(1);
 /// The time in which kube-proxy programs what slices have.
-const QUIET: Duration = Duration::from_secs(5);
+pub(super) const QUIET: Duration = Duration::from_secs(5);
 
 /// Numbers of connections by their end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,18 +67,18 @@ impl Rolled {
     /// Creates it with its pods, and waits until kube-proxy has them.
     pub(super) async fn create(client: &Client, judges: &Judges) -> Self {
         let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
-        let cluster_ip = create_service(&services, SERVICE, PORT).await;
+        let address = create_service(&services, SERVICE, PORT).await;
         let mut rolled = Self {
             pods: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
             listeners: HashMap::new(),
             generation: 0,
-            address: SocketAddr::from((cluster_ip, 80)),
+            address,
         };
         for number in 0..PODS {
             rolled.start(number).await;
         }
-        judges.connects(cluster_ip, true, CONNECTION).await;
+        judges.connects(rolled.address, true, CONNECTION).await;
         sleep(QUIET).await;
         rolled
     }
@@ -98,7 +98,7 @@ impl Rolled {
             self.published().await;
             sleep(QUIET).await;
         };
-        open(address, replacements).await
+        open(&[address], replacements).await
     }
 
     /// Waits until the slices have the pods of this generation alone.
@@ -158,14 +158,14 @@ fn name_prefix(generation: u8) -> String {
     format!("{SERVICE}-{generation}-")
 }
 
-/// Opens connections at a steady rate until the end.
-async fn open(address: SocketAddr, end: impl Future<Output = ()>) -> Connections {
-    let (mut end, mut pace) = (pin!(end), interval(CONNECTION));
+/// Opens connections at a steady rate until the end, to one address after the other.
+pub(super) async fn open(addresses: &[SocketAddr], end: impl Future<Output = ()>) -> Connections {
+    let (mut end, mut pace, mut addresses) = (pin!(end), interval(CONNECTION), addresses.iter().cycle());
     let (mut opening, mut result) = (FuturesUnordered::new(), Connections::default());
     loop {
         tokio::select! {
             () = &mut end => break,
-            _ = pace.tick() => opening.push(connect(address)),
+            _ = pace.tick() => opening.extend(addresses.next().map(|address| connect(*address))),
             Some(connected) = opening.next() => result.count(connected),
         }
     }

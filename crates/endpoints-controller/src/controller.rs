@@ -105,7 +105,8 @@ impl EndpointsController {
         (Arc::new(controller), events)
     }
 
-    /// Endpoints whose Service was deleted while no controller ran, of those that the cache shows.
+    /// Endpoints whose Service was deleted while no controller ran, of those that the cache shows. Services are not listed again at a
+    /// takeover, so that the cache of them may be behind: the API server is asked before one is deleted.
     fn orphans(&self, state: &State) -> Vec<ObjectKey> {
         let mut keys = Vec::new();
         let mut tracker = self.tracker.lock();
@@ -116,7 +117,7 @@ impl EndpointsController {
             {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
-                tracker.orphan(&key, Orphan { uid, ..Orphan::default() });
+                tracker.orphan(&key, Orphan { uid, listed: true, ..Orphan::default() });
                 keys.push(key);
             }
         }

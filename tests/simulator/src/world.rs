@@ -327,6 +327,7 @@ impl World {
 
     /// The cluster for a process that starts now.
     pub fn started(&self) -> Started {
+        self.leave_locks();
         let version = self.server.version();
         self.with(|state| {
             state.watcher.starts += 1;

@@ -198,6 +198,16 @@ impl World {
         });
     }
 
+    /// A process starts, which leaves Endpoints that are the lock of an election by now. One that has seen the deletion of their
+    /// Service, and ended before it could delete them, has taken that along.
+    pub fn leave_locks(&self) {
+        let endpoints = self.objects("v1", "Endpoints");
+        let is_lock = |name: &String| {
+            endpoints.get(name).is_some_and(|it| !it["metadata"]["annotations"][LEADER].is_null())
+        };
+        self.with(|state| state.watcher.nobodys.left.retain(|name, _| !is_lock(name)));
+    }
+
     /// Checks that a replica does not delete Endpoints that another client created after their Service was deleted. A process
     /// that has only a list to tell when that was cannot know, and at its start it deletes all. Those that it updated before it
     /// knew of the deletion have the endpoints of the Service, and are to be deleted.

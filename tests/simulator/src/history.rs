@@ -15,6 +15,7 @@ use crate::audit;
 use crate::fault::Counts;
 use crate::oracle::bound::{bound, forgotten};
 use crate::oracle::end::{broken_rules, differences, read};
+use crate::oracle::growth::may_withhold_creates;
 use crate::oracle::memory::{is_failing, kept_memory};
 use crate::oracle::{order, outage};
 use crate::plan::Plan;
@@ -234,7 +235,7 @@ async fn fresh_start(world: &Arc<World>) -> Vec<String> {
     // Not those of earlier processes, whose last requests may arrive now.
     let writes = world.with(|state| state.watcher.last_replica_writes);
     // The one before may have stopped creating slices that are taken, which is not seen if it never completes them.
-    let may_be_incomplete = world.takes_slices && read(world).has_unjudged_mirrors();
+    let may_be_incomplete = may_withhold_creates(&world.plan) && read(world).has_unjudged_mirrors();
     if writes > 0 && !may_be_incomplete {
         failures.push(format!("a fresh process writes {writes} times"));
     }

@@ -46,6 +46,15 @@ pub fn are_taken(plan: &Plan) -> bool {
     plan.faults().iter().any(|fault| matches!(fault, Fault::ForeignTake | Fault::PolicyReassign))
 }
 
+/// True if so many new slices of a Service may be lost that no more are created for a minute: they are taken, or relabelled one
+/// after the other.
+pub fn may_withhold_creates(plan: &Plan) -> bool {
+    /// Slices that may be lost before that.
+    const FEW: usize = 3;
+    let faults = plan.timeline.iter().filter_map(|entry| entry.action.fault());
+    are_taken(plan) || faults.filter(|fault| *fault == Fault::ForeignRelabel).count() >= FEW
+}
+
 /// True if a policy gives away some of the slices that it sees, and leaves others.
 fn sometimes_reassigns(plan: &Plan) -> bool {
     let mut actions = plan.timeline.iter().map(|entry| &entry.action);

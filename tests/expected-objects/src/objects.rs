@@ -149,13 +149,17 @@ impl Objects {
     /// True if slices of some mirror are not compared: those that the API server refuses, and addresses without ports beside
     /// others.
     pub fn has_unjudged_mirrors(&self) -> bool {
+        self.endpoints.keys().any(|name| self.is_mirrored(name) && self.is_unjudged(name))
+    }
+
+    /// True if the mirror of the Endpoints of this name is not judged.
+    pub(crate) fn is_unjudged(&self, name: &str) -> bool {
         let mixes = |endpoints: &Value| {
             let mut subsets = list(endpoints, "/subsets").iter();
             let has_ports = |subset: &Value| !list(subset, "/ports").is_empty();
             subsets.clone().any(has_ports) && !subsets.all(has_ports)
         };
-        let mut endpoints = self.endpoints.iter();
-        endpoints.any(|(name, it)| self.is_mirrored(name) && (has_ambiguous_ports(it) || mixes(it)))
+        self.endpoints.get(name).is_some_and(|it| has_ambiguous_ports(it) || mixes(it))
     }
 
     /// Lines that differ.

@@ -35,8 +35,10 @@ impl Objects {
             if controller == CONTROLLERS[0] && endpoints.len() > max {
                 rules.push(format!("slice {name} has {} endpoints", endpoints.len()));
             }
-            // The last plan for a Service that has become another controller's, or none's, may be unfinished for ever.
-            let kept = controller == CONTROLLERS[1] || self.is_kept(service);
+            // The last plan for a Service that has become another controller's, or none's, may be unfinished for ever; so may one for
+            // Endpoints whose slices the API server refuses, because two subsets give one address two ports of one name.
+            let kept =
+                if controller == CONTROLLERS[1] { !self.is_unjudged(service) } else { self.is_kept(service) };
             for endpoint in endpoints.iter().filter(|_| kept) {
                 let key = format!(
                     "{controller} {service} {} {} {} {}",

@@ -105,8 +105,9 @@ impl EndpointsController {
         (Arc::new(controller), events)
     }
 
-    /// Endpoints whose Service was deleted while no controller ran, of those that the cache shows. Services are not listed again at a
-    /// takeover, so that the cache of them may be behind: the API server is asked before one is deleted.
+    /// Endpoints whose Service was deleted while no controller ran, of those that the cache shows. Services are not listed again at
+    /// a takeover, so that the cache of them may be behind: the API server is asked before one is deleted, unless the cache shows
+    /// the Service as delegated.
     fn orphans(&self, state: &State) -> Vec<ObjectKey> {
         let mut keys = Vec::new();
         let mut tracker = self.tracker.lock();
@@ -117,7 +118,8 @@ impl EndpointsController {
             {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
-                tracker.orphan(&key, Orphan { uid, listed: true, ..Orphan::default() });
+                let listed = state.delegated.get(&key.namespace, &key.name).is_none();
+                tracker.orphan(&key, Orphan { uid, listed, ..Orphan::default() });
                 keys.push(key);
             }
         }

@@ -196,7 +196,7 @@ mod tests {
         assert!(parsed("-f a --all -o yaml").unwrap().all);
         assert!(refused("-f a --all").starts_with("--all needs -o yaml"));
         assert!(
-            refused("-f a -o xml").contains("must be table, wide, yaml or json"),
+            refused("-f a -o xml").contains("must be table, wide, json or yaml"),
             "{}",
             refused("-f a -o xml")
         );

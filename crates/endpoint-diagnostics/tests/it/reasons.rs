@@ -152,7 +152,7 @@ fn each_case_has_its_reason() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is ready in a slice without ports, and reached by nobody.
+/// A pod can be ready in a slice without ports: kube-proxy programs no backend for it.
 #[test]
 fn pods_without_the_port_of_a_cluster_ip_get_no_traffic() {
     for case in cases().iter().filter(|case| case.code.starts_with("port-")) {

@@ -46,8 +46,8 @@ pub fn are_taken(plan: &Plan) -> bool {
     plan.faults().iter().any(|fault| matches!(fault, Fault::ForeignTake | Fault::PolicyReassign))
 }
 
-/// True if so many new slices of a Service may be lost that no more are created for a minute: they are taken, or relabelled one
-/// after the other.
+/// True if the controllers may stop to create slices of a Service for a minute, because other clients take its new slices or relabel
+/// a few of them.
 pub fn may_withhold_creates(plan: &Plan) -> bool {
     /// Slices that may be lost before that.
     const FEW: usize = 3;

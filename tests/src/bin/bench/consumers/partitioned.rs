@@ -27,7 +27,7 @@ const QUESTION: Duration = Duration::from_millis(20);
 /// Requests a second of the node lifecycle controller: no limit for this size.
 const QPS: u32 = 100;
 
-/// What clients get while no kubelet reaches the API server, and for some time after it.
+/// Connections and DNS answers of clients while no kubelet reaches the API server, and until all kubelets are back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Partitioned {
     pub(super) connections: Connections,

@@ -46,7 +46,7 @@ pub fn are_taken(plan: &Plan) -> bool {
     plan.faults().iter().any(|fault| matches!(fault, Fault::ForeignTake | Fault::PolicyReassign))
 }
 
-/// True if the controllers may stop to create slices of a Service for a minute, because other clients take its new slices or relabel
+/// True if the controllers may stop creating slices of a Service for a minute, because other clients take its new slices or relabel
 /// a few of them.
 pub fn may_withhold_creates(plan: &Plan) -> bool {
     /// Slices that may be lost before that.

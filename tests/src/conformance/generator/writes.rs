@@ -162,8 +162,8 @@ fn wrong_type(rng: &mut Rng, document: &mut Value) {
         json!([{}]),
     ];
     let value = rng.pick(&others).clone();
-    // No labels are stored as none, and an error about those of a template prints them.
-    if !(value == json!({}) && pointer.ends_with("/labels")) {
+    // The real server's error about the labels of a template prints an empty map as such, the embedded server's as null.
+    if !(value == json!({}) && pointer == "/spec/template/metadata/labels") {
         Edit::Set(pointer, value).apply(document);
     }
 }

@@ -95,13 +95,19 @@ impl Core {
         Some(waiting)
     }
 
+    /// True if this key waits.
+    #[cfg(test)]
+    pub(super) fn waits(&self, key: &ObjectKey) -> bool {
+        self.waiting.contains_key(key)
+    }
+
     /// True if no key waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The key whose turn is next.
-    fn next(&self, now: Instant) -> Option<(&ObjectKey, Waiting)> {
+    /// The key whose turn is next, and whether it is by its age alone.
+    fn next(&self, now: Instant) -> Option<(&ObjectKey, Waiting, bool)> {
         let is_old = |key: &&ObjectKey| {
             let waiting = self.waiting.get(*key);
             waiting.is_some_and(|waiting| now.saturating_duration_since(waiting.since) >= OLD)
@@ -109,22 +115,24 @@ impl Core {
         let oldest = || self.by_age.first_key_value().map(|(_, key)| key).filter(is_old);
         let by_urgency = || self.levels.iter().find_map(FairQueue::first);
         let is_turn_of_oldest = self.turns + 1 >= TURNS_PER_OLDEST;
-        let key = if is_turn_of_oldest { oldest().or_else(by_urgency) } else { by_urgency() }?;
-        self.waiting.get_key_value(key).map(|(key, waiting)| (key, *waiting))
+        let by_age = if is_turn_of_oldest { oldest() } else { None };
+        let (key, waiting) = self.waiting.get_key_value(by_age.or_else(by_urgency)?)?;
+        Some((key, *waiting, by_age.is_some()))
     }
 
     /// The writes that the next turn is for: those that its key needs, up to [`MOST_AT_ONCE`] and the limiter's `burst`. None
     /// if no key waits.
     pub(super) fn next_writes(&self, now: Instant, burst: u32) -> Option<u32> {
-        self.next(now).map(|(_, waiting)| waiting.writes.min(MOST_AT_ONCE).min(burst).max(1))
+        self.next(now).map(|(_, waiting, _)| waiting.writes.min(MOST_AT_ONCE).min(burst).max(1))
     }
 
     /// Takes the next turn, for this number of writes, whose tokens are taken: the key's next sync may make them.
     pub(super) fn grant(&mut self, now: Instant, writes: u32) -> Option<Turn> {
-        let (key, waiting) = self.next(now)?;
+        let (key, waiting, is_by_age) = self.next(now)?;
         let key = key.clone();
-        if let Some(of_level) = self.levels.get_mut(waiting.level) {
-            of_level.charge(&key.namespace, writes);
+        // A turn by age is not at the expense of the namespace's share: it would put off what is urgent there.
+        if let Some(of_level) = self.levels.get_mut(waiting.level).filter(|_| !is_by_age) {
+            of_level.charge(writes);
         }
         self.remove(&key);
         self.turns = (self.turns + 1) % TURNS_PER_OLDEST;

@@ -15,11 +15,12 @@
 //! 2. Within a level, namespaces receive equal numbers of writes, and within a namespace, keys are served in the order in which
 //!    they began to wait.
 //! 3. One turn in ten goes to the key that has waited longest, whatever its level, once it has waited for five seconds. So a
-//!    key waits for at most five seconds and ten turns for each key that was there before it: no level is ever starved.
+//!    key waits for at most five seconds and ten turns for each key that was there before it: no level is ever starved. Such a
+//!    turn does not count as one of the namespace's.
 //! 4. A turn is for five writes at most, and for no more than the limiter's burst. A key that needs more waits again, in its
 //!    new place.
-//! 5. A key that changes while it waits keeps its age, and gets the urgency of its new plan. Nothing is written twice, and
-//!    what was overtaken is not written at all.
+//! 5. A key that changes while it waits keeps its age and its namespace's place, and gets the urgency of its new plan. Nothing
+//!    is written twice, and what was overtaken is not written at all.
 //!
 //! Without contention nothing waits: [`SyncContext::admit`](crate::worker::SyncContext::admit) takes the tokens and returns.
 //!

@@ -56,6 +56,53 @@ fn a_namespace_that_comes_back_at_once_has_no_claim_on_the_next_turn() {
     }
 }
 
+/// Twenty namespaces that always have a key that waits.
+struct Crowd(Vec<ObjectKey>);
+
+impl Crowd {
+    fn new() -> Self {
+        Self((0..20).map(|namespace| key(&format!("crowd-{namespace:02}"), 0)).collect())
+    }
+
+    /// The key of the next turn, after those of the crowd that do not wait have come back.
+    fn next(&self, core: &mut Core, now: std::time::Instant) -> ObjectKey {
+        for key in &self.0 {
+            if !core.waits(key) {
+                core.wait(key, 2, 1, now);
+            }
+        }
+        let turn = grant(core, now).unwrap();
+        core.take_granted(&turn.key, turn.writes);
+        turn.key
+    }
+}
+
+/// Also beside the thousands of old keys of one namespace, which have turns by their age.
+#[test]
+fn a_namespace_that_is_new_waits_for_a_round_of_the_others() {
+    let (mut core, crowd, start) = (Core::default(), Crowd::new(), now());
+    (0..5000).for_each(|name| core.wait(&key("a", name), 2, 1, start));
+    let later = start + OLD;
+    (0..600).for_each(|_| drop(crowd.next(&mut core, later)));
+    core.wait(&key("new", 0), 2, 1, later);
+    let turns = (1..1000).find(|_| crowd.next(&mut core, later) == key("new", 0));
+    assert!(turns.is_some_and(|turns| turns <= 2 * 22), "{turns:?}");
+}
+
+/// As a Service does whose pods end one after the other.
+#[test]
+fn a_key_that_changes_again_and_again_keeps_its_namespaces_place() {
+    let (mut core, crowd) = (Core::default(), Crowd::new());
+    (0..600).for_each(|_| drop(crowd.next(&mut core, now())));
+    let turns = (0..1000).find(|turn| {
+        if turn % 10 == 0 {
+            core.wait(&key("z", 0), 2, 1, now());
+        }
+        crowd.next(&mut core, now()) == key("z", 0)
+    });
+    assert!(turns.is_some_and(|turns| turns <= 2 * 22), "{turns:?}");
+}
+
 #[test]
 fn a_key_that_needs_many_writes_gets_a_few_and_is_charged_for_them() {
     let mut core = Core::default();

@@ -13,7 +13,7 @@ use super::error::WatchError;
 use super::event::list_page;
 use super::reflector::{Reflector, require_version};
 use super::selection::escape;
-use super::timing::WHOLE_LIST_HEADER;
+use super::timing::{MAX_RETRY_AFTER, WHOLE_LIST_HEADER};
 use crate::cache::{BATCH_SIZE, Delta};
 use crate::state::CachedResource;
 
@@ -49,7 +49,8 @@ impl<K: CachedResource> Reflector<K> {
                     let (delay, reason) = (backoff.next_delay(), error_chain(&error));
                     debug!(resource = K::RESOURCE, err = reason, "Requesting a page of a list again");
                     failures += 1;
-                    sleep(delay.max(error.retry_after().unwrap_or_default())).await;
+                    let asked = error.retry_after().unwrap_or_default().min(MAX_RETRY_AFTER);
+                    sleep(delay.max(asked)).await;
                     continue;
                 }
                 response => response?,

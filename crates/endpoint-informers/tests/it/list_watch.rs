@@ -697,18 +697,24 @@ async fn retry_after_does_not_count_as_a_failed_streaming_list() {
     }
 }
 
-/// A cache must not stand still for a day because a proxy says so.
+/// A cache must not stand still for a day because a proxy says so, nor between the pages of a list.
 #[tokio::test(start_paused = true)]
 async fn a_long_retry_after_is_capped_and_an_invalid_one_ignored() {
     for wire in Wire::BOTH {
+        let tomorrow = || Answer::new(429, "", "").header("retry-after", "86400");
         let steps = [
-            list(Answer::new(429, "", "").header("retry-after", "86400")),
+            list(tomorrow()),
             list(Answer::new(503, "", "").header("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")),
-            list(listed(wire).hang()),
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[], "10", "1")),
+            next_page("1", tomorrow()),
+            next_page("1", wire.page(&[], "10", "")),
+            resume("10", wire.watch(&[]).hang()),
         ];
         let world = World::play(wire, steps).await;
         let gaps = world.script.gaps();
-        assert!((10.0..=60.1).contains(&gaps[0]) && gaps[1] < 4.0, "{gaps:?}");
+        let is_capped = |gap: f64| (10.0..=60.1).contains(&gap);
+        assert!(is_capped(gaps[0]) && gaps[1] < 4.0 && is_capped(gaps[4]), "{gaps:?}");
     }
 }
 

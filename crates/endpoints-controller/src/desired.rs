@@ -90,7 +90,9 @@ pub(crate) fn refused_addresses<'a>(
     unready: Unready,
 ) -> Vec<Skipped> {
     let published = pods.into_iter().filter(|pod| is_published(pod, unready));
-    let refused = published.filter_map(|pod| {
+    let is_portless = service.ports.is_empty() && service.is_headless();
+    let has_port = |pod: &Pod| service.ports.iter().any(|port| target_number(port, &pod.ports).is_some());
+    let refused = published.filter(|pod| is_portless || has_port(pod)).filter_map(|pod| {
         let address = address_in_family(service, pod).filter(|address| !is_allowed_in_slices(*address))?;
         Some(Skipped { name: pod.name.to_string(), reason: SkippedReason::AddressNotAllowed(address) })
     });

@@ -57,8 +57,9 @@ struct Traffic {
 impl Traffic {
     /// Consumers take an absent condition for a true one, and an absent `serving` for `ready`.
     fn of(endpoint: &Endpoint) -> Self {
-        let ready = is_ready(endpoint);
-        let serving = endpoint.conditions.as_ref().and_then(|conditions| conditions.serving);
+        let conditions = endpoint.conditions.as_ref();
+        let ready = conditions.and_then(|conditions| conditions.ready).unwrap_or(true);
+        let serving = conditions.and_then(|conditions| conditions.serving);
         Self { ready, serving: serving.unwrap_or(ready) }
     }
 
@@ -195,9 +196,6 @@ pub fn urgency_of_subsets(
     if old.iter().any(|pair| !new.contains(pair)) {
         return Urgency::Withdrawal;
     }
-    let ports = |pairs: &HashSet<Pair<'_>, RandomState>| -> BTreeSet<Option<(String, i32)>> {
-        pairs.iter().map(|(_, port)| port.map(|(name, number)| (name.to_owned(), number))).collect()
-    };
     if !ports(&new).is_subset(&ports(&old)) {
         return if is_headless(labels) { Urgency::Name } else { Urgency::First };
     }
@@ -215,7 +213,14 @@ fn is_headless(labels: Option<&Labels>) -> bool {
 }
 
 /// An address and a port that get traffic.
-type Pair<'a> = (&'a str, Option<(&'a str, i32)>);
+type Pair<'a> = (&'a str, Option<Port<'a>>);
+
+/// The name, the number and the protocol of a port.
+type Port<'a> = (&'a str, i32, &'a str);
+
+fn ports<'a>(pairs: &HashSet<Pair<'a>, RandomState>) -> HashSet<Option<Port<'a>>, RandomState> {
+    pairs.iter().map(|(_, port)| *port).collect()
+}
 
 fn ready_pairs(subsets: &[EndpointSubset]) -> HashSet<Pair<'_>, RandomState> {
     let mut pairs = HashSet::default();
@@ -225,8 +230,9 @@ fn ready_pairs(subsets: &[EndpointSubset]) -> HashSet<Pair<'_>, RandomState> {
             if ports.is_empty() {
                 pairs.insert((ip.as_str(), None));
             }
-            for EndpointPort { name, port, .. } in ports {
-                pairs.insert((ip.as_str(), Some((name.as_deref().unwrap_or_default(), *port))));
+            for EndpointPort { name, port, protocol, .. } in ports {
+                let (name, protocol) = (name.as_deref().unwrap_or_default(), protocol.as_deref());
+                pairs.insert((ip.as_str(), Some((name, *port, protocol.unwrap_or("TCP")))));
             }
         }
     }

@@ -181,8 +181,9 @@ impl ObjectWriter {
         }
     }
 
-    /// The client for the next write of a sync.
-    fn client(&self, sync: &SyncContext) -> &ApiClient {
+    /// The client for the next request of a sync: without a limit for those that it was
+    /// [admitted](SyncContext::admit) for.
+    pub fn client(&self, sync: &SyncContext) -> &ApiClient {
         if sync.take_prepaid() { &self.prepaid } else { &self.client }
     }
 

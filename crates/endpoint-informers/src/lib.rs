@@ -37,4 +37,5 @@ pub mod seen_pods;
 pub mod slices;
 mod state;
 mod store;
+pub mod stored_service;
 pub mod sync_caches;

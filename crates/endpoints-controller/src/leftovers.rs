@@ -17,7 +17,7 @@ use tracing::debug;
 
 use crate::controller::EndpointsController;
 use crate::error::SyncError;
-use crate::lookup::Unproven;
+use crate::lookup::{Lookup, Unproven};
 use crate::metadata::{self, has_our_label};
 use crate::orphan::{Orphan, Verdict};
 
@@ -59,6 +59,18 @@ fn is_delegated_with_selector(service: &core::Service) -> bool {
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
         && selector.is_some_and(|selector| !selector.is_empty())
+}
+
+/// True if the requests may be made now that the Endpoints of a deleted Service need. Otherwise the key waits for its turn: also
+/// with what only reads, or the requests for a thousand deleted Services would come before whatever is urgent.
+pub(crate) fn may_request(sync: &SyncContext, lookup: &Lookup) -> bool {
+    let requests = match lookup {
+        Lookup::Nothing | Lookup::Waiting(_) | Lookup::Served(_) => return true,
+        Lookup::Leftover(..) => 1,
+        Lookup::Unclear(..) => 2,
+        Lookup::Unproven(_) => 3,
+    };
+    sync.admit(Urgency::Soft.level(), requests) > 0
 }
 
 impl EndpointsController {
@@ -155,10 +167,6 @@ impl EndpointsController {
         orphan: Orphan,
     ) -> Result<(), WriteError> {
         let retried = Orphan { uid: target.uid.clone(), selected: false, listed: false, ..orphan };
-        if sync.admit(Urgency::Soft.level(), 1) == 0 {
-            self.tracker.lock().put_back(key, retried);
-            return Ok(());
-        }
         let deleted = self.writer.delete(sync, key, &target.preconditions).await;
         // Without a version, the conflict is that another object has the name.
         let is_gone = |error: &WriteError| {

@@ -18,7 +18,7 @@ use tracing::debug;
 
 use crate::controller::EndpointsController;
 use crate::error::SyncError;
-use crate::leftovers::Target;
+use crate::leftovers::{Target, may_request};
 use crate::lookup::{Lookup, Unproven};
 use crate::plan::Plan;
 use crate::planner::SyncInput;
@@ -48,7 +48,7 @@ impl EndpointsController {
         };
         self.repairs.begin_sync(key);
         let _running = self.deferred.begin(key, handle);
-        let result = match self.read(key)? {
+        let result = match self.read(sync, key)? {
             Lookup::Nothing | Lookup::Waiting(_) => Ok(()),
             Lookup::Leftover(endpoints, orphan) => {
                 self.delete_leftover(sync, key, &Target::cached(&endpoints), orphan).await
@@ -76,10 +76,14 @@ impl EndpointsController {
 
     /// Reads the cache for a sync. A sync cache that is of no use is dropped when the cache is unlocked again, because that
     /// takes long for many pods.
-    fn read(&self, key: &ObjectKey) -> Result<Lookup, SyncError> {
+    fn read(&self, sync: &SyncContext, key: &ObjectKey) -> Result<Lookup, SyncError> {
         let mut sync_cache = self.sync_caches.take(key);
         let lookup = self.cache.read(|state| {
             let lookup = self.lookup(key, state, &mut sync_cache);
+            if lookup.as_ref().is_ok_and(|lookup| !may_request(sync, lookup)) {
+                // What is known of the deleted Service stays for its turn.
+                return Ok(Lookup::Nothing);
+            }
             let exists = state.services.get(&key.namespace, &key.name).is_some();
             if exists || lookup.as_ref().is_ok_and(|lookup| !matches!(lookup, Lookup::Waiting(_))) {
                 // A deletion that failed after the Service came back has recorded it as deleted.

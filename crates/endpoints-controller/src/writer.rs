@@ -3,6 +3,7 @@
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
+use endpoint_informers::stored_service::stored_service;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
@@ -12,29 +13,22 @@ use kube_api::{ApiClient, ApiError, Preconditions};
 /// Writes Endpoints with one client. Its requests overlap with the syncs of other Services: a plan is one object of at most
 /// 1,000 addresses.
 pub(crate) struct EndpointsWriter {
-    client: ApiClient,
     writer: ObjectWriter,
 }
 
 impl EndpointsWriter {
     pub(crate) fn new(client: ApiClient) -> Self {
-        let writer = ObjectWriter::new(client.clone()).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]);
-        Self { client, writer }
+        Self { writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]) }
     }
 
     /// The Service of this name as it is stored, with whatever labels.
-    ///
-    /// Read as a list of one, because this program has no permission to get Services.
     pub(crate) async fn service(
         &self,
         sync: &SyncContext,
         key: &ObjectKey,
     ) -> Result<Option<Service>, ApiError> {
         sync.end_planning();
-        let ObjectKey { namespace, name } = key;
-        let path = format!("/api/v1/namespaces/{namespace}/services?fieldSelector=metadata.name={name}");
-        let found: List<Service> = self.client.get_json(&path).await?;
-        Ok(found.items.into_iter().next())
+        stored_service(self.writer.client(sync), key).await
     }
 
     /// The metadata of the Endpoints of this name that were stored at a resourceVersion; `None` if there were none.
@@ -50,7 +44,7 @@ impl EndpointsWriter {
             "/api/v1/namespaces/{namespace}/endpoints?fieldSelector=metadata.name={name}\
              &resourceVersion={version}&resourceVersionMatch=Exact"
         );
-        let found: List<Endpoints> = self.client.get_json(&path).await?;
+        let found: List<Endpoints> = self.writer.client(sync).get_json(&path).await?;
         Ok(found.items.into_iter().next().map(|endpoints| endpoints.metadata))
     }
 

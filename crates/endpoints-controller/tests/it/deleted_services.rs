@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use controller_harness::TestApi;
 use endpoint_informers::kinds::CachedEndpoints;
-use endpointslice::Service;
+use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, endpoints};
-use crate::objects::service;
+use crate::objects::{pod, service};
 use crate::{MOMENT, NONE, web};
 
 /// The bound on the life of Endpoints without a Service.
@@ -154,6 +154,34 @@ async fn endpoints_that_a_late_sync_created_go() {
         harness.api.relist();
         assert_over(&harness).await;
     }
+}
+
+/// Also if the rate limit makes the deletion wait for its turn.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_a_late_sync_created_go_at_their_turn() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.limit(0.05, 3);
+        for name in ["web", "shop", "blog"] {
+            api.service(service(name, json!({})));
+        }
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests().len(), 3);
+    harness.api.forget_requests();
+    harness.api.delete_without_event("web");
+    let deleted_at = harness.api.version().to_string();
+    harness.api.break_watch();
+    harness.api.remove_at::<CachedEndpoints>("web", &deleted_at);
+    harness.api.advance(Duration::from_secs(16)).await;
+    assert_eq!(harness.api.requests(), ["POST web"]);
+    harness.api.remove_at::<Service>("web", &deleted_at);
+    harness.api.advance(2 * BOUND).await;
+    assert_eq!(harness.api.requests(), ["POST web"], "three tokens take a minute");
+    harness.api.advance(Duration::from_secs(60)).await;
+    assert_eq!(harness.api.requests(), ["POST web", "DELETE web"]);
+    assert_eq!(harness.api.past_lookups(), NONE);
+    harness.api.relist();
+    assert_over(&harness).await;
 }
 
 /// The leader before created them, because its cache still showed the Service.
@@ -318,4 +346,31 @@ async fn endpoints_from_before_the_start_that_the_cache_shows_later_go() {
         assert_eq!(harness.api.requests(), deleted);
         assert_over(&harness).await;
     }
+}
+
+/// As with a namespace of hundreds of Services: the requests that tell what had existed wait for what is urgent.
+#[tokio::test(start_paused = true)]
+async fn lookups_for_many_deleted_services_let_a_withdrawal_pass() {
+    const MANY: usize = 300;
+    let name = |n| format!("gone-{n}");
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.limit(20.0, 30);
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
+        (0..MANY).for_each(|n| api.service(service(&name(n), json!({"spec": {"selector": null}}))));
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
+    harness.api.put_without_event(endpoints(json!({"metadata": {"name": "another"}})));
+    (0..MANY).for_each(|n| harness.api.remove::<Service>(&name(n)));
+    while harness.api.past_lookups().len() < 60 {
+        harness.api.advance(Duration::from_millis(100)).await;
+    }
+    harness.api.remove::<Pod>("web-1");
+    harness.api.advance(Duration::from_secs(2)).await;
+    assert_eq!(harness.addresses("web"), NONE);
+    // By the event of that write the cache has passed the deletions: the others need no lookup.
+    harness.api.advance(Duration::from_mins(2)).await;
+    assert!(harness.api.past_lookups().len() < MANY);
+    assert!((0..MANY).all(|n| harness.remembers(&name(n)).is_empty()));
 }

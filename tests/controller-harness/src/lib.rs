@@ -208,13 +208,18 @@ impl<T: Served> TestApi<T> {
 
     /// Stores a Service in the API server, without adding it to the cache.
     pub fn has_service(&self, name: &str) {
-        self.has_service_labelled(name, Value::Null);
+        self.has_service_like(name, json!({}));
     }
 
     /// The same, with these labels.
     pub fn has_service_labelled(&self, name: &str, labels: Value) {
-        let kind = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"labels": labels}});
-        let mut service = service(name, kind);
+        self.has_service_like(name, json!({"metadata": {"labels": labels}}));
+    }
+
+    /// The same, with `changes` merged in.
+    pub fn has_service_like(&self, name: &str, changes: Value) {
+        let kind = json!({"apiVersion": "v1", "kind": "Service"});
+        let mut service = merged(service(name, kind), changes);
         service["metadata"]["uid"] = format!("uid-{name}").into();
         match self.server.lock().api.load(&service) {
             Ok(()) | Err(LoadError::Exists(_)) => {}

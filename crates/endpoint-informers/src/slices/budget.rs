@@ -13,7 +13,7 @@ pub const MAX_WRITES: usize = 50;
 /// show what was written so far; so nothing is written twice.
 #[derive(Debug)]
 pub struct WriteBudget<'a> {
-    queue: Option<&'a WorkQueue<ObjectKey>>,
+    queue: &'a WorkQueue<ObjectKey>,
     left: usize,
     creates: CreateLimit,
 }
@@ -49,18 +49,7 @@ impl CreateLimit {
 impl<'a> WriteBudget<'a> {
     /// This many writes, up to [`MAX_WRITES`], for a key of this queue.
     pub fn of(queue: &'a WorkQueue<ObjectKey>, writes: usize) -> Self {
-        Self { left: writes.min(MAX_WRITES), ..Self::until_shutdown(queue) }
-    }
-
-    /// No limit until the queue is shut down: for a Service whose syncs make no progress, because the API server stores
-    /// something other than what is sent, or rejects it.
-    pub fn until_shutdown(queue: &'a WorkQueue<ObjectKey>) -> Self {
-        Self { queue: Some(queue), ..Self::unlimited() }
-    }
-
-    /// No limit.
-    pub const fn unlimited() -> Self {
-        Self { queue: None, left: usize::MAX, creates: CreateLimit::NONE }
+        Self { queue, left: writes.min(MAX_WRITES), creates: CreateLimit::NONE }
     }
 
     /// The same with this limit on creates.
@@ -81,7 +70,7 @@ impl<'a> WriteBudget<'a> {
 
     /// Takes one write from the budget. Returns false if none may be made.
     pub(super) fn take(&mut self) -> bool {
-        if self.left == 0 || self.queue.is_some_and(WorkQueue::is_shut_down) {
+        if self.left == 0 || self.queue.is_shut_down() {
             return false;
         }
         self.left -= 1;

@@ -11,8 +11,9 @@ use controller_kit::write_order::WriteOrder;
 use endpointslice::model::endpoints_of;
 use endpointslice::urgency::urgency;
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube_api::ApiClient;
+use kube_api::{ApiClient, ApiError};
 
 use super::budget::MAX_WRITES;
 use super::expectations::SliceExpectations;
@@ -22,6 +23,7 @@ use super::writer::SliceWriter;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
 use crate::pending::{PendingWrite, pending_slices};
+use crate::stored_service::stored_service;
 
 /// The most endpoints of a plan whose writes overlap with the syncs of other Services, beyond the controller's number of
 /// workers. A planned endpoint takes about a kilobyte, so that fifty such plans take 50 MB.
@@ -64,6 +66,16 @@ impl SliceController {
     pub fn with_metrics(self, controller: &str, metrics: &QueueMetrics) -> Self {
         let with_metrics = |order: WriteOrder| order.with_metrics(controller, Urgency::NAMES, metrics);
         Self { order: self.order.map(with_metrics), ..self }
+    }
+
+    /// The Service of this name as it is stored, whatever the cache shows.
+    ///
+    /// # Errors
+    ///
+    /// The request failed.
+    pub async fn service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<Option<Service>, ApiError> {
+        sync.end_planning();
+        stored_service(self.writer.client(sync), key).await
     }
 
     /// The order of the writes under the client's rate limit, if it has one.
@@ -132,6 +144,7 @@ impl SliceController {
         urgency: Urgency,
     ) -> Applied {
         let plan = self.expectations.without_undone(key, plan);
+        let plan = self.expectations.rest_of(key, plan);
         let plan = &*plan;
         let writes = plan.writes();
         let admitted = if writes == 0 { 0 } else { sync.admit(urgency.level(), writes.min(MAX_WRITES)) };
@@ -141,18 +154,20 @@ impl SliceController {
         if endpoints(plan) <= MAX_OVERLAPPING {
             sync.end_planning();
         }
-        let mut budget = self.expectations.budget(key, plan, admitted);
-        let mut unchanged = Vec::new();
+        let mut budget = self.expectations.budget(key, admitted);
+        let (mut unchanged, mut updated) = (Vec::new(), Vec::<String>::new());
         let on_write = |written: Written<'_>| {
-            if let Written::Updated(metadata) = written
-                && self.expectations.is_as_before(key, metadata)
-            {
-                unchanged.push(metadata.clone());
+            if let Written::Updated(metadata) = written {
+                updated.extend(metadata.name.clone());
+                if self.expectations.is_as_before(key, metadata) {
+                    unchanged.push(metadata.clone());
+                }
             }
             self.expectations.written(key, &written);
         };
         let applied = self.writer.apply_within(sync, &mut budget, plan, on_write).await;
         self.expectations.undone.record(key, plan, &unchanged);
+        self.expectations.keep_unfinished(key, plan, &applied, &updated);
         for slice in self.expectations.applied(key, plan, &applied) {
             self.writer.discard(sync, &key.namespace, &slice).await;
         }

@@ -24,10 +24,10 @@
 
 mod observe;
 mod reassignments;
+mod unfinished;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-use std::mem;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ use parking_lot::Mutex;
 
 use self::reassignments::Reassignments;
 pub use self::reassignments::Taken;
-use super::budget::{MAX_WRITES, WriteBudget};
+use self::unfinished::UnfinishedPlans;
+use super::budget::WriteBudget;
 use super::sync_error::StaleCache;
 use super::undone::Undone;
 use super::writes::{Applied, Written};
@@ -70,8 +71,7 @@ pub struct SliceExpectations {
     expectations: Mutex<Expectations<ObjectKey>>,
     /// Services whose last write met a slice that is newer than the cache shows. The event of that slice requeues them.
     conflicted: Mutex<HashSet<ObjectKey>>,
-    /// Services whose last sync ended before its plan.
-    unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
+    unfinished: UnfinishedPlans,
     reassignments: Mutex<Reassignments>,
     deferred: DeferredEvents<CachedSlice>,
     pub(super) undone: Undone,
@@ -84,26 +84,6 @@ pub struct ManagedSlices {
     pub current: Vec<Arc<CachedSlice>>,
     /// Slices that are being deleted and still exist because of finalizers.
     pub terminating: Vec<Arc<CachedSlice>>,
-}
-
-/// A plan that was not finished within the budgets of its syncs.
-#[derive(Clone, Copy)]
-struct Unfinished {
-    /// The number of its writes when it was begun; none if the last sync made none.
-    planned: usize,
-    /// The number of writes made since then.
-    written: usize,
-    /// True until the Service is requeued, if the last sync made at least one of the writes.
-    requeues: bool,
-}
-
-impl Unfinished {
-    /// True if the syncs so far should have left fewer writes than there are now: half of what one sync may write may have
-    /// been added by changes meanwhile.
-    fn makes_no_progress(self, now: usize) -> bool {
-        let enough = self.planned.min(MAX_WRITES);
-        self.written >= enough && self.written + now > self.planned + enough / 2
-    }
 }
 
 impl SliceExpectations {
@@ -246,18 +226,16 @@ impl SliceExpectations {
         self.reassignments.lock().taken(key)
     }
 
-    /// The number of writes that the running sync of this Service may make of this plan: what the rate limit `admitted`, up
-    /// to [`MAX_WRITES`], or no limit if the syncs before left no fewer writes to make.
-    pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan, admitted: usize) -> WriteBudget<'_> {
+    /// The number of writes that the running sync of this Service may make: what the rate limit `admitted`, up to
+    /// [`MAX_WRITES`](super::budget::MAX_WRITES).
+    pub(super) fn budget(&self, key: &ObjectKey, admitted: usize) -> WriteBudget<'_> {
         let creates = self.reassignments.lock().creates(key, Instant::now());
-        let mut unfinished = self.unfinished.lock();
-        let budget = if unfinished.get(key).is_some_and(|last| last.makes_no_progress(plan.writes())) {
-            unfinished.remove(key);
-            WriteBudget::until_shutdown(&self.queue)
-        } else {
-            WriteBudget::of(&self.queue, admitted)
-        };
-        budget.with_creates(creates)
+        WriteBudget::of(&self.queue, admitted).with_creates(creates)
+    }
+
+    /// The part of a plan that the syncs before have not made, if they did not finish theirs.
+    pub(super) fn rest_of<'a>(&self, key: &ObjectKey, plan: Cow<'a, SlicePlan>) -> Cow<'a, SlicePlan> {
+        self.unfinished.rest(key, plan, self.ignores_annotations)
     }
 
     /// Records the outcome of a plan. If a write met a slice that is newer than the cache shows, the next event of the
@@ -279,25 +257,21 @@ impl SliceExpectations {
         if applied.errors.iter().any(WriteError::is_transient) {
             self.conflicted.lock().insert(key.clone());
         }
-        self.keep_unfinished(key, plan, applied);
         superseded
     }
 
-    fn keep_unfinished(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) {
-        let mut unfinished = self.unfinished.lock();
-        let last = unfinished.remove(key);
-        if !applied.unfinished {
-            return;
+    /// Records the names of the slices that a plan has updated, if it is not finished. If it is, and another client has changed
+    /// some of them again and again meanwhile, the next repair follows.
+    pub(super) fn keep_unfinished(
+        &self,
+        key: &ObjectKey,
+        plan: &SlicePlan,
+        applied: &Applied,
+        updated: &[String],
+    ) {
+        if self.unfinished.applied(key, plan, applied, updated, self.ignores_annotations) {
+            self.queue.add_after(key.clone(), self.repairs.delay(key).max(self.delay));
         }
-        let written = applied.written.total();
-        let next = if written == 0 {
-            // The back-off requeues the key, and then the whole plan is tried.
-            Unfinished { planned: 0, written, requeues: false }
-        } else {
-            let (planned, before) = last.map_or((plan.writes(), 0), |last| (last.planned, last.written));
-            Unfinished { planned, written: before + written, requeues: true }
-        };
-        unfinished.insert(key.clone(), next);
     }
 
     /// The time after which a slice of this Service may be created in place of one that another manager or Service got.
@@ -307,9 +281,7 @@ impl SliceExpectations {
 
     /// Requeues a Service whose plan is not finished behind all waiting keys: what is left of it waits for no repair.
     fn requeue_unfinished(&self, key: &ObjectKey) {
-        let mut unfinished = self.unfinished.lock();
-        // Once for each plan: a sync that finds the cache behind makes none.
-        if unfinished.get_mut(key).is_some_and(|last| mem::take(&mut last.requeues)) {
+        if self.unfinished.take_requeue(key) {
             self.queue.requeue(key.clone());
         }
     }
@@ -327,14 +299,14 @@ impl SliceExpectations {
 
     /// Records that nothing is left to write for a Service that keeps its slices, as one of type ExternalName does.
     pub fn abandon_plan(&self, key: &ObjectKey) {
-        self.unfinished.lock().remove(key);
+        self.unfinished.forget(key);
     }
 
     /// Records that a Service was deleted or delegated. Expectations are kept: if the Service belongs to another
     /// controller, all its slices must be deleted in their last version; if it was deleted, each expectation ends with
     /// its slice.
     pub fn release(&self, key: &ObjectKey) {
-        self.unfinished.lock().remove(key);
+        self.unfinished.forget(key);
         self.conflicted.lock().remove(key);
         self.reassignments.lock().forget(key);
         self.undone.forget(key);
@@ -354,7 +326,7 @@ impl SliceExpectations {
         remembered.extend(Remembered::in_table("expected", expectations.keys().cloned()));
         remembered.extend(Remembered::in_table("waiting", expectations.waiting().cloned()));
         remembered.extend(Remembered::in_table("conflicted", self.conflicted.lock().iter().cloned()));
-        remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
+        remembered.extend(Remembered::in_table("unfinished", self.unfinished.keys()));
         remembered
     }
 

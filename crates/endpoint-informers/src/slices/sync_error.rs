@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use controller_kit::queue::{Cause, FailureReason};
 use controller_kit::write::WriteError;
 use endpointslice::desired::{Skipped, SkippedReason};
-use kube_api::error_chain;
+use kube_api::{ApiError, error_chain};
 use kube_protobuf::DecodeError;
 
 use crate::store::unreadable::UnreadableObject;
@@ -27,6 +27,8 @@ pub enum SyncError {
     Unreadable(DecodeError),
     /// An object that the sync depends on is not in the cache because it could not be decoded.
     Missing(UnreadableObject),
+    /// The Service could not be read from the API server.
+    Unclear(ApiError),
     /// Endpoints were skipped; everything else was written.
     Skipped(Vec<Skipped>),
 }
@@ -51,6 +53,7 @@ impl fmt::Display for SyncError {
             Self::StaleCache => StaleCache.fmt(f),
             Self::Unreadable(error) => write!(f, "unreadable object in the cache: {error}"),
             Self::Missing(object) => object.fmt(f),
+            Self::Unclear(error) => write!(f, "cannot read the Service: {}", error_chain(error)),
             Self::Write(errors) => f.write_str(&join_reasons(errors.iter().map(|error| error_chain(error)))),
             Self::Skipped(skipped) => f.write_str(&join_reasons(skipped.iter().map(describe))),
         }
@@ -73,6 +76,7 @@ impl controller_kit::worker::SyncError for SyncError {
         match self {
             Self::StaleCache => vec![Cause::StaleCache],
             Self::Write(errors) => errors.iter().map(WriteError::cause).collect(),
+            Self::Unclear(error) => vec![Cause::of_request(0, error)],
             Self::Unreadable(_) | Self::Missing(_) => vec![Cause::FAILURE],
             // The back-off starts again when other pods or nodes are missing.
             Self::Skipped(_) => {

@@ -41,6 +41,10 @@ impl SliceWriter {
         Self { writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]) }
     }
 
+    pub(super) fn client(&self, sync: &SyncContext) -> &ApiClient {
+        self.writer.client(sync)
+    }
+
     /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.
     ///
     /// Address types are independent: the first failure ends the plan of its type, and the others still run, as do the

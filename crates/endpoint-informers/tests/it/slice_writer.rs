@@ -109,8 +109,9 @@ async fn apply(
     let script = Script::new(steps);
     let writer = SliceWriter::new(ApiClient::new(script.client(), wire.0, "test/1.0"));
     let mut reported = Vec::new();
+    let queue = WorkQueue::new(RateLimit::default());
     let applied = writer
-        .apply_within(&SyncContext::default(), &mut WriteBudget::unlimited(), plan, |written| {
+        .apply_within(&SyncContext::default(), &mut WriteBudget::of(&queue, usize::MAX), plan, |written| {
             let (verb, metadata) = match written {
                 Written::Created(metadata) => ("created", metadata),
                 Written::Updated(metadata) => ("updated", metadata),

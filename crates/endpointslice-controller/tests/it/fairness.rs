@@ -149,8 +149,8 @@ async fn the_next_part_of_a_plan_waits_for_the_cache_to_show_the_last_one() {
     assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, MANY));
 }
 
-/// A Service of type ExternalName keeps its slices, so the rest of its plan must be forgotten. Otherwise it would lift the limit on
-/// the writes of a later sync.
+/// A Service of type ExternalName keeps its slices, so the rest of its plan must be forgotten. Otherwise a later sync would leave
+/// out the updates that it made.
 #[tokio::test(start_paused = true)]
 async fn the_rest_of_a_plan_is_forgotten_when_the_service_becomes_external() {
     let harness = with_a_part_written().await;
@@ -194,6 +194,47 @@ async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
     let different: std::collections::BTreeSet<_> = requests.iter().collect();
     assert_eq!(different.len(), MANY, "each slice was updated");
     assert!(requests.len() <= 3 * MANY, "{} requests", requests.len());
+}
+
+/// Also for as long as the webhook keeps its plan from getting smaller.
+#[tokio::test(start_paused = true)]
+async fn a_large_service_that_a_webhook_mutates_lets_a_withdrawal_pass() {
+    let api = TestApi::default();
+    api.limit(20.0, 30);
+    big(&api);
+    api.service(service("small", json!({})));
+    api.pod(pod("small-0", "10.9.0.0", true));
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    harness.api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
+    });
+    harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
+    harness.api.advance(4 * SECOND).await;
+    assert_eq!(harness.api.addresses("small"), ["10.9.0.0"]);
+    harness.api.remove::<Pod>("small-0");
+    harness.api.advance(SECOND).await;
+    assert!(harness.api.addresses("small").is_empty());
+}
+
+/// What another client changes meanwhile is repaired with the rest.
+#[tokio::test(start_paused = true)]
+async fn an_edit_of_what_an_unfinished_plan_has_written_is_undone() {
+    let api = TestApi::default();
+    api.limit(20.0, 30);
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
+    harness.api.advance(3 * SECOND).await;
+    let tier = |slice: &EndpointSlice| slice.metadata.labels.clone().unwrap_or_default().get("tier").cloned();
+    let mut edited = harness.api.slices("big").into_iter().find(|slice| tier(slice).is_some()).unwrap();
+    let written = harness.api.slices("big").iter().filter(|slice| tier(slice).is_some()).count();
+    assert!(written < MANY, "{written}");
+    edited.metadata.labels.get_or_insert_default().insert("tier".into(), "back".into());
+    harness.api.put(edited);
+    harness.api.advance(60 * SECOND).await;
+    assert!(harness.api.slices("big").iter().all(|slice| tier(slice).as_deref() == Some("front")));
 }
 
 /// Tokens that a sync took and did not use.
@@ -290,6 +331,25 @@ async fn a_refused_address_family_does_not_delay_the_other() {
     harness.api.advance(Duration::from_secs(10_000)).await;
     let again = count(&harness.api.requests(), "POST web-");
     assert!((9..=11).contains(&again), "{again} tries of the family that is refused, every 1000 s");
+}
+
+/// Each turn of the family that is written is no failure of the one that is refused.
+#[tokio::test(start_paused = true)]
+async fn a_refused_address_family_comes_back_soon_though_the_other_takes_many_turns() {
+    let api = TestApi::default();
+    api.limit(20.0, 1);
+    api.node("node-1", "zone-a");
+    api.service(service("web", json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}})));
+    for n in 0..MANY {
+        api.pod(dual(&format!("web-{n}"), &[&format!("10.0.0.{n}"), &format!("fd00::{n}")]));
+    }
+    api.refuse_if(|slice: &EndpointSlice| slice.address_type == "IPv4");
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    assert_eq!(harness.api.addresses("web").len(), MANY);
+    harness.api.refuse_if(|_| false);
+    harness.api.advance(60 * SECOND).await;
+    assert_eq!(harness.api.addresses("web").len(), 2 * MANY);
 }
 
 /// The back-off belongs to the content that failed.

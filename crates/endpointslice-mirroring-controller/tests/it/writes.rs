@@ -1,11 +1,13 @@
 //! The writes that changes of Endpoints cause.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{
     LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
 };
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 use crate::NONE;
@@ -110,6 +112,36 @@ async fn subsets_that_share_a_slice_stay_within_its_maximum() {
     assert!(message.ends_with("400 addresses were skipped"), "{message}");
     harness.api.upsert::<CachedEndpoints>(endpoints("web", &[], full));
     assert_eq!(harness.writes().await, NONE);
+}
+
+/// Each turn of the plan has the updates again that the turns before have made, which replace what is stored.
+#[tokio::test(start_paused = true)]
+async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
+    const MANY: usize = 60;
+    let subset = |n: usize| {
+        let ports = json!([{"name": "http", "port": 1000 + n, "protocol": "TCP"}]);
+        json!({"addresses": [{"ip": format!("10.0.0.{}", n + 1)}], "ports": ports})
+    };
+    let subsets: Vec<Value> = (0..MANY).map(subset).collect();
+    let labelled =
+        |labels: Value| endpoints("web", &[], json!({"metadata": {"labels": labels}, "subsets": subsets}));
+    let harness = Harness::start(|api| {
+        api.limit(20.0, 30);
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(labelled(json!({})));
+    })
+    .await;
+    harness.api.advance(Duration::from_secs(60)).await;
+    assert_eq!(harness.api.slices("web").len(), MANY);
+    harness.api.forget_requests();
+    harness.api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
+    });
+    harness.api.upsert::<CachedEndpoints>(labelled(json!({"tier": "front"})));
+    harness.api.advance(Duration::from_secs(600)).await;
+    let requests = harness.api.requests();
+    let different: BTreeSet<&String> = requests.iter().collect();
+    assert_eq!((requests.len(), different.len()), (MANY, MANY), "each once");
 }
 
 /// The first delay of upstream's rate limiter (`endpointslicemirroring_controller.go` `defaultSyncBackOff`).

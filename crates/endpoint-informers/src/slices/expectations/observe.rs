@@ -67,6 +67,7 @@ impl SliceExpectations {
         // The order of hash tables must not decide which Service is synced first.
         affected.sort();
         for key in affected {
+            self.unfinished.undone(&key);
             self.queue.add_after(key, self.delay);
         }
         let conflicted = mem::take(&mut *self.conflicted.lock());
@@ -173,6 +174,7 @@ impl SliceExpectations {
     /// Requeues the Service of a slice that another client changed.
     fn repair(&self, slice: &CachedSlice, effect: Effect) {
         let Some(key) = service_key(slice) else { return };
+        self.unfinished.changed(&key, &slice.name);
         let author = match effect {
             Effect::Deletion => Author::Unknown,
             Effect::Loss | Effect::Other => self.repairs.author(&slice.last_managers),

@@ -196,6 +196,21 @@ async fn a_slice_that_an_update_takes_back_is_waited_for() {
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 1);
 }
 
+/// A plan with this update alone.
+fn updating(slice: EndpointSlice) -> SlicePlan {
+    let types = vec![AddressTypePlan {
+        address_type: AddressType::Ipv4,
+        create: Vec::new(),
+        update: vec![slice],
+        delete: Vec::new(),
+        creates_suppressed: false,
+        statistics: PlanStatistics::default(),
+        topology: None,
+        tolerated: Vec::new(),
+    }];
+    SlicePlan { types, delete_if_unchanged: Vec::new() }
+}
+
 /// An admission policy answers an update with the slice as it was. A retry does not repeat the update, until another client changes
 /// the slice.
 #[tokio::test(start_paused = true)]
@@ -209,19 +224,7 @@ async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
     };
     show("5");
     let update: EndpointSlice = serde_json::from_value(slice("us", "5")).unwrap();
-    let plan = SlicePlan {
-        types: vec![AddressTypePlan {
-            address_type: AddressType::Ipv4,
-            create: Vec::new(),
-            update: vec![update.clone()],
-            delete: Vec::new(),
-            creates_suppressed: false,
-            statistics: PlanStatistics::default(),
-            topology: None,
-            tolerated: Vec::new(),
-        }],
-        delete_if_unchanged: Vec::new(),
-    };
+    let plan = updating(update.clone());
     let planned = || slices.without_undone(&key, &plan).writes();
     assert!(slices.is_as_before(&key, &update.metadata));
     slices.undone.record(&key, &plan, std::slice::from_ref(&update.metadata));
@@ -238,21 +241,54 @@ async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
     assert_eq!(slices.undone.keys(), []);
 }
 
-/// Of a plan of four writes, of which another client or a policy undoes each one.
+/// Whatever another client does as soon as it sees an update: a plan ends. The update of a slice may have no uid.
+#[tokio::test(start_paused = true)]
+async fn a_plan_makes_an_update_at_most_twice() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+    let key = ObjectKey::new("shop", "web");
+    let mut update: EndpointSlice = serde_json::from_value(slice("us", "5")).unwrap();
+    update.metadata.uid = None;
+    let rest = |update: &EndpointSlice| slices.rest_of(&key, Cow::Owned(updating(update.clone()))).writes();
+    let made = |update: &EndpointSlice, unfinished| {
+        let applied = Applied { unfinished, ..Applied::default() };
+        slices.keep_unfinished(&key, &updating(update.clone()), &applied, &["us".to_owned()]);
+    };
+    let edit = |from, to| {
+        let (old, new) = (cached(&slice("us", from)), cached(&slice("us", to)));
+        slices.observe(&Change::Updated { old: Arc::new(old), new: Arc::new(new) });
+    };
+    assert_eq!(rest(&update), 1);
+    made(&update, true);
+    assert_eq!(rest(&update), 0);
+    update.metadata.labels.get_or_insert_default().insert("app".into(), "web".into());
+    assert_eq!(rest(&update), 1, "another one");
+    made(&update, true);
+    edit("5", "6");
+    assert_eq!(rest(&update), 1);
+    made(&update, true);
+    edit("7", "8");
+    assert_eq!(rest(&update), 0);
+    drop(queue.get().await);
+    made(&update, false);
+    assert_eq!(queue.len(), 1, "the next plan repairs it");
+    assert_eq!(rest(&update), 1);
+}
+
+/// Their owner is another object of the same name.
 #[test]
-fn a_plan_makes_no_progress_once_it_took_more_writes_than_it_had() {
-    let progress =
-        |written, now| !super::Unfinished { planned: 4, written, requeues: true }.makes_no_progress(now);
-    for (written, now, expected) in [
-        (0, 4, true),
-        (3, 1, true),
-        // Changes added two.
-        (4, 2, true),
-        (4, 3, false),
-        (5, 2, false),
-        (6, 1, false),
-        (700, 2, false),
-    ] {
-        assert_eq!(progress(written, now), expected, "{written} written, {now} left");
+fn an_update_that_gives_slices_to_another_owner_is_another_one() {
+    let slices = SliceExpectations::new("us", WorkQueue::new(RateLimit::default()), Duration::ZERO);
+    let key = ObjectKey::new("shop", "web");
+    let of_owner = |uid: &str| -> EndpointSlice {
+        let mut slice = slice("us", "5");
+        slice["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "v1", "kind": "Endpoints", "name": "web", "uid": uid, "controller": true}]);
+        serde_json::from_value(slice).unwrap()
+    };
+    let applied = Applied { unfinished: true, ..Applied::default() };
+    slices.keep_unfinished(&key, &updating(of_owner("old")), &applied, &["us".to_owned()]);
+    for (owner, writes) in [("old", 0), ("new", 1)] {
+        assert_eq!(slices.rest_of(&key, Cow::Owned(updating(of_owner(owner)))).writes(), writes, "{owner}");
     }
 }

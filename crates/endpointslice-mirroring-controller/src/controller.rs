@@ -20,7 +20,7 @@ use kube_api::ApiClient;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
-use crate::mirror::opts_out;
+use crate::mirror::{is_mirrored, opts_out};
 
 /// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,8 @@ pub struct EndpointSliceMirroringController {
     pub(crate) metrics: SliceMetrics,
     /// Endpoints whose last sync ended before its plan was complete.
     pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
+    /// Endpoints that were not mirrored at the start because of their Service, as the cache showed it.
+    pub(crate) doubtful: Mutex<HashSet<ObjectKey>>,
 }
 
 /// The source of events, as upstream's.
@@ -75,7 +77,24 @@ impl EndpointSliceMirroringController {
         let (managed_by, delay) = (ENDPOINTSLICE_MIRRORING_CONTROLLER, config.batch_period);
         let slices = SliceController::new(managed_by, cache, client, recorder, queue, delay)
             .with_metrics(Self::NAME, queues);
-        (Arc::new(Self { config, slices, metrics, unfinished: Mutex::default() }), events)
+        let (unfinished, doubtful) = Default::default();
+        (Arc::new(Self { config, slices, metrics, unfinished, doubtful }), events)
+    }
+}
+
+impl EndpointSliceMirroringController {
+    /// Notes the Endpoints that are not mirrored only because of their Service, and have slices. Services are not listed again at a
+    /// takeover, so that the cache of them may be behind.
+    fn doubt(&self, state: &State) {
+        let mut doubtful = self.doubtful.lock();
+        let ours = state.slices.iter().filter(|slice| self.slices.expectations.manages(slice));
+        for key in ours.filter_map(|slice| service_key(slice)) {
+            let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
+            let endpoints = state.endpoints.get(&key.namespace, &key.name);
+            if endpoints.is_some_and(|endpoints| !opts_out(endpoints) && !is_mirrored(endpoints, service)) {
+                doubtful.insert(key);
+            }
+        }
     }
 }
 
@@ -102,6 +121,7 @@ impl Controller for EndpointSliceMirroringController {
 
     /// Endpoints that don't opt out, and the Services of our slices, whose Endpoints may have been deleted or opt out.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
+        self.doubt(state);
         let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
         let ours = state.slices.iter().filter(|slice| self.slices.expectations.manages(slice));
         let ours = ours.filter_map(|slice| service_key(slice));
@@ -123,6 +143,7 @@ impl Controller for EndpointSliceMirroringController {
     fn remembered(&self) -> Vec<Remembered> {
         let mut remembered = self.slices.expectations.remembered();
         remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().iter().cloned()));
+        remembered.extend(Remembered::in_table("doubtful", self.doubtful.lock().iter().cloned()));
         remembered.extend(Remembered::in_table("metrics", self.metrics.owners()));
         remembered
     }

@@ -1,7 +1,8 @@
 //! The sync of one Endpoints object: read the cache, plan, apply, record.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
@@ -12,18 +13,33 @@ use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::urgency::urgency;
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{SlicePlan, Urgency};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceMirroringController;
-use crate::mirror::{Mirror, is_mirrored, mirror_beside};
+use crate::mirror::{Mirror, is_mirrored, mirror_beside, opts_out};
+
+/// The time after which the API server is asked again about a Service that the cache should show by then.
+const LATE: Duration = Duration::from_secs(60);
 
 /// A consistent read of the cache.
 struct Snapshot {
     /// The Endpoints, if they are mirrored.
     endpoints: Option<Arc<CachedEndpoints>>,
+    /// True if there are some that are not, and only because of their Service.
+    lacks_service: bool,
     slices: ManagedSlices,
+}
+
+/// True if a stored Service has no selector, and none of the label with which the cache may leave it out.
+fn is_selectorless(service: &Service) -> bool {
+    let labels = service.metadata.labels.as_ref();
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    selector.is_none_or(BTreeMap::is_empty)
+        && labels.is_none_or(|labels| !labels.contains_key(ENDPOINT_CONTROLLER_NAME))
 }
 
 impl EndpointSliceMirroringController {
@@ -45,7 +61,12 @@ impl EndpointSliceMirroringController {
 
     async fn try_sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
-        let Snapshot { endpoints, slices } = self.snapshot(key, read)?;
+        let Snapshot { endpoints, lacks_service, slices } = self.snapshot(key, read)?;
+        if !lacks_service {
+            self.doubtful.lock().remove(key);
+        } else if self.has_service(sync, key).await? {
+            return Ok(());
+        }
         match endpoints {
             Some(cached) => {
                 let (mirror, urgency) = self.mirror(&cached, &slices)?;
@@ -54,6 +75,23 @@ impl EndpointSliceMirroringController {
             }
             None => self.delete_slices(sync, key, decode_all(&slices.current)?).await,
         }
+    }
+
+    /// True if the Endpoints have not been mirrored since the start because of their Service, and the API server says that it has
+    /// no selector: the cache is behind. The event of the Service queues the key, and so does time, because the Service may go
+    /// before a list shows it.
+    async fn has_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<bool, SyncError> {
+        if !self.doubtful.lock().contains(key) {
+            return Ok(false);
+        }
+        let service = self.slices.service(sync, key).await.map_err(SyncError::Unclear)?;
+        let is_behind = service.is_some_and(|service| is_selectorless(&service));
+        if is_behind {
+            self.slices.queue.revisit(key.clone(), LATE);
+        } else {
+            self.doubtful.lock().remove(key);
+        }
+        Ok(is_behind)
     }
 
     /// Plans by the decoded objects, which are dropped before the writes.
@@ -81,9 +119,10 @@ impl EndpointSliceMirroringController {
             state.endpoints.check_absent(&key.namespace, &key.name)?;
             let slices = read(state)?;
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
-            let endpoints = state.endpoints.get(&key.namespace, &key.name);
-            let endpoints = endpoints.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
-            Ok(Snapshot { endpoints, slices })
+            let stored = state.endpoints.get(&key.namespace, &key.name);
+            let endpoints = stored.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
+            let lacks_service = endpoints.is_none() && stored.is_some_and(|stored| !opts_out(stored));
+            Ok(Snapshot { endpoints, lacks_service, slices })
         })
     }
 
@@ -133,7 +172,7 @@ impl EndpointSliceMirroringController {
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
     pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         let read = |state: &State| self.slices.expectations.read(key, state);
-        let Snapshot { endpoints, slices } = self.snapshot(key, read).ok()?;
+        let Snapshot { endpoints, slices, .. } = self.snapshot(key, read).ok()?;
         let Some(cached) = endpoints else {
             let current = decode_all(&slices.current).ok()?;
             return Some(self.slices.pending(key, SlicePlan::delete_all(current), &[]));

@@ -1,8 +1,9 @@
 //! The Endpoints that are mirrored, and the slices of those that no longer are.
 
+use controller_harness::merged;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Service;
-use endpointslice::well_known::{LEADER, SKIP_MIRROR};
+use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LEADER, SKIP_MIRROR};
 use serde_json::{Value, json};
 
 use crate::NONE;
@@ -129,6 +130,55 @@ async fn orphaned_slices_are_deleted_at_start_up() {
     assert_eq!(requests, ["DELETE of-selecting", "DELETE of-skipped", "DELETE without-endpoints"]);
     assert_eq!(harness.syncs(), 3, "expected deletions cause no sync");
     assert_eq!(harness.metric("changes{operation=\"delete\"}"), 0, "not counted, as upstream");
+}
+
+/// Services are not listed again at a takeover: the watch of them may be behind that of Endpoints and slices.
+#[tokio::test(start_paused = true)]
+async fn a_takeover_deletes_no_slice_of_a_service_that_the_cache_does_not_show_yet() {
+    let without = || json!({"spec": {"selector": null}});
+    let delegated = merged(without(), json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: "other"}}}));
+    for (stored, is_kept) in
+        [(Some(without()), true), (None, false), (Some(json!({})), false), (Some(delegated), false)]
+    {
+        let what = format!("{stored:?}");
+        let harness = Harness::start(|api| {
+            api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+            api.put(slice("web-x", "web", "10.0.0.1", json!({})));
+            if let Some(changes) = stored {
+                api.has_service_like("web", changes);
+            }
+        })
+        .await;
+        let expected: &[&str] = if is_kept { &[] } else { &["DELETE web-x"] };
+        assert_eq!(harness.api.requests(), expected, "{what}");
+    }
+}
+
+/// Whatever comes before the cache shows the Service.
+#[tokio::test(start_paused = true)]
+async fn slices_of_a_service_that_the_cache_does_not_show_yet_follow_their_endpoints() {
+    let changed = |changes: Value| endpoints("web", &["10.0.0.2"], changes);
+    let opting_out = changed(json!({"metadata": {"labels": {SKIP_MIRROR: "true"}}}));
+    for (change, is_kept) in [(Some(changed(json!({}))), true), (Some(opting_out), false), (None, false)] {
+        let what = format!("{change:?}");
+        let harness = Harness::start(|api| {
+            api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+            api.put(slice("web-x", "web", "10.0.0.1", json!({})));
+            api.has_service_like("web", json!({"spec": {"selector": null}}));
+        })
+        .await;
+        assert_eq!(harness.writes().await, NONE);
+        match change {
+            Some(change) => harness.api.upsert::<CachedEndpoints>(change),
+            None => harness.api.remove::<CachedEndpoints>("web"),
+        }
+        let expected: &[&str] = if is_kept { &[] } else { &["DELETE web-x"] };
+        assert_eq!(harness.writes().await, expected, "{what}");
+        if is_kept {
+            harness.api.service(service("web", json!({})));
+            assert_eq!(harness.writes().await, ["PUT web-x"]);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

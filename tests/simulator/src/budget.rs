@@ -16,10 +16,16 @@ const WITH_FAULTS: usize = 40;
 /// The tenant's Services for each write a second: first come, first served, others would wait for a minute.
 const SERVICES: u32 = 60;
 
-/// Gives a low rate to the history of a seed, if it is one that has it.
-pub(crate) fn add(seed: u64, setup: &mut Setup, rates: &mut Vec<(Fault, u32)>, timeline: &mut Vec<Entry>) {
+/// Gives a low rate to the history of a seed, if it is one that has it, or if all have.
+pub(crate) fn add(
+    seed: u64,
+    all: bool,
+    setup: &mut Setup,
+    rates: &mut Vec<(Fault, u32)>,
+    timeline: &mut Vec<Entry>,
+) {
     let mut rng = Rng::new(seed ^ 0x0b0d_6e70_0000_0000);
-    if !rng.percent(SHARE) {
+    if !rng.percent(SHARE) && !all {
         return;
     }
     if rng.percent(WITH_FAULTS) {

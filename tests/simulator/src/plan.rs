@@ -36,6 +36,15 @@ pub struct Plan {
 impl Plan {
     /// The plan of a seed.
     pub fn of(seed: u64) -> Self {
+        Self::draw(seed, false)
+    }
+
+    /// The same with a low rate of writes, which a part of the seeds have anyway.
+    pub fn with_low_rate(seed: u64) -> Self {
+        Self::draw(seed, true)
+    }
+
+    fn draw(seed: u64, has_low_rate: bool) -> Self {
         let mut rng = Rng::new(seed ^ 0x5eed_0f51_1ca1_0000);
         let mut setup = setup(&mut rng);
         let calm = rng.percent(5);
@@ -45,7 +54,7 @@ impl Plan {
         setup.remembered_from = rng.percent(50).then_some(1);
         setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
-        budget::add(seed, &mut setup, &mut rates, &mut timeline);
+        budget::add(seed, has_low_rate, &mut setup, &mut rates, &mut timeline);
         nobodys::add(seed, &setup, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
@@ -137,7 +146,8 @@ impl Plan {
 
     /// The command that runs it again with a trace.
     pub fn command(&self) -> String {
-        let full = Self::of(self.seed);
+        let has_low_rate = self.setup.writes_per_second.is_some();
+        let full = Self::draw(self.seed, has_low_rate);
         let has_lost_kubelets = self.faults().contains(&Fault::KubeletLost);
         let full = if has_lost_kubelets { full.with_lost_kubelets() } else { full };
         let mut command = format!("hack/simulate --from {} --seeds 1 --trace", self.seed);
@@ -162,6 +172,9 @@ impl Plan {
         }
         if self.setup.coalescing {
             command += " --coalescing";
+        }
+        if has_low_rate {
+            command += " --low-rate";
         }
         if has_lost_kubelets {
             command += " --kubelets";

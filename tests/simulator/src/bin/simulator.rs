@@ -48,6 +48,9 @@ struct Arguments {
     /// With the feature gate `EndpointSliceCoalescing`.
     #[arg(long)]
     coalescing: bool,
+    /// With a low rate of writes in each history, not only in a part of them.
+    #[arg(long)]
+    low_rate: bool,
     /// With kubelets that lose the API server instead of other faults.
     #[arg(long)]
     kubelets: bool,
@@ -82,7 +85,7 @@ impl Arguments {
 
     /// The history of a seed.
     fn history(&self, seed: u64) -> Plan {
-        let mut plan = Plan::of(seed);
+        let mut plan = if self.low_rate { Plan::with_low_rate(seed) } else { Plan::of(seed) };
         plan.setup.coalescing = self.coalescing;
         let plan = if self.kubelets { plan.with_lost_kubelets() } else { plan };
         if self.audit { plan.audited() } else { plan }

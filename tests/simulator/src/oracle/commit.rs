@@ -80,6 +80,7 @@ impl World {
             watcher.written(write, name, slice, endpoints)
         });
         self.check_later(write, name);
+        self.check_kept(write, service.as_deref().unwrap_or(name));
         let Effect { violations, doubled, lost } = effect;
         violations.into_iter().for_each(|rule| self.violation(rule));
         for (name, endpoint) in doubled.into_iter().filter(|_| !write.is_admitted) {

@@ -30,6 +30,8 @@ pub struct Nobodys {
     services: BTreeMap<String, Vec<(u64, u64)>>,
     /// The uids and versions of those that another client created while there was no Service.
     later: BTreeMap<String, (String, u64)>,
+    /// The versions at which Endpoints were created that exist, by name.
+    created: BTreeMap<String, u64>,
     /// The version at which each process had written something.
     first_writes: BTreeMap<u64, u64>,
     /// How often each process has listed Services.
@@ -66,6 +68,7 @@ impl Nobodys {
     pub fn restored(&mut self, version: u64) {
         self.left.clear();
         self.services.clear();
+        self.created.clear();
         self.known.clear();
         self.compacted(version);
     }
@@ -184,7 +187,13 @@ impl World {
         let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
             let starts = state.watcher.starts;
-            let Nobodys { left, later, compacted, first_writes, .. } = &mut state.watcher.nobodys;
+            let Nobodys { left, later, compacted, first_writes, created: all, .. } =
+                &mut state.watcher.nobodys;
+            if status == StatusCode::CREATED {
+                all.insert(name.clone(), version(answer));
+            } else if *method == Method::DELETE {
+                all.remove(&name);
+            }
             let is_to_begin = |process| !first_writes.contains_key(&process);
             if is_lock && (starts == 0 || (1..=starts).any(is_to_begin)) {
                 // A process that has yet to begin leaves them.
@@ -228,6 +237,29 @@ impl World {
             let is_known = !write.is_late && lists <= 1 && first < version;
             (!has_service && !existed && is_known)
                 .then(|| format!("DELETE of Endpoints {name}, created after their Service was deleted"))
+        });
+        rule.into_iter().for_each(|rule| self.violation(rule));
+    }
+
+    /// Checks that a replica does not delete Endpoints that are younger than the Service of their name: no deletion of a Service
+    /// can have left them, whatever a watch that is late shows of Services.
+    pub fn check_kept(&self, write: &Write, name: &str) {
+        if write.kind != super::Kind::Endpoints {
+            return;
+        }
+        let now = self.server.version();
+        let has_service = write.method == Method::DELETE && self.objects("v1", "Service").contains_key(name);
+        let rule = self.with(|state| {
+            let Nobodys { services, created, compacted, .. } = &mut state.watcher.nobodys;
+            if write.method == Method::POST {
+                created.insert(name.to_owned(), now);
+            }
+            let created = (write.method == Method::DELETE).then(|| created.remove(name)).flatten()?;
+            let (from, to) = *services.get(name)?.last()?;
+            // With the gate, a Service may have been given away.
+            let may_know = !write.is_late && !write.started.gate && compacted.is_none();
+            (has_service && to == u64::MAX && from < created && may_know)
+                .then(|| format!("DELETE of Endpoints {name}, which are younger than their Service"))
         });
         rule.into_iter().for_each(|rule| self.violation(rule));
     }

@@ -114,7 +114,8 @@ impl EndpointsController {
         let is_late = stored
             .is_some_and(|stored| tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers));
         let found = if is_late {
-            Some((Orphan { selected: true, ..Orphan::default() }, Verdict::Delete))
+            // There may be another Service of the name by now.
+            Some((Orphan { selected: true, listed: true, ..Orphan::default() }, Verdict::Delete))
         } else {
             let observed = state.endpoints.comparable().filter(|_| !is_behind);
             let stored = stored.map(|stored| (&stored.uid, stored.version));

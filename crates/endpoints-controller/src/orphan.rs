@@ -24,7 +24,7 @@ pub(crate) struct Orphan {
     pub(crate) uid: Option<Uid>,
     /// True if the last known Service had a selector.
     pub(crate) selected: bool,
-    /// True if a list has shown the Endpoints, and the cache of Services may be behind it.
+    /// True if the cache of Services may be behind what has shown the Endpoints, such as a list of them.
     pub(crate) listed: bool,
     /// The deletion of the Service; `None` if it was not seen.
     pub(crate) deletion: Option<Deletion>,

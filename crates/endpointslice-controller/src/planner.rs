@@ -8,7 +8,7 @@ use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot, decode_a
 use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::trigger_times::TriggerTimes;
-use endpointslice::urgency::urgency;
+use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Node, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -155,14 +155,19 @@ impl Planner {
         }
     }
 
-    /// The urgency of a plan of [`Self::plan`].
-    pub(crate) fn urgency(&self, plan: &SlicePlan) -> Urgency {
-        match &self.input {
+    /// The urgency of a plan of [`Self::plan`], whose most urgent updates it puts first.
+    pub(crate) fn urgency(&self, plan: &mut SlicePlan) -> Urgency {
+        let (urgency, stored) = match &self.input {
             PlannerInput::Changes { sync_cache, open, .. } => {
-                urgency(plan, open, |address_type, ports| sync_cache.has_ready(address_type, ports))
+                let is_ready_elsewhere = |address_type, ports: &_| sync_cache.has_ready(address_type, ports);
+                (urgency(plan, open, is_ready_elsewhere), open)
             }
-            PlannerInput::All { existing, .. } => urgency(plan, existing, |_, _| false),
+            PlannerInput::All { existing, .. } => (urgency(plan, existing, |_, _| false), existing),
+        };
+        if urgency == Urgency::Withdrawal {
+            withdrawals_first(plan, stored);
         }
+        urgency
     }
 
     /// The slices as they are stored.

@@ -177,7 +177,7 @@ impl EndpointSliceController {
         let events = self.record_hints(&service, &planner.options().hints, &plan);
         let updates = plan.types.iter().any(|plan| !plan.update.is_empty());
         let deferral = self.defer(key, &planner, &mut plan, &skipped, trigger_time.as_deref());
-        let urgency = planner.urgency(&plan);
+        let urgency = planner.urgency(&mut plan);
         self.remember(key, planner.into_sync_cache(updates));
         Ok(Planned { service, plan, urgency, skipped, events, trigger_time, continues, deferral })
     }

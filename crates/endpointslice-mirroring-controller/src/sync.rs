@@ -12,7 +12,7 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
 use endpointslice::plan::AddressTypePlan;
-use endpointslice::urgency::urgency;
+use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{SlicePlan, Urgency};
 use k8s_openapi::api::core::v1::Service;
@@ -102,8 +102,11 @@ impl EndpointSliceMirroringController {
     ) -> Result<(Mirror, Urgency), SyncError> {
         let (existing, terminating) = (decode_all(&slices.current)?, decode_all(&slices.terminating)?);
         let max = self.config.max_endpoints_per_subset;
-        let mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
+        let mut mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
         let urgency = urgency(&mirror.plan, &existing, |_, _| false);
+        if urgency == Urgency::Withdrawal {
+            withdrawals_first(&mut mirror.plan, &existing);
+        }
         Ok((mirror, urgency))
     }
 

@@ -9,7 +9,7 @@ use controller_kit::recorder::Recorder;
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpointslice::model::endpoints_of;
-use endpointslice::urgency::urgency;
+use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -113,8 +113,11 @@ impl SliceController {
             match desired(&snapshot) {
                 Some((desired, template, options)) => {
                     let skipped = desired.skipped().to_vec();
-                    let plan = plan(&existing, desired, &template, &options);
+                    let mut plan = plan(&existing, desired, &template, &options);
                     let urgency = urgency(&plan, &existing, |_, _| false);
+                    if urgency == Urgency::Withdrawal {
+                        withdrawals_first(&mut plan, &existing);
+                    }
                     (plan, urgency, skipped)
                 }
                 None => (SlicePlan::delete_all(existing), Urgency::Soft, Vec::new()),

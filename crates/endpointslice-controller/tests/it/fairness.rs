@@ -217,6 +217,31 @@ async fn a_large_service_that_a_webhook_mutates_lets_a_withdrawal_pass() {
     assert!(harness.api.addresses("small").is_empty());
 }
 
+/// The labels of all slices change, and a pod of one that is not written yet is not ready any more.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
+    let api = TestApi::default();
+    api.limit(20.0, 30);
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
+    harness.api.advance(2 * SECOND).await;
+    let waits = |slice: &EndpointSlice| {
+        slice.metadata.labels.as_ref().is_none_or(|labels| !labels.contains_key("tier"))
+    };
+    let waiting: Vec<EndpointSlice> = harness.api.slices("big").into_iter().filter(waits).collect();
+    let last = waiting.last().unwrap().endpoints.as_deref().unwrap()[0].clone();
+    harness.api.pod(pod(&last.target_ref.unwrap().name.unwrap(), &last.addresses[0], false));
+    harness.api.advance(SECOND).await;
+    let is_ready = |slice: &EndpointSlice| {
+        let endpoint = slice.endpoints.iter().flatten().next();
+        endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready) == Some(true)
+    };
+    assert_eq!(harness.api.slices("big").iter().filter(|slice| is_ready(slice)).count(), MANY - 1);
+    assert!(harness.api.slices("big").iter().any(waits), "the others were not waited for");
+}
+
 /// What another client changes meanwhile is repaired with the rest.
 #[tokio::test(start_paused = true)]
 async fn an_edit_of_what_an_unfinished_plan_has_written_is_undone() {

@@ -35,6 +35,12 @@ fn slice(text: &str) -> EndpointSlice {
 
 /// The urgency of a change from `stored` to `wanted`, both lists of slices: those of a new name are created.
 fn of(stored: &[&str], wanted: &[&str]) -> Urgency {
+    let (plan, stored) = planned(stored, wanted);
+    urgency(&plan, &stored, |_, ports| ports.as_slice().iter().any(|port| port.port == Some(9)))
+}
+
+/// The plan of that change, and the slices `stored`.
+fn planned(stored: &[&str], wanted: &[&str]) -> (SlicePlan, Vec<EndpointSlice>) {
     let (stored, wanted) = (stored.iter().copied().map(slice), wanted.iter().copied().map(slice));
     let (stored, wanted): (Vec<_>, Vec<_>) = (stored.collect(), wanted.collect());
     let find = |list: &[EndpointSlice], it: &EndpointSlice| {
@@ -52,8 +58,18 @@ fn of(stored: &[&str], wanted: &[&str]) -> Urgency {
         topology: None,
         tolerated: vec![],
     };
-    let plan = SlicePlan { types: vec![plan], delete_if_unchanged: vec![] };
-    urgency(&plan, &stored, |_, ports| ports.as_slice().iter().any(|port| port.port == Some(9)))
+    (SlicePlan { types: vec![plan], delete_if_unchanged: vec![] }, stored)
+}
+
+#[test]
+fn updates_that_withdraw_endpoints_come_first() {
+    let stored = ["a 80 1:rs 2:rs", "b 80 3:rs", "c 80 4:rs", "d 80 5:rs", "e 80 6:rs"];
+    // The endpoint 2 moves to another slice, which is no withdrawal; 4 is not ready any more, and 6 is gone.
+    let wanted = ["a 80 1:rs", "b 80 3:rs 2:rs", "c 80 4:", "d 80 5:rs 7:rs", "e 80 8:rs"];
+    let (mut plan, stored) = planned(&stored, &wanted);
+    withdrawals_first(&mut plan, &stored);
+    let order: Vec<&str> = plan.types[0].update.iter().map(name_of).collect();
+    assert_eq!(order, ["c", "e", "a", "b", "d"]);
 }
 
 #[test]

@@ -13,7 +13,6 @@ use endpointslice::{Pod, Service};
 use crate::controller::EndpointsController;
 use crate::metadata::is_ours;
 use crate::orphan::Orphan;
-use crate::planning::is_served;
 
 /// The delay between a foreign change of Endpoints and the sync it causes, so that a burst causes one sync.
 ///
@@ -142,7 +141,8 @@ impl EndpointsController {
             (tracker.wake(&key), foreign)
         };
         // Other Endpoints belong to their users, who may store any data in them.
-        let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
+        let ours =
+            state.services.get(&key.namespace, &key.name).is_some_and(|service| service.selects_pods());
         if ours && foreign {
             // Upstream repairs deletions at once, and other changes at its resync.
             let (author, effect) = if deleted {
@@ -165,7 +165,7 @@ fn is_write_of_served(change: &Change<CachedEndpoints>, state: &State) -> bool {
     let service = state.services.get(&object.namespace, &object.name);
     !matches!(change, Change::Deleted { .. })
         && !was_undone(change)
-        && service.is_some_and(|service| is_served(service))
+        && service.is_some_and(|service| service.selects_pods())
 }
 
 /// True if a list shows an older version than the cache did: a restored backup has undone a write, which may be one of ours

@@ -39,5 +39,5 @@ pub use controller::{Config, EndpointsController};
 pub use desired::{Unready, desired_subsets};
 pub use error::SyncError;
 pub use plan::{Plan, plan};
-pub use planning::{is_served, plan_service};
+pub use planning::plan_service;
 pub use truncate::{CAPACITY, truncate};

@@ -16,7 +16,6 @@ use crate::error::SyncError;
 use crate::metadata::is_ours;
 use crate::orphan::{Orphan, Verdict};
 use crate::planner::{Pods, SyncInput};
-use crate::planning::is_served;
 use crate::sync_cache::SyncCache;
 
 /// The state of a key.
@@ -74,7 +73,7 @@ impl EndpointsController {
                 lookup => Ok(lookup),
             };
         };
-        if !is_served(service) {
+        if !service.selects_pods() {
             return Ok(Lookup::Nothing);
         }
         state.endpoints.check_absent(&key.namespace, &key.name)?;

@@ -1,22 +1,16 @@
 //! The write for one Service, from all of its pods. Pure.
 
 use endpointslice::desired::Skipped;
-use endpointslice::model::ServiceType;
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::Endpoints;
 
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::plan::{Plan, plan, plan_around_refused};
 
-/// True if this controller maintains the Endpoints of such a Service (`endpoints_controller.go` `syncService`).
-pub fn is_served(service: &Service) -> bool {
-    service.selector.is_some() && service.service_type != ServiceType::ExternalName
-}
-
 /// Plans the write of the Endpoints of a Service, from the `pods` that it selects and the `stored` object. Also returns the
 /// addresses that are left out because the API server refuses them.
 ///
-/// The Service must be [served](is_served).
+/// The Service must [select pods](Service::selects_pods).
 ///
 /// Cost: O(log pods) for each pod and port, and the comparison of [`plan()`].
 pub fn plan_service<'a>(

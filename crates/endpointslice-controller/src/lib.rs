@@ -27,4 +27,4 @@ mod sync_cache;
 mod topology;
 
 pub use controller::{Config, EndpointSliceController};
-pub use planning::{ServicePlanOptions, is_served, plan_service};
+pub use planning::{ServicePlanOptions, plan_service};

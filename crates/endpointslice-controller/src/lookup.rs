@@ -10,7 +10,6 @@ use endpointslice::desired::Conditions;
 
 use crate::controller::EndpointSliceController;
 use crate::planner::{Changes, SyncInput};
-use crate::planning::is_served;
 use crate::sync_cache::SyncCache;
 
 /// The state of a Service.
@@ -42,7 +41,7 @@ impl EndpointSliceController {
             return Ok(Lookup::Delegated(read()?.current));
         }
         let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Lookup::Deleted) };
-        let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
+        let Some(selector) = service.selector.as_ref().filter(|_| service.selects_pods()) else {
             return Ok(Lookup::NotServed);
         };
         let slices = read()?.current;

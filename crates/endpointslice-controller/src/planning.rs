@@ -3,16 +3,9 @@
 use std::borrow::Borrow;
 
 use endpointslice::desired::{Conditions, Skipped};
-use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Node, PlanOptions, Pod, Service, SlicePlan, SliceTemplate, desired_from_service, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-
-/// True if this controller maintains slices of such a Service; otherwise it leaves slices alone
-/// (`endpointslice_controller.go` `syncService`).
-pub fn is_served(service: &Service) -> bool {
-    service.selector.is_some() && service.service_type != ServiceType::ExternalName
-}
 
 /// Options of [`plan_service`].
 #[derive(Clone, Debug, Default)]
@@ -28,7 +21,7 @@ pub struct ServicePlanOptions {
 /// Plans the writes for a Service, from the `pods` that it selects and the `existing` slices of this controller. Also
 /// returns the endpoints that are left out.
 ///
-/// The Service must be [served](is_served). `node` looks up a Node by name.
+/// The Service must [select pods](Service::selects_pods). `node` looks up a Node by name.
 ///
 /// Cost: that of [`desired_from_service`] and [`plan()`].
 pub fn plan_service<'a, S: Borrow<EndpointSlice>>(

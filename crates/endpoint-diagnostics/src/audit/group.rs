@@ -76,7 +76,7 @@ impl<'a> Group<'a> {
 
     /// True if the Endpoints and EndpointSlice controllers publish the Service's pods.
     pub(super) fn is_served(&self) -> bool {
-        !self.is_alias() && self.service.is_some_and(|entry| entry.service.selector.is_some())
+        self.service.is_some_and(|entry| entry.service.selects_pods())
     }
 
     /// True if clients resolve the Service to another name: it has no endpoints by design.

@@ -225,7 +225,7 @@ fn care(
             return Care::Delegated(delegate.to_owned());
         }
     }
-    if endpoints_controller::is_served(service) {
+    if service.selects_pods() {
         Care::Pods
     } else if service.selector.is_none() {
         Care::CustomEndpoints

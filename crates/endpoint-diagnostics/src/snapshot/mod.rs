@@ -266,9 +266,7 @@ impl Snapshot {
         *self.keeps_endpoints.get_or_init(|| {
             let mut without = 0;
             for objects in self.by_namespace.values() {
-                for entry in
-                    objects.services().filter(|entry| endpoints_controller::is_served(&entry.service))
-                {
+                for entry in objects.services().filter(|entry| entry.service.selects_pods()) {
                     if objects.endpoints(&entry.service.name).is_some() {
                         return true;
                     }

@@ -144,8 +144,7 @@ impl Cluster {
         for name in names {
             let service: Option<Service> =
                 self.services.get(&name).map(|service| Service::from(&read(service)));
-            if let Some(service) = service.as_ref().filter(|service| endpoints_controller::is_served(service))
-            {
+            if let Some(service) = service.as_ref().filter(|service| service.selects_pods()) {
                 self.settle_pods(service, &nodes);
             }
             let slices = self.slices_of(&name, ENDPOINTSLICE_MIRRORING_CONTROLLER);

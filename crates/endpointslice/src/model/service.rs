@@ -172,6 +172,12 @@ impl Service {
         &*self.cluster_ip == "None"
     }
 
+    /// True if the endpoints of the Service are the pods that it selects. Of other Services, the controllers of pods leave
+    /// Endpoints and slices alone (`endpoints_controller.go`, `endpointslice_controller.go` `syncService`).
+    pub fn selects_pods(&self) -> bool {
+        self.selector.is_some() && self.service_type != ServiceType::ExternalName
+    }
+
     /// True if the Service requests topology-aware hints (`utils.go` `hintsEnabled`).
     pub fn wants_topology_hints(&self) -> bool {
         matches!(self.topology_mode.as_deref(), Some("Auto" | "auto"))

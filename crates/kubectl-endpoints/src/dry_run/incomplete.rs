@@ -7,7 +7,6 @@ use endpoint_controller_manager::controllers::Controller;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot};
-use endpointslice::model::ServiceType;
 use endpointslice::{Service, desired_from_service};
 
 /// A line for each of them.
@@ -28,7 +27,7 @@ pub(super) fn lines(cache: &Cache) -> Vec<String> {
 
 /// The pods of a Service, if the node of one is missing.
 fn lacking(service: &Arc<Service>, state: &State) -> Option<UnsortedSnapshot> {
-    let selector = service.selector.as_ref().filter(|_| service.service_type != ServiceType::ExternalName)?;
+    let selector = service.selector.as_ref().filter(|_| service.selects_pods())?;
     let pods = state.pods_selected(&service.namespace, selector);
     let is_missing = |node: &Arc<str>| state.nodes.get("", node).is_none();
     let is_lacking = pods.iter().any(|pod| pod.node_name.as_ref().is_some_and(is_missing));

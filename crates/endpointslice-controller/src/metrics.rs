@@ -2,10 +2,9 @@
 //! wait for others.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use endpoint_informers::slices::{Applied, HintLabels, OwnerTotals, SliceMetrics, SyncError, WriteCounts};
+use endpoint_informers::slices::{Applied, HintLabels, OwnerTotals, SliceMetrics};
 use endpointslice::plan::TrafficDistribution;
 use endpointslice::{Service, SlicePlan};
 use kube_api::plain_counter::PlainCounter;
@@ -23,7 +22,7 @@ struct TrafficLabel {
 }
 
 pub(crate) struct Metrics {
-    common: SliceMetrics,
+    pub(crate) common: SliceMetrics,
     /// Services whose `trafficDistribution` has an effect, and its value.
     traffic: Mutex<HashMap<ObjectKey, String>>,
     by_traffic_distribution: Family<TrafficLabel, Gauge>,
@@ -68,18 +67,6 @@ impl Metrics {
         for (counter, writes) in [(&self.deferred, deferred), (&self.expired, expired)] {
             counter.inc_by(u64::try_from(writes).unwrap_or(u64::MAX));
         }
-    }
-
-    pub(crate) fn synced(&self, outcome: &Result<(), SyncError>, duration: Duration) {
-        self.common.synced(outcome, duration);
-    }
-
-    pub(crate) fn skipped(&self, addresses: usize) {
-        self.common.skipped(addresses);
-    }
-
-    pub(crate) fn written(&self, written: WriteCounts) {
-        self.common.written(written);
     }
 
     /// Counts a plan before it is applied, as upstream: a failed write is not subtracted. A plan that

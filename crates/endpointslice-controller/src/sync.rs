@@ -48,7 +48,7 @@ impl EndpointSliceController {
             // It has not written yet.
             return result;
         }
-        self.metrics.synced(&result, start.elapsed());
+        self.metrics.common.synced(&result, start.elapsed());
         self.slices.sync_ended(key, &result);
         result
     }
@@ -84,7 +84,7 @@ impl EndpointSliceController {
         if let Err(error) = &outcome {
             self.report_failure(&service, error);
         }
-        self.metrics.skipped(skipped.iter().filter(|skipped| !is_retryable(skipped)).count());
+        self.metrics.common.skipped(skipped.iter().filter(|skipped| !is_retryable(skipped)).count());
         report_refused_addresses(&self.slices.recorder, &service, &skipped, "EndpointSlices");
         self.report_hints(&service, events);
         outcome
@@ -133,7 +133,7 @@ impl EndpointSliceController {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.slices.apply(sync, key, &plan, Urgency::Soft).await;
-        self.metrics.written(applied.written);
+        self.metrics.common.written(applied.written);
         if !applied.waits {
             debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
         }

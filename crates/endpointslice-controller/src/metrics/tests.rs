@@ -7,7 +7,9 @@
 //! | `TestReconcileEndpointSlicesMetrics` and those alongside it | [`each_family_of_a_sync_is_observed`] |
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use endpoint_informers::slices::SyncError;
 use endpointslice::model::ServiceFields;
 use endpointslice::plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics};
 use endpointslice::{AddressType, Interner, PortSet};
@@ -178,7 +180,7 @@ fn each_family_of_a_sync_is_observed() {
 
     let failed = || Err(SyncError::Write(Vec::new()));
     for outcome in [Ok(()), Err(SyncError::StaleCache), failed(), failed()] {
-        exposed.metrics.synced(&outcome, Duration::from_millis(500));
+        exposed.metrics.common.synced(&outcome, Duration::from_millis(500));
     }
     let syncs = ["success", "stale", "error"]
         .map(|result| exposed.sample("syncs", &format!("{{result=\"{result}\"}}")));

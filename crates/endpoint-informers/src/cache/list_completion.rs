@@ -101,7 +101,8 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
     }
 }
 
-fn full_name<T: CachedResource>(change: &Change<T>) -> (&str, &str) {
+/// Namespace and name, the order in which changes are reported.
+pub(super) fn full_name<T: CachedResource>(change: &Change<T>) -> (&str, &str) {
     let object = change.latest();
     (object.namespace(), object.name())
 }

@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tracing::{info, warn};
 
+use super::list_completion::full_name;
 use super::{BATCH_SIZE, Cache};
 use crate::disruption::{Disruption, DisruptionReport};
-use crate::resource::Change;
 use crate::state::State;
 
 /// The longest sleep: the wall clock, which decides, may be set.
@@ -127,11 +127,6 @@ fn reassessed_pod(pod: &Pod, disruption: &mut Disruption, now: i64) -> Option<Ar
         pod.ready = ready;
         Arc::new(pod)
     })
-}
-
-fn full_name(change: &Change<Pod>) -> (&str, &str) {
-    let pod = change.latest();
-    (&pod.namespace, &pod.name)
 }
 
 /// The time until a time of the wall clock, one second at least.

@@ -2,11 +2,10 @@
 
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
-use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR};
+use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, plan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// The plan for one Endpoints object, and the addresses that can't be mirrored.
 #[derive(Clone, Debug)]
@@ -24,15 +23,6 @@ pub struct Mirror {
 /// (`endpointslicemirroring_controller.go` `syncEndpoints`). The type of the Service doesn't matter.
 pub fn is_mirrored(endpoints: &CachedEndpoints, service: Option<&Service>) -> bool {
     !opts_out(endpoints) && service.is_some_and(|service| service.selector.is_none())
-}
-
-/// The same for a decoded object.
-pub fn is_object_mirrored(endpoints: &Endpoints, service: Option<&Service>) -> bool {
-    let ObjectMeta { labels, annotations, .. } = &endpoints.metadata;
-    let skips_mirror =
-        labels.as_ref().is_some_and(|labels| labels.get(SKIP_MIRROR).is_some_and(|value| value == "true"));
-    let elects_a_leader = annotations.as_ref().is_some_and(|annotations| annotations.contains_key(LEADER));
-    !skips_mirror && !elects_a_leader && service.is_some_and(|service| service.selector.is_none())
 }
 
 /// True if Endpoints opt out of mirroring, by the label `skip-mirror` or by the annotation of leader election

@@ -111,12 +111,12 @@ impl<'a> Group<'a> {
 }
 
 /// True if Endpoints opt out of mirroring (`endpointslicemirroring/utils.go` `skipMirror`, `hasLeaderElection`).
-pub(super) fn opts_out(endpoints: &Endpoints) -> bool {
+pub(crate) fn opts_out(endpoints: &Endpoints) -> bool {
     label(&endpoints.metadata, SKIP_MIRROR) == Some("true") || elects_a_leader(endpoints)
 }
 
 /// True if Endpoints are the lock of a leader election.
-pub(super) fn elects_a_leader(endpoints: &Endpoints) -> bool {
+pub(crate) fn elects_a_leader(endpoints: &Endpoints) -> bool {
     annotation(&endpoints.metadata, LEADER).is_some()
 }
 

@@ -36,6 +36,7 @@ use crate::snapshot::{Kind, Snapshot};
 use rule::Context;
 
 pub use finding::{Finding, Severity};
+pub(crate) use group::{elects_a_leader, opts_out};
 pub use object::{ObjectRef, Subject};
 pub use options::Options;
 pub use repair::{Action, Repair};

@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::subject::{Care, Subject};
+use crate::audit::opts_out;
 use crate::snapshot::Kind;
 
 /// The default of `--max-endpoints-per-slice`.
@@ -90,10 +91,10 @@ fn plan_slices(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> SlicePlan 
 }
 
 fn plan_mirror(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> Mirror {
-    let service = Some(subject.service());
     let is_mirrored = |endpoints: &&Endpoints| {
         !matches!(subject.care, Care::Delegated(_))
-            && endpointslice_mirroring_controller::is_object_mirrored(endpoints, service)
+            && subject.service().selector.is_none()
+            && !opts_out(endpoints)
     };
     let existing = || existing.iter().map(|slice| (*slice).clone()).collect();
     // Without the Endpoints nothing is known about their mirrors.

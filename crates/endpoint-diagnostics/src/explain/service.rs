@@ -12,6 +12,7 @@ use super::codes;
 use super::network;
 use super::planned::Planned;
 use super::subject::{Care, Subject, delegate, slice_manager};
+use crate::audit::elects_a_leader;
 use crate::report::Reason;
 use crate::snapshot::Kind;
 
@@ -78,8 +79,7 @@ fn custom(subject: &Subject<'_>) -> Vec<Reason> {
 }
 
 fn opt_out(endpoints: &Endpoints) -> Option<Reason> {
-    let metadata = &endpoints.metadata;
-    let label = metadata.labels.as_ref().and_then(|labels| labels.get(SKIP_MIRROR));
+    let label = endpoints.metadata.labels.as_ref().and_then(|labels| labels.get(SKIP_MIRROR));
     if label.is_some_and(|value| value == "true") {
         let message =
             format!("the Endpoints have the label {SKIP_MIRROR}=true, so they are not mirrored to slices");
@@ -88,8 +88,7 @@ fn opt_out(endpoints: &Endpoints) -> Option<Reason> {
                 .with_remedy(message, "remove the label, unless another program writes slices for them"),
         );
     }
-    let elects = metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(LEADER));
-    elects.then(|| {
+    elects_a_leader(endpoints).then(|| {
         codes::LEADER_LOCK.reason(format!(
             "the Endpoints are the lock of a leader election (annotation {LEADER}), so they are not mirrored to slices"
         ))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use endpoint_diagnostics::snapshot::Coverage;
 use endpoint_diagnostics::{Object, Objects, Snapshot};
+use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::resource::Resource as _;
 use endpoints_controller::{Plan, Unready};
 use endpointslice::well_known::{
@@ -148,13 +149,13 @@ impl Cluster {
                 self.settle_pods(service, &nodes);
             }
             let slices = self.slices_of(&name, ENDPOINTSLICE_MIRRORING_CONTROLLER);
-            let endpoints: Option<Endpoints> = self.endpoints.get(&name).map(read);
-            let mirrored = endpoints.filter(|endpoints| {
-                endpointslice_mirroring_controller::is_object_mirrored(endpoints, service.as_ref())
+            let mirrored = self.endpoints.get(&name).filter(|endpoints| {
+                let cached = CachedEndpoints::from_json(&endpoints.to_string(), &mut Interner::default());
+                endpointslice_mirroring_controller::is_mirrored(&cached.unwrap(), service.as_ref())
             });
             let plan = mirrored.map_or_else(
                 || SlicePlan::delete_all(slices.clone()),
-                |endpoints| endpointslice_mirroring_controller::mirror(&endpoints, &slices, 1000).plan,
+                |endpoints| endpointslice_mirroring_controller::mirror(&read(endpoints), &slices, 1000).plan,
             );
             self.write(&plan);
         }

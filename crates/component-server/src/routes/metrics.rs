@@ -68,13 +68,21 @@ fn selected(text: String, query: &str) -> String {
     if names.is_empty() {
         return text;
     }
-    let mut is_selected = false;
+    keep_metrics(&text, |metric| names.iter().any(|name| name == metric))
+}
+
+/// The metrics of the text format whose names `is_wanted` returns true for. Other comments are kept.
+///
+/// A metric is everything from its first comment line to the comment line of another.
+pub fn keep_metrics(text: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let mut is_kept = true;
     let keep = |line: &&str| {
-        if let Some(rest) = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE ")) {
-            let of = rest.split(' ').next().unwrap_or_default();
-            is_selected = names.iter().any(|name| name == of);
+        if let Some(comment) = line.strip_prefix("# ") {
+            let mut words = comment.split_whitespace();
+            let describes_one = words.next().is_some_and(|word| matches!(word, "HELP" | "TYPE" | "UNIT"));
+            is_kept = !describes_one || words.next().is_some_and(&is_wanted);
         }
-        is_selected
+        is_kept
     };
     text.split_inclusive('\n').filter(keep).collect()
 }

@@ -13,4 +13,5 @@ mod zpages;
 pub use builder::Routes;
 pub use checks::Checks;
 pub use component_info::ComponentInfo;
+pub use metrics::keep_metrics;
 pub use slis::Slis;

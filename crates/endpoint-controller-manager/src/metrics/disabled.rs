@@ -1,27 +1,13 @@
 //! `--disabled-metrics`, applied to the text format of metrics.
 
+use component_server::keep_metrics;
+
 /// Removes whole metrics by name.
-///
-/// A metric is everything from its first comment line to the comment line of another.
 pub(crate) fn without(text: String, disabled: &[String]) -> String {
     if disabled.is_empty() {
         return text;
     }
-    let mut left_out = false;
-    let keep = |line: &&str| {
-        if let Some(name) = metric_of(line) {
-            left_out = !name.is_empty() && disabled.iter().any(|disabled| disabled == name);
-        }
-        !left_out
-    };
-    text.split_inclusive('\n').filter(keep).collect()
-}
-
-/// The metric that a comment line describes; empty for another comment.
-fn metric_of(line: &str) -> Option<&str> {
-    let mut words = line.strip_prefix("# ")?.split_whitespace();
-    let describes_one = words.next().is_some_and(|word| matches!(word, "HELP" | "TYPE" | "UNIT"));
-    Some(if describes_one { words.next().unwrap_or_default() } else { "" })
+    keep_metrics(&text, |metric| disabled.iter().all(|name| name != metric))
 }
 
 #[cfg(test)]

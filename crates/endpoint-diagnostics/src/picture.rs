@@ -184,7 +184,8 @@ fn endpoint_picture(endpoint: &Endpoint) -> EndpointPicture {
     }
 }
 
-/// The newest write of an object that `metadata.managedFields` shows: by which field manager, and when.
+/// The newest write of an object that `metadata.managedFields` shows: by which field manager, and when. The API server sorts
+/// them by operation first.
 pub fn newest_write(metadata: &ObjectMeta) -> Option<&ManagedFieldsEntry> {
     metadata.managed_fields.iter().flatten().max_by_key(|entry| entry.time.as_ref().map(|time| time.0))
 }

@@ -3,10 +3,10 @@
 use cli_runtime::input::object::text;
 use endpoint_controller_manager::leader_election::HOLD;
 use endpoint_controller_manager::version;
+use endpoint_diagnostics::picture::newest_write;
 use endpoint_diagnostics::{ServiceReport, Snapshot};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1 as coordination;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube_api::{ApiClient, error_chain};
 use serde::Serialize;
 use serde_json::Value;
@@ -156,7 +156,7 @@ fn last_write(snapshot: &Snapshot) -> Option<Write> {
         .by_namespace()
         .flat_map(|(namespace, objects)| objects.slices().map(move |slice| (namespace, slice)));
     let writes = slices.filter_map(|(namespace, slice)| {
-        let entry = last_entry(&slice.metadata)?;
+        let entry = newest_write(&slice.metadata)?;
         let name = slice.metadata.name.as_deref().unwrap_or_default();
         Some(Write {
             time: entry.time.as_ref()?.0,
@@ -165,11 +165,6 @@ fn last_write(snapshot: &Snapshot) -> Option<Write> {
         })
     });
     writes.max_by_key(|write| write.time)
-}
-
-/// The entry of the last write: the API server sorts them by operation first.
-fn last_entry(metadata: &ObjectMeta) -> Option<&ManagedFieldsEntry> {
-    metadata.managed_fields.iter().flatten().max_by_key(|entry| entry.time.as_ref().map(|time| time.0))
 }
 
 #[cfg(test)]
@@ -194,17 +189,6 @@ mod tests {
         let hold = json!({"endpoint-controller-manager/hold": "by hand"});
         let term = term_of(lease(hold), at(115));
         assert!(term.is_expired && term.is_on_hold);
-    }
-
-    #[test]
-    fn the_last_write_is_the_newest_entry() {
-        let metadata: ObjectMeta = serde_json::from_value(json!({"managedFields": [
-            {"manager": "kubectl", "operation": "Apply", "time": "1970-01-01T00:00:05Z"},
-            {"manager": "endpoint-controller-manager", "operation": "Update", "time": "1970-01-01T00:00:09Z"},
-        ]}))
-        .unwrap();
-        let manager = last_entry(&metadata).and_then(|entry| entry.manager.as_deref());
-        assert_eq!(manager, Some("endpoint-controller-manager"));
     }
 
     #[test]

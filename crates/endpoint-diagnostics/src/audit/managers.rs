@@ -11,7 +11,7 @@ use super::finding::{Finding, Severity};
 use super::group::{Group, Manager, endpoints};
 use super::object::{ObjectRef, label};
 use super::rule::{Context, Rule};
-use crate::snapshot::Kind;
+use crate::snapshot::{Kind, is_within};
 
 pub(super) const RULES: [Rule; 3] = [
     Rule {
@@ -150,27 +150,7 @@ fn is_like(value: &str, known: &str) -> bool {
         let text: String = text.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
         text.trim_end_matches("k8sio").trim_end_matches("kubernetesio").to_owned()
     };
-    !value.is_empty() && (normal(value) == normal(known) || distance_is_small(value, known))
-}
-
-/// True if at most two insertions, deletions or replacements of a character make one text of the other.
-fn distance_is_small(one: &str, other: &str) -> bool {
-    const MOST: usize = 2;
-    if one.len().abs_diff(other.len()) > MOST {
-        return false;
-    }
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(row.first_mut().unwrap_or(&mut 0), index + 1);
-        let mut left = index + 1;
-        for (cell, b) in row.iter_mut().skip(1).zip(&other) {
-            let cost = (diagonal + usize::from(a != *b)).min(*cell + 1).min(left + 1);
-            diagonal = std::mem::replace(cell, cost);
-            left = cost;
-        }
-    }
-    row.last().is_some_and(|distance| *distance <= MOST)
+    !value.is_empty() && (normal(value) == normal(known) || is_within(value.as_bytes(), known.as_bytes(), 2))
 }
 
 #[cfg(test)]

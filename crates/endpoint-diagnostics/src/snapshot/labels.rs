@@ -152,8 +152,9 @@ fn misspelt(wanted: &[u8], found: &[u8]) -> bool {
     !other_number && (is_close || wanted.eq_ignore_ascii_case(found))
 }
 
-/// True if at most `edits` characters are to be inserted, removed or replaced.
-fn is_within(one: &[u8], other: &[u8], edits: usize) -> bool {
+/// True if at most `edits` characters are to be inserted, removed or replaced. Unlike the distance, this ends at the first
+/// characters of most texts.
+pub(crate) fn is_within(one: &[u8], other: &[u8], edits: usize) -> bool {
     match (one.split_first(), other.split_first()) {
         (Some((first, one)), Some((second, other))) if first == second => is_within(one, other, edits),
         (None, None) => true,

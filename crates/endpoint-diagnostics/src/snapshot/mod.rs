@@ -20,6 +20,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 pub use disruption::DisruptedNodes;
+pub(crate) use labels::is_within;
 pub use labels::{Labels, NearMiss};
 pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
 pub use networks::{Attachments, Networks, is_on_pod_network, needs_claims};

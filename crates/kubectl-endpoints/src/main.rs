@@ -22,6 +22,7 @@ mod format;
 mod frame;
 mod gate;
 mod handover;
+mod lease;
 mod live;
 mod loopback;
 mod name;

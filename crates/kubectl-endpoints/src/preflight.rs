@@ -10,7 +10,6 @@ mod checks;
 mod command;
 mod facts;
 mod gather;
-mod lease;
 mod output;
 mod rights;
 mod subject;
@@ -33,7 +32,6 @@ pub(crate) use check::{Check, DELETIONS, Status, UPSTREAM_LEASE};
 #[cfg(test)]
 pub(crate) use check::{Id, OWN_LEASE, VERSION};
 pub(crate) use checks::UPSTREAM;
-pub(crate) use lease::{ago, is_of_node};
 pub(crate) use subject::Subject;
 
 pub(crate) use command::{NAME, Preflight, command};

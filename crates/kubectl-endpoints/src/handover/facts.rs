@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::distribution::Distribution;
 use super::own_flags::OwnFlags;
 use crate::gate::Gate;
-use crate::preflight::{Entries, is_of_node};
+use crate::lease::is_of_node;
+use crate::preflight::Entries;
 
 /// The steps that the operator confirms where they cannot be seen.
 pub(super) const FLAGS: &str = "flags";

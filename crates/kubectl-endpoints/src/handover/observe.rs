@@ -20,6 +20,7 @@ use super::facts::{Deployed, Facts, Form, LeaseFacts, Ours, Record, Replica};
 use super::own_flags;
 use crate::cluster::Cluster;
 use crate::gate::Gate;
+use crate::lease;
 use crate::preflight::Entries;
 
 /// The annotation of our Lease with the record.
@@ -74,7 +75,7 @@ impl<'a> Observer<'a> {
     /// Reads everything.
     pub(super) async fn read(&mut self) -> Result<State, ApiError> {
         let swap = self.swap;
-        let lease: Option<Lease> = self.get(&lease_path(&swap.lease)).await?;
+        let lease: Option<Lease> = self.get(&lease::path(&swap.lease)).await?;
         let record = lease.as_ref().map(record).unwrap_or_default();
         // The pods before the Lease that their processes hold: a process that a pod shows is not older than its Lease.
         let pods: List<Pod> = self
@@ -83,7 +84,7 @@ impl<'a> Observer<'a> {
             .get_json(&format!("/api/v1/namespaces/kube-system/pods?labelSelector={BUILT_IN_PODS}"))
             .await?;
         let replicas: Vec<Replica> = pods.items.iter().filter_map(replica).collect();
-        let built_in: Option<Lease> = self.get(&lease_path(&BUILT_IN_LEASE.map(str::to_owned))).await?;
+        let built_in: Option<Lease> = self.get(&lease::path(&BUILT_IN_LEASE)).await?;
         let mut absent = Vec::new();
         for node in record.nodes.iter().filter(|node| replicas.iter().all(|replica| replica.node != **node)) {
             if self.get::<Node>(&format!("/api/v1/nodes/{node}")).await?.is_some() {
@@ -216,11 +217,6 @@ impl Leases {
             is_on_hold: HOLD.in_force(&lease.metadata).is_some(),
         })
     }
-}
-
-/// The path of a Lease.
-pub(super) fn lease_path([namespace, name]: &[String; 2]) -> String {
-    format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
 }
 
 /// The record on a Lease; an empty one if it cannot be read, which repeats steps.

@@ -14,7 +14,8 @@ use super::gap::gap;
 use super::own_flags::{self, OwnFlags};
 use super::steps::{Action, Write, has_begun, next, steps};
 use crate::gate::Gate;
-use crate::preflight::{Entries, is_of_node};
+use crate::lease::is_of_node;
+use crate::preflight::Entries;
 use model::{Event, Model};
 
 /// Looks within which a direction ends.

@@ -11,10 +11,11 @@ use serde_json::json;
 
 use super::command::Swap;
 use super::facts::{Facts, Goal, Record};
-use super::observe::{ANNOTATION, State, lease_path};
+use super::observe::{ANNOTATION, State};
 use super::steps::Write;
 use crate::cluster::Cluster;
 use crate::exit::Failure;
+use crate::lease;
 
 /// The reason of a hold, which the manifests of deploy/ give as well: server-side apply refuses a field that others have
 /// with another value.
@@ -125,7 +126,7 @@ async fn put(
     record: &Record,
 ) -> Result<bool, Failure> {
     let [namespace, name] = &swap.lease;
-    let path = lease_path(&swap.lease);
+    let path = lease::path(&swap.lease);
     let mut metadata = state.lease.as_ref().map_or_else(
         || ObjectMeta {
             namespace: Some(namespace.clone()),

@@ -6,11 +6,12 @@ use std::time::Duration;
 use endpoint_controller_manager::version;
 use endpoint_diagnostics_page::follow::Follower;
 use endpoint_diagnostics_page::{Facts, Leader};
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::Lease;
+use jiff::Timestamp;
 use kube_api::ApiClient;
 use kube_api::time::sleep;
 use serde::Deserialize;
+
+use crate::lease::{self, Lease, SYSTEM, State, state};
 
 /// The time between two requests for the same object.
 const PERIOD: Duration = Duration::from_secs(15);
@@ -29,9 +30,8 @@ pub(crate) async fn control_plane(client: ApiClient, follower: Arc<Follower>) {
         let kubernetes = client.get_json::<Version>("/version").await.ok().map(|version| version.git_version);
         let mut leaders = vec![];
         for name in LEASES {
-            let path = format!("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}");
-            if let Ok(lease) = client.get_json::<Lease>(&path).await {
-                leaders.push(leader(name, &lease, Timestamp::now()));
+            if let Ok(lease) = client.get_json(&lease::path(&[SYSTEM, name])).await {
+                leaders.push(leader(name, Lease::at(Timestamp::now(), lease)));
             }
         }
         follower.set_facts(Facts { program: version::VERSION.to_owned(), kubernetes, leaders });
@@ -40,30 +40,20 @@ pub(crate) async fn control_plane(client: ApiClient, follower: Arc<Follower>) {
 }
 
 /// The holder of a Lease, as far as clocks agree.
-fn leader(name: &str, lease: &Lease, now: Timestamp) -> Leader {
-    let spec = lease.spec.as_ref();
-    let holder = spec.and_then(|spec| spec.holder_identity.clone()).filter(|holder| !holder.is_empty());
-    let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
-    let renewed = spec.and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0);
-    let end = renewed.and_then(|time| time.checked_add(SignedDuration::from_secs(seconds.into())).ok());
-    Leader { lease: name.to_owned(), current: holder.is_some() && end.is_some_and(|end| end > now), holder }
+fn leader(name: &str, lease: Lease) -> Leader {
+    let current = matches!(state(Some(&lease)), State::Held(_));
+    Leader { lease: name.to_owned(), current, holder: Some(lease.holder).filter(|holder| !holder.is_empty()) }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_leader_is_one_until_its_lease_expires() {
-        let spec = json!({"holderIdentity": "cp-1", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"});
-        let lease: Lease = serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap();
-        let current = |time: &str| leader("x", &lease, time.parse().unwrap()).current;
-        assert_eq!((current("2026-01-01T00:00:14Z"), current("2026-01-01T00:00:15Z")), (true, false));
-        let free: Lease =
-            serde_json::from_value(json!({"metadata": {}, "spec": {"holderIdentity": ""}})).unwrap();
-        let free = leader("x", &free, Timestamp::UNIX_EPOCH);
+        let of = |is_expired| Lease { holder: "cp-1".to_owned(), is_expired, ..Lease::default() };
+        assert_eq!((leader("x", of(false)).current, leader("x", of(true)).current), (true, false));
+        let free = leader("x", Lease::default());
         assert_eq!((free.holder, free.current), (None, false));
     }
 }

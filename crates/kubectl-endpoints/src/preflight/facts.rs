@@ -3,10 +3,10 @@
 use endpoint_controller_manager::connection::server_version::ServerVersion;
 use jiff::Timestamp;
 
-use super::lease::Lease;
 use super::rights::Need;
 use super::unknown::Fact;
 use super::writers::Writers;
+use crate::lease::Lease;
 
 /// Everything that the checks judge.
 #[derive(Clone, Debug)]

@@ -14,10 +14,10 @@ use endpoint_controller_manager::config::Config;
 use futures::future::join;
 
 use super::facts::Facts;
-use super::lease::{SYSTEM, lease_name};
 use super::subject::Subject;
 use crate::cluster::Cluster;
 use crate::exit::Failure;
+use crate::lease::{SYSTEM, lease_name};
 use requests::Requests;
 
 /// Reads a cluster.
@@ -33,7 +33,7 @@ pub(super) async fn gather(
     let requests = Requests::new(cluster);
     let (now, version) = server::version(cluster, &requests).await?;
     let (namespace, name) = lease_name(config);
-    let own_lease = kube_system::lease(&requests, namespace, name).await;
+    let own_lease = kube_system::lease(&requests, (namespace, name), now).await;
     let rights = access::rights(&requests, config, !matches!(own_lease, Ok(None)), subject);
     let priorities = priority::priorities(&requests, subject, (namespace, name));
     let (rights, (priority, priority_of_lease)) = join(rights, priorities).await;
@@ -45,7 +45,7 @@ pub(super) async fn gather(
         priority,
         priority_of_lease,
         rights,
-        upstream_lease: kube_system::lease(&requests, SYSTEM, "kube-controller-manager").await,
+        upstream_lease: kube_system::lease(&requests, (SYSTEM, "kube-controller-manager"), now).await,
         own_lease,
         managers: kube_system::managers(&requests).await,
         kubeadm: kube_system::kubeadm(&requests).await,

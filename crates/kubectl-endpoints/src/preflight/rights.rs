@@ -6,7 +6,7 @@ use endpoint_controller_manager::controllers::Controller;
 use super::check::{
     ACCOUNT_RIGHTS, ENDPOINTS_RIGHTS, Id, LEASE_RIGHTS, MIRRORING_RIGHTS, SERVING_RIGHTS, SLICE_RIGHTS,
 };
-use super::lease::lease_name;
+use crate::lease::lease_name;
 
 /// The namespace of service accounts and of authentication settings.
 const SYSTEM: &str = "kube-system";

@@ -1,50 +1,32 @@
 //! What the cluster says about its writers.
 
 use cli_runtime::input::object::text;
-use endpoint_controller_manager::leader_election::HOLD;
 use endpoint_controller_manager::version;
 use endpoint_diagnostics::picture::newest_write;
 use endpoint_diagnostics::{ServiceReport, Snapshot};
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1 as coordination;
+use jiff::Timestamp;
 use kube_api::{ApiClient, error_chain};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::explain::Summary;
 use crate::gate::Gate;
+use crate::lease::{self, Lease, SYSTEM};
 
 /// The answer of `status`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Status {
     /// The Lease of endpoint-controller-manager; none if there is none, or if it may not be read.
-    pub(super) lease: Option<Term>,
+    pub(super) lease: Option<Lease>,
     /// The Lease of kube-controller-manager.
-    pub(super) built_in: Option<Term>,
+    pub(super) built_in: Option<Lease>,
     /// The pods of endpoint-controller-manager.
     pub(super) replicas: Vec<Replica>,
     pub(super) last_write: Option<Write>,
     pub(super) summary: Summary,
     /// What could not be read, and why.
     pub(super) unknown: Vec<String>,
-}
-
-/// A Lease.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Term {
-    /// Empty if nobody leads.
-    pub(super) holder: String,
-    pub(super) since: Option<Timestamp>,
-    pub(super) renewed: Option<Timestamp>,
-    /// True if the holder has not renewed it in time, if its clock is right.
-    pub(super) is_expired: bool,
-    /// True if nobody may begin to lead.
-    pub(super) is_on_hold: bool,
-    /// The reason why the holder writes nothing yet (`--takeover-max-writes`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) takeover_held: Option<String>,
 }
 
 /// A pod of endpoint-controller-manager.
@@ -72,8 +54,8 @@ pub(super) struct Write {
 pub(super) async fn gather(client: &ApiClient, snapshot: &Snapshot, reports: &[ServiceReport]) -> Status {
     let mut unknown = vec![];
     let mut lease = term(client, version::NAME, snapshot.now()).await;
-    if let Ok(Some(Term { since: Some(since), takeover_held, .. })) = &mut lease {
-        match Gate::read(client, "kube-system", version::NAME, *since).await {
+    if let Ok(Some(Lease { since: Some(since), takeover_held, .. })) = &mut lease {
+        match Gate::read(client, SYSTEM, version::NAME, *since).await {
             Ok(gate) => *takeover_held = gate.held,
             Err(error) => unknown.push(format!("the events of its Lease: {}", error_chain(&error))),
         }
@@ -100,28 +82,11 @@ pub(super) async fn gather(client: &ApiClient, snapshot: &Snapshot, reports: &[S
     }
 }
 
-async fn term(client: &ApiClient, name: &str, now: Timestamp) -> Result<Option<Term>, String> {
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}");
-    match client.get_json(&path).await {
-        Ok(lease) => Ok(Some(term_of(lease, now))),
+async fn term(client: &ApiClient, name: &str, now: Timestamp) -> Result<Option<Lease>, String> {
+    match client.get_json(&lease::path(&[SYSTEM, name])).await {
+        Ok(lease) => Ok(Some(Lease::at(now, lease))),
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(format!("the Lease kube-system/{name}: {}", error_chain(&error))),
-    }
-}
-
-fn term_of(lease: coordination::Lease, now: Timestamp) -> Term {
-    let is_on_hold = HOLD.in_force(&lease.metadata).is_some();
-    let spec = lease.spec.unwrap_or_default();
-    let renewed = spec.renew_time.map(|time| time.0);
-    let length = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or_default().into());
-    let end = renewed.and_then(|time| time.checked_add(length).ok());
-    Term {
-        holder: spec.holder_identity.unwrap_or_default(),
-        since: spec.acquire_time.map(|time| time.0),
-        renewed,
-        is_expired: end.is_none_or(|end| end <= now),
-        is_on_hold,
-        takeover_held: None,
+        Err(error) => Err(format!("the Lease {SYSTEM}/{name}: {}", error_chain(&error))),
     }
 }
 
@@ -172,24 +137,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_term_ends_with_its_lease() {
-        let at = |second| Timestamp::from_second(second).unwrap();
-        let lease = |annotations: Value| {
-            let spec = json!({"holderIdentity": "a", "acquireTime": "1970-01-01T00:00:05.000000Z",
-                "renewTime": "1970-01-01T00:01:40.000000Z", "leaseDurationSeconds": 15});
-            serde_json::from_value(json!({"metadata": {"annotations": annotations}, "spec": spec})).unwrap()
-        };
-        let term = term_of(lease(json!({})), at(101));
-        assert_eq!(
-            (term.holder.as_str(), term.since, term.is_expired, term.is_on_hold),
-            ("a", Some(at(5)), false, false)
-        );
-        let hold = json!({"endpoint-controller-manager/hold": "by hand"});
-        let term = term_of(lease(hold), at(115));
-        assert!(term.is_expired && term.is_on_hold);
-    }
 
     #[test]
     fn the_version_of_a_replica_is_that_of_its_image() {

@@ -8,9 +8,9 @@ use endpoint_diagnostics::report::Verdict;
 use endpoint_diagnostics::{ServiceReport, Traffic};
 use jiff::Timestamp;
 
-use super::facts::{Replica, Status, Term, Write};
+use super::facts::{Replica, Status, Write};
 use crate::explain;
-use crate::preflight::ago;
+use crate::lease::{Lease, ago};
 
 /// Services that are shown, at most.
 const SHOWN: usize = 10;
@@ -53,13 +53,13 @@ fn is_in_order(report: &ServiceReport) -> bool {
     report.verdict == Verdict::Ok && Traffic::of(report).is_none_or(|traffic| !traffic.is_none())
 }
 
-fn leader(term: Option<&Term>, now: Timestamp) -> String {
+fn leader(term: Option<&Lease>, now: Timestamp) -> String {
     match term {
         None => {
             "endpoint-controller-manager has no Lease in kube-system: it is not installed, or may not be seen"
                 .to_owned()
         }
-        Some(Term { holder, is_on_hold, .. }) if holder.is_empty() => {
+        Some(Lease { holder, is_on_hold, .. }) if holder.is_empty() => {
             let why = if *is_on_hold { "the Lease is on hold" } else { "the Lease is free" };
             Tone::Doubtful.paint(&format!("nobody: {why}"))
         }
@@ -79,11 +79,11 @@ fn leader(term: Option<&Term>, now: Timestamp) -> String {
     }
 }
 
-fn renewed(term: &Term, now: Timestamp) -> String {
+fn renewed(term: &Lease, now: Timestamp) -> String {
     term.renewed.map(|time| format!(", renewed {}", ago(time, now))).unwrap_or_default()
 }
 
-fn built_in(term: Option<&Term>, now: Timestamp) -> String {
+fn built_in(term: Option<&Lease>, now: Timestamp) -> String {
     match term {
         None => "not seen".to_owned(),
         Some(term) if term.holder.is_empty() || term.is_expired => {
@@ -117,11 +117,11 @@ mod tests {
     fn one_screen_names_the_leader_and_the_last_write() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let status = Status {
-            lease: Some(Term {
+            lease: Some(Lease {
                 holder: "ecm-a".to_owned(),
                 since: Some(at(0)),
                 renewed: Some(at(98)),
-                ..Term::default()
+                ..Lease::default()
             }),
             built_in: None,
             replicas: vec![Replica {
@@ -154,11 +154,11 @@ Last write                10 s ago, by endpoint-controller-manager: EndpointSlic
     #[test]
     fn a_lease_without_a_leader_says_why() {
         let now = Timestamp::from_second(100).unwrap();
-        let free = Term::default();
+        let free = Lease::default();
         assert!(leader(Some(&free), now).contains("the Lease is free"));
-        let hold = Term { is_on_hold: true, ..Term::default() };
+        let hold = Lease { is_on_hold: true, ..Lease::default() };
         assert!(leader(Some(&hold), now).contains("on hold"));
-        let expired = Term { holder: "a".to_owned(), is_expired: true, ..Term::default() };
+        let expired = Lease { holder: "a".to_owned(), is_expired: true, ..Lease::default() };
         assert!(leader(Some(&expired), now).contains("a has not renewed"));
         assert!(leader(None, now).contains("not installed"));
     }

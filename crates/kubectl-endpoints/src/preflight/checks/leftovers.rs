@@ -2,13 +2,13 @@
 
 use endpoint_controller_manager::config::Config;
 
+use crate::lease::{Lease, State, ago, state};
 use crate::preflight::check::{Check, OBJECTS, WORKLOADS, counted, first_ten};
 use crate::preflight::facts::Facts;
-use crate::preflight::lease::{Lease, State, ago, state};
 
 /// The state of this program's Lease; free if it cannot be read.
 fn own(facts: &Facts) -> State<'_> {
-    state(facts.own_lease.as_ref().ok().and_then(Option::<Lease>::as_ref), facts.now)
+    state(facts.own_lease.as_ref().ok().and_then(Option::<Lease>::as_ref))
 }
 
 pub(super) fn workloads(facts: &Facts) -> Check {

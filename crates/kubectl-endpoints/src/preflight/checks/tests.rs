@@ -9,11 +9,11 @@ use jiff::Timestamp;
 
 use super::super::check::{self, Status};
 use super::super::facts::{Answer, ManagerPod, Priority, Takeover};
-use super::super::lease::Lease;
 use super::super::rights::{Present, needs};
 use super::super::unknown::Unknown;
 use super::super::writers::{Writers, Written};
 use super::*;
+use crate::lease::Lease;
 
 const NOW: i64 = 10_000;
 /// A cluster that asks for every right.
@@ -29,11 +29,12 @@ fn config(flags: &[&str]) -> Config {
 }
 
 fn lease(holder: &str, renewed: i64) -> Lease {
-    Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), seconds: 15, is_held: false }
+    let is_expired = renewed + 15 <= NOW;
+    Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), is_expired, ..Lease::default() }
 }
 
 fn held() -> Lease {
-    Lease { is_held: true, ..Lease::default() }
+    Lease { is_on_hold: true, ..Lease::default() }
 }
 
 fn pod(name: &str, controllers: &str) -> ManagerPod {

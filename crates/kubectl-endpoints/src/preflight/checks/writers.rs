@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use endpoint_controller_manager::config::Config;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::lease::ago;
 use crate::preflight::check::{Check, WRITERS, counted};
 use crate::preflight::facts::Facts;
-use crate::preflight::lease::ago;
 use crate::preflight::writers::{Writers, Written};
 
 /// The names under which kube-controller-manager writes: its own, and those of the programs that have it inside.

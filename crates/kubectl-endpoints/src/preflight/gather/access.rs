@@ -6,8 +6,8 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::requests::Requests;
+use crate::lease::SYSTEM;
 use crate::preflight::facts::Answer;
-use crate::preflight::lease::SYSTEM;
 use crate::preflight::rights::{Need, Present, needs};
 use crate::preflight::subject::{Subject, account, groups};
 use crate::preflight::unknown::Fact;

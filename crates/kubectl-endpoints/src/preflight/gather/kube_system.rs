@@ -1,31 +1,28 @@
 //! Objects by name and label: Leases, kube-controller-manager's pods, kubeadm's configuration, workloads of ours.
 
 use cli_runtime::input::object::text;
-use endpoint_controller_manager::leader_election::HOLD;
 use endpoint_controller_manager::version;
-use k8s_openapi::api::coordination::v1 as coordination;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::requests::Requests;
+use crate::lease::{self, Lease, SYSTEM};
 use crate::preflight::facts::ManagerPod;
-use crate::preflight::lease::{Lease, SYSTEM};
 use crate::preflight::unknown::{Fact, Unknown};
 
-/// Reads a Lease.
-pub(super) async fn lease(requests: &Requests<'_>, namespace: &str, name: &str) -> Fact<Option<Lease>> {
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+/// Reads a Lease at a time.
+pub(super) async fn lease(
+    requests: &Requests<'_>,
+    (namespace, name): (&str, &str),
+    now: Timestamp,
+) -> Fact<Option<Lease>> {
     let action = format!("get leases in {namespace}");
-    let Some(object) = requests.get(&path, &action).await? else { return Ok(None) };
-    let lease: coordination::Lease =
-        serde_json::from_value(object).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
-    let is_held = HOLD.in_force(&lease.metadata).is_some();
-    let spec = lease.spec.unwrap_or_default();
-    Ok(Some(Lease {
-        is_held,
-        holder: spec.holder_identity.unwrap_or_default(),
-        renewed: spec.renew_time.map(|time| time.0),
-        seconds: spec.lease_duration_seconds.unwrap_or_default(),
-    }))
+    let Some(object) = requests.get(&lease::path(&[namespace, name]), &action).await? else {
+        return Ok(None);
+    };
+    let lease = serde_json::from_value(object);
+    let lease = lease.map_err(|error| Unknown::failed(&action, &error.to_string()))?;
+    Ok(Some(Lease::at(now, lease)))
 }
 
 /// Lists the pods of kube-controller-manager.

@@ -7,6 +7,7 @@ use futures::future::join;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::requests::Requests;
+use crate::lease;
 use crate::preflight::facts::Priority;
 use crate::preflight::subject::Subject;
 use crate::preflight::unknown::{Fact, Unknown};
@@ -25,7 +26,7 @@ pub(super) async fn priorities(
         Ok(names) => names,
         Err(unknown) => return (Err(unknown.clone()), Err(unknown)),
     };
-    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+    let lease = lease::path(&[namespace, name]);
     let of = async |path: &str| priority(requests, subject, path, &names).await;
     join(of("/api/v1/services?limit=1"), of(&lease)).await
 }

@@ -3,10 +3,10 @@
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controllers::Controller;
 
+use crate::lease::{State, is_of_node, state};
 use crate::preflight::built_ins::Entries;
 use crate::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
 use crate::preflight::facts::{Facts, ManagerPod};
-use crate::preflight::lease::{State, is_of_node, state};
 
 const DISABLE: &str = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
 
@@ -26,7 +26,7 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
         );
     }
     let own = match &facts.own_lease {
-        Ok(own) => state(own.as_ref(), facts.now),
+        Ok(own) => state(own.as_ref()),
         Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
     };
     let running = |controller: &Controller| -> Vec<&str> {
@@ -99,7 +99,7 @@ fn both_write(holder: &str, on: &str, is_standby: bool) -> Check {
 /// True if the kube-controller-manager that leads is known, and runs none of the controllers.
 fn leader_runs_none(facts: &Facts, pods: &[ManagerPod], config: &Config) -> bool {
     let Ok(lease) = &facts.upstream_lease else { return false };
-    let State::Held(holder) = state(lease.as_ref(), facts.now) else { return false };
+    let State::Held(holder) = state(lease.as_ref()) else { return false };
     let leader = pods.iter().find(|pod| is_of_node(holder, &pod.node));
     leader.is_some_and(|pod| {
         let entries = Entries::of_words(&pod.words);

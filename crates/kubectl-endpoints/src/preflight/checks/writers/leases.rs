@@ -2,9 +2,9 @@
 
 use endpoint_controller_manager::config::Config;
 
+use crate::lease::{Lease, State, ago, state};
 use crate::preflight::check::{Check, OWN_LEASE, UPSTREAM_LEASE};
 use crate::preflight::facts::Facts;
-use crate::preflight::lease::{Lease, State, ago, state};
 
 /// The checks of kube-controller-manager's Lease and of this program's.
 pub(super) fn leases(facts: &Facts, config: &Config) -> [Check; 2] {
@@ -17,7 +17,7 @@ fn upstream(facts: &Facts) -> Check {
         Err(unknown) => return Check::not_checked(UPSTREAM_LEASE, unknown),
     };
     let none = "Check that kube-controller-manager runs: all other controllers of the cluster are in it";
-    match state(lease, facts.now) {
+    match state(lease) {
         State::Held(holder) => {
             Check::ok(UPSTREAM_LEASE, format!("Held by {holder}, renewed {}", renewed(lease, facts)))
         }
@@ -43,7 +43,7 @@ fn own(facts: &Facts, config: &Config) -> Check {
         Ok(lease) => lease.as_ref(),
         Err(unknown) => return Check::not_checked(OWN_LEASE, unknown),
     };
-    match state(lease, facts.now) {
+    match state(lease) {
         State::Free => Check::ok(
             OWN_LEASE,
             "Not held: a replica that starts leads at once, unless the Lease is put on hold first",

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use endpoint_diagnostics::snapshot::Coverage;
 use endpoint_diagnostics::{Object, Objects, Snapshot, explain_all};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -15,8 +14,7 @@ const PODS_OF_A_SERVICE: usize = 10;
 fn main() {
     let pods: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let start = Instant::now();
-    let snapshot =
-        Snapshot::from_objects(objects(pods), "2001-01-01T00:00:00Z".parse().unwrap(), Coverage::All);
+    let snapshot = Snapshot::from_objects(objects(pods), "2001-01-01T00:00:00Z".parse().unwrap());
     let made = start.elapsed();
     let start = Instant::now();
     let reports = explain_all(&snapshot);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use endpoint_controller_manager::{connection, version};
 use endpoint_diagnostics::Snapshot;
-use endpoint_diagnostics::snapshot::{Coverage, Kind};
+use endpoint_diagnostics::snapshot::Kind;
 use futures::future::join_all;
 use jiff::Timestamp;
 use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
@@ -77,8 +77,7 @@ impl Cluster {
     /// The same, with the resources that were read, and the versions from which their watches continue.
     pub(crate) async fn read_to_watch(&self) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
         let all = |kind| (Resource { kind, namespace: self.namespace.clone() }, Selection::All);
-        let coverage = self.namespace.as_deref().map_or(Coverage::All, one);
-        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, Kind::ALL);
+        let mut snapshot = Snapshot::new(Timestamp::now(), Kind::ALL);
         let mut versions = self.add_lists(&mut snapshot, Kind::ALWAYS.map(all).into()).await?;
         if snapshot.needs_claims() {
             match self.add_lists(&mut snapshot, vec![all(Kind::ResourceClaims)]).await {
@@ -106,7 +105,7 @@ impl Cluster {
         ];
         let resource = |kind| Resource { kind, namespace: Some(namespace.to_owned()) };
         let wanted = wanted.map(|(kind, selection)| (resource(kind), selection)).into();
-        let mut snapshot = Snapshot::new(Timestamp::now(), one(namespace), Kind::ALL);
+        let mut snapshot = Snapshot::new(Timestamp::now(), Kind::ALL);
         self.add_lists(&mut snapshot, wanted).await?;
         Ok(snapshot)
     }
@@ -117,8 +116,7 @@ impl Cluster {
     /// A line about the first kind that cannot be listed.
     pub(crate) async fn read_slices(&self) -> Result<Snapshot, Failure> {
         let all = |kind| (Resource { kind, namespace: self.namespace.clone() }, Selection::All);
-        let coverage = self.namespace.as_deref().map_or(Coverage::All, one);
-        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, Kind::ALL);
+        let mut snapshot = Snapshot::new(Timestamp::now(), Kind::ALL);
         self.add_lists(&mut snapshot, [Kind::Services, Kind::EndpointSlices].map(all).into()).await?;
         Ok(snapshot)
     }
@@ -176,8 +174,4 @@ impl Cluster {
 
 fn is_forbidden(error: &ApiError) -> bool {
     matches!(error, ApiError::Refused(status) if status.code == 403)
-}
-
-fn one(namespace: &str) -> Coverage {
-    Coverage::Namespaces([namespace.to_owned()].into())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cli_runtime::input::object::{Object as Input, text};
 use cli_runtime::input::{self, problem, source};
-use endpoint_diagnostics::snapshot::{Coverage, Kind};
+use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics::{Object, Snapshot};
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
@@ -44,7 +44,7 @@ pub(crate) fn read(target: &Target) -> Result<Snapshot, Failure> {
         }
     }
     let missing = Kind::ALL.into_iter().filter(|kind| !objects.iter().any(|object| object.kind() == *kind));
-    let mut snapshot = Snapshot::new(newest.unwrap_or(now), Coverage::All, missing.collect::<Vec<_>>());
+    let mut snapshot = Snapshot::new(newest.unwrap_or(now), missing.collect::<Vec<_>>());
     for object in objects {
         snapshot.upsert(object);
     }

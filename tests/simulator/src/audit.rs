@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use endpoint_diagnostics::audit::{Finding, Options, Severity, audit};
-use endpoint_diagnostics::snapshot::{Coverage, Object, Objects, Snapshot};
+use endpoint_diagnostics::snapshot::{Object, Objects, Snapshot};
 use expected_objects::Objects as Expected;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -38,7 +38,7 @@ pub fn findings(objects: &[Value], max: usize) -> Vec<Finding> {
     }
     let now: Timestamp = LATER.parse().expect("a time");
     let options = Options { max_endpoints_per_slice: Some(max), ..Options::default() };
-    audit(&Snapshot::from_objects(lists, now, Coverage::All), &options).findings
+    audit(&Snapshot::from_objects(lists, now), &options).findings
 }
 
 /// A finding as `rule Kind name`.

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use endpoint_diagnostics::explain_all;
-use endpoint_diagnostics::snapshot::Coverage;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::Interner;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
@@ -100,7 +99,7 @@ fn follower() -> Follower {
 }
 
 fn follower_without<const N: usize>(unreadable: [Kind; N]) -> Follower {
-    let snapshot = Snapshot::new(now(), Coverage::All, unreadable);
+    let snapshot = Snapshot::new(now(), unreadable);
     Follower::new(
         snapshot,
         1,

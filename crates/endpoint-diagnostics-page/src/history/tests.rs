@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use endpoint_diagnostics::snapshot::{Coverage, Kind as ObjectKind};
+use endpoint_diagnostics::snapshot::Kind as ObjectKind;
 use endpoint_diagnostics::{Object, Snapshot};
 use jiff::SignedDuration;
 use serde::de::DeserializeOwned;
@@ -97,7 +97,7 @@ fn slice(ready: Option<bool>) -> Object {
 }
 
 fn snapshot() -> Snapshot {
-    let mut snapshot = Snapshot::new(at(0), Coverage::All, []);
+    let mut snapshot = Snapshot::new(at(0), []);
     let metadata = json!({"namespace": "shop", "name": "web"});
     snapshot
         .upsert(Object::Service(parsed(json!({"metadata": metadata, "spec": {"selector": {"app": "web"}}}))));

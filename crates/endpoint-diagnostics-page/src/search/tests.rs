@@ -1,14 +1,13 @@
 use std::sync::Arc;
 
 use endpoint_diagnostics::Object;
-use endpoint_diagnostics::snapshot::Coverage;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
 
 fn snapshot() -> Snapshot {
-    let mut snapshot = Snapshot::new(Timestamp::UNIX_EPOCH, Coverage::All, []);
+    let mut snapshot = Snapshot::new(Timestamp::UNIX_EPOCH, []);
     let service = |name: &str, selector: Value, address: &str| {
         let spec = json!({"selector": selector, "clusterIPs": [address]});
         let object = json!({"metadata": {"namespace": "shop", "name": name}, "spec": spec});

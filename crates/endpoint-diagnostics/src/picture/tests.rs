@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::report::{Change, Difference};
-use crate::snapshot::{Coverage, Object};
+use crate::snapshot::Object;
 use crate::{Verdict, explain_with_differences};
 
 fn snapshot(slices: &[Value]) -> Snapshot {
-    let mut snapshot = Snapshot::new("2026-01-01T01:00:00Z".parse::<Timestamp>().unwrap(), Coverage::All, []);
+    let mut snapshot = Snapshot::new("2026-01-01T01:00:00Z".parse::<Timestamp>().unwrap(), []);
     let spec = json!({
         "selector": {"app": "web"}, "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ipFamilies": ["IPv4"],
         "ports": [{"name": "http", "port": 80, "targetPort": 8080}], "trafficDistribution": "PreferSameZone",

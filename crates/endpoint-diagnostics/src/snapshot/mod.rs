@@ -35,7 +35,6 @@ const ENOUGH_SERVICES: usize = 3;
 /// The objects of one moment.
 pub struct Snapshot {
     now: Timestamp,
-    coverage: Coverage,
     unreadable: BTreeSet<Kind>,
     by_namespace: BTreeMap<Arc<str>, NamespaceObjects>,
     nodes: Nodes,
@@ -47,23 +46,13 @@ pub struct Snapshot {
     keeps_endpoints: OnceLock<bool>,
 }
 
-/// The namespaces that a snapshot covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Coverage {
-    /// Every namespace.
-    All,
-    /// These only; nothing is known about others.
-    Namespaces(BTreeSet<String>),
-}
-
 impl Snapshot {
     /// An empty snapshot, to be filled by [`Self::upsert`]. The caller may read all kinds, except the `unreadable` ones.
-    pub fn new(now: Timestamp, coverage: Coverage, unreadable: impl IntoIterator<Item = Kind>) -> Self {
+    pub fn new(now: Timestamp, unreadable: impl IntoIterator<Item = Kind>) -> Self {
         let unreadable: BTreeSet<Kind> = unreadable.into_iter().collect();
         let has_claims = !unreadable.contains(&Kind::ResourceClaims);
         Self {
             now,
-            coverage,
             unreadable,
             by_namespace: BTreeMap::new(),
             nodes: Nodes::default(),
@@ -78,8 +67,8 @@ impl Snapshot {
     /// A snapshot of lists. A kind without a list is one that the caller may not read.
     ///
     /// Cost: linear in objects, times the logarithm of their number.
-    pub fn from_objects(objects: Objects, now: Timestamp, coverage: Coverage) -> Self {
-        let mut snapshot = Self::new(now, coverage, objects.missing());
+    pub fn from_objects(objects: Objects, now: Timestamp) -> Self {
+        let mut snapshot = Self::new(now, objects.missing());
         for object in objects.into_objects() {
             snapshot.upsert(object);
         }
@@ -94,11 +83,6 @@ impl Snapshot {
     /// Moves the time, for a snapshot that follows a watch.
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
-    }
-
-    /// The namespaces that are covered.
-    pub fn coverage(&self) -> &Coverage {
-        &self.coverage
     }
 
     /// True if the caller may read objects of this kind.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use endpoint_diagnostics::snapshot::Coverage;
 use endpoint_diagnostics::{Object, Objects, Snapshot};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::resource::Resource as _;
@@ -247,7 +246,7 @@ impl Cluster {
                 other => panic!("no kind {other}"),
             }
         }
-        Snapshot::from_objects(objects, now, Coverage::All)
+        Snapshot::from_objects(objects, now)
     }
 }
 

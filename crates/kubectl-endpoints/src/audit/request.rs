@@ -69,7 +69,7 @@ mod tests {
     use std::sync::Arc;
 
     use endpoint_diagnostics::audit::{Options, audit};
-    use endpoint_diagnostics::snapshot::{Coverage, Object, Objects, Snapshot};
+    use endpoint_diagnostics::snapshot::{Object, Objects, Snapshot};
     use jiff::Timestamp;
 
     use super::*;
@@ -93,7 +93,7 @@ mod tests {
         let endpoints = json!([{"addresses": ["10.1.0.1"]}]);
         let slice = json!({"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": []});
         objects.push(Object::EndpointSlice(Arc::new(serde_json::from_value(slice).unwrap())));
-        let snapshot = Snapshot::from_objects(objects, Timestamp::UNIX_EPOCH, Coverage::All);
+        let snapshot = Snapshot::from_objects(objects, Timestamp::UNIX_EPOCH);
         audit(&snapshot, &Options::default()).findings.into_iter().find_map(|finding| finding.repair).unwrap()
     }
 

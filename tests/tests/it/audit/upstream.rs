@@ -10,7 +10,7 @@ use std::env;
 use std::sync::Arc;
 
 use endpoint_diagnostics::audit::{Finding, Options, Severity, audit};
-use endpoint_diagnostics::snapshot::{Coverage, Object, Objects, Snapshot};
+use endpoint_diagnostics::snapshot::{Object, Objects, Snapshot};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tests::settled::{State, Trace, settle};
@@ -70,7 +70,7 @@ fn findings(state: &State) -> Vec<Finding> {
     }
     let options =
         Options { max_endpoints_per_slice: Some(state.max), max_endpoints_per_subset: Some(state.max) };
-    audit(&Snapshot::from_objects(lists, LATER.parse().unwrap(), Coverage::All), &options).findings
+    audit(&Snapshot::from_objects(lists, LATER.parse().unwrap()), &options).findings
 }
 
 fn false_alarms(state: &State, findings: &[Finding]) -> Vec<String> {

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::audit::{Audit, Finding, Options, audit};
-use crate::snapshot::{Coverage, Objects, Snapshot};
+use crate::snapshot::{Objects, Snapshot};
 
 pub(super) const SLICES: &str = "endpointslice-controller.k8s.io";
 pub(super) const MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
@@ -93,7 +93,7 @@ impl Cluster {
 
 pub(super) fn audit_of(objects: Objects, options: &Options) -> Audit {
     let now = "2026-06-01T00:00:00Z".parse().unwrap();
-    audit(&Snapshot::from_objects(objects, now, Coverage::All), options)
+    audit(&Snapshot::from_objects(objects, now), options)
 }
 
 pub(super) fn line(finding: &Finding) -> String {

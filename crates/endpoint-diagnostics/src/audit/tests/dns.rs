@@ -11,7 +11,6 @@ use serde_json::json;
 use super::cluster::{Cluster, SLICES, endpoint, service, slice};
 use crate::Snapshot;
 use crate::audit::dns::{Wrong, headless_services};
-use crate::snapshot::Coverage;
 
 fn addresses(all: &[&str]) -> BTreeSet<IpAddr> {
     all.iter().map(|address| address.parse().unwrap()).collect()
@@ -36,7 +35,7 @@ fn a_headless_service_has_the_ready_addresses_of_all_its_slices() {
     second["metadata"]["name"] = "peers-b".into();
     second["addressType"] = "IPv6".into();
     cluster.slices.extend([slice("peers", SLICES, first.to_vec()), second]);
-    let snapshot = Snapshot::from_objects(cluster.objects(), Timestamp::UNIX_EPOCH, Coverage::All);
+    let snapshot = Snapshot::from_objects(cluster.objects(), Timestamp::UNIX_EPOCH);
     let found = headless_services(&snapshot);
     let of =
         |name: &str| found.iter().find(|(key, _)| &*key.name == name).map(|(_, addresses)| addresses.clone());

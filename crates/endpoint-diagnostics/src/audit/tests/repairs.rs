@@ -5,7 +5,7 @@ use serde_json::json;
 use super::cluster::{Cluster, HEADLESS, MANAGED_BY, SERVICE_NAME, SLICES, endpoint, slice};
 use super::named;
 use crate::audit::{Action, Repair, is_found_in};
-use crate::snapshot::{Coverage, Objects, Snapshot};
+use crate::snapshot::{Objects, Snapshot};
 
 fn repairs(cluster: &Cluster) -> Vec<Repair> {
     cluster.audit().findings.into_iter().filter_map(|finding| finding.repair).collect()
@@ -121,7 +121,7 @@ fn a_duplicate_is_kept_if_it_is_more_ready_than_the_copy_in_another_slice() {
 fn read_again(cluster: &Cluster) -> Snapshot {
     let objects = Objects { pods: None, nodes: None, namespaces: None, ..cluster.objects() };
     let now = "2026-06-01T00:00:10Z".parse().unwrap();
-    Snapshot::from_objects(objects, now, Coverage::Namespaces(["shop".to_owned()].into()))
+    Snapshot::from_objects(objects, now)
 }
 
 #[test]

@@ -183,8 +183,7 @@ async fn without_a_server_nothing_is_said_to_be_in_order() {
 
 #[test]
 fn the_servers_are_the_endpoints_of_kube_dns() {
-    let mut snapshot =
-        Snapshot::new(jiff::Timestamp::UNIX_EPOCH, endpoint_diagnostics::snapshot::Coverage::All, []);
+    let mut snapshot = Snapshot::new(jiff::Timestamp::UNIX_EPOCH, []);
     let slice = json!({
         "metadata": {"namespace": "kube-system", "name": "kube-dns-1", "labels": {"kubernetes.io/service-name": "kube-dns"}},
         "addressType": "IPv4",

@@ -6,7 +6,7 @@ use cli_runtime::differences::Change;
 use endpoint_controller_manager::config::Config;
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::audit::{Finding, Options, audit};
-use endpoint_diagnostics::snapshot::{Coverage, Kind};
+use endpoint_diagnostics::snapshot::Kind;
 use jiff::Timestamp;
 use kube_api::ApiError;
 use serde_json::Value;
@@ -94,7 +94,7 @@ struct Reading {
 impl Reading {
     fn new(config: &Config) -> Self {
         let others = [Kind::Pods, Kind::Nodes, Kind::EndpointSlices, Kind::ResourceClaims];
-        let snapshot = Snapshot::new(Timestamp::now(), Coverage::All, others);
+        let snapshot = Snapshot::new(Timestamp::now(), others);
         Self { dry_run: DryRun::new(config), snapshot, writers: Writers::default(), unreadable: vec![] }
     }
 

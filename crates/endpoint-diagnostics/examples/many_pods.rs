@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use endpoint_diagnostics::{Object, Objects, Snapshot, explain_all};
+use endpoint_diagnostics::{Object, Snapshot, explain_all};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const PODS_OF_A_SERVICE: usize = 10;
 fn main() {
     let pods: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let start = Instant::now();
-    let snapshot = Snapshot::from_objects(objects(pods), "2001-01-01T00:00:00Z".parse().unwrap());
+    let snapshot = snapshot(pods);
     let made = start.elapsed();
     let start = Instant::now();
     let reports = explain_all(&snapshot);
@@ -27,10 +27,10 @@ fn main() {
 }
 
 /// Services with their pods in one namespace; there are no slices and Endpoints yet, so that each pod has reasons.
-fn objects(pods: usize) -> Objects {
-    let mut objects = Objects::readable();
+fn snapshot(pods: usize) -> Snapshot {
+    let mut snapshot = Snapshot::new("2001-01-01T00:00:00Z".parse().unwrap(), []);
     let node = json!({"metadata": {"name": "a"}});
-    objects.push(Object::Node(read(node)));
+    snapshot.upsert(Object::Node(read(node)));
     for number in 0..pods {
         let app = format!("app-{}", number / PODS_OF_A_SERVICE);
         let [_, second, third, fourth] = u32::try_from(number).unwrap_or_default().to_be_bytes();
@@ -40,17 +40,17 @@ fn objects(pods: usize) -> Objects {
             "status": {"phase": "Running", "podIPs": [{"ip": format!("10.{second}.{third}.{fourth}")}],
                 "conditions": [{"type": "Ready", "status": if number % 7 == 0 { "False" } else { "True" }}]},
         });
-        objects.push(Object::Pod(read(pod)));
+        snapshot.upsert(Object::Pod(read(pod)));
         if number % PODS_OF_A_SERVICE == 0 {
             let service = json!({
                 "metadata": {"namespace": "shop", "name": app, "uid": app},
                 "spec": {"clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"], "selector": {"app": app, "stage": "prod"},
                     "ports": [{"port": 80, "protocol": "TCP", "targetPort": 8080}]},
             });
-            objects.push(Object::Service(read(service)));
+            snapshot.upsert(Object::Service(read(service)));
         }
     }
-    objects
+    snapshot
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Arc<T> {

@@ -25,5 +25,5 @@ pub mod traffic;
 pub use explain::{explain, explain_all, explain_with_differences};
 pub use picture::{EndpointCounts, Picture};
 pub use report::{Difference, PodReport, Presence, Reason, ServiceReport, Verdict};
-pub use snapshot::{Object, Objects, Snapshot};
+pub use snapshot::{Object, Snapshot};
 pub use traffic::Traffic;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use endpoint_diagnostics::audit::{Finding, Options, Severity, audit};
-use endpoint_diagnostics::snapshot::{Object, Objects, Snapshot};
-use expected_objects::Objects as Expected;
+use endpoint_diagnostics::snapshot::{Object, Snapshot};
+use expected_objects::Objects;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,13 +32,13 @@ pub fn settled(world: &World) -> Vec<Value> {
 
 /// The findings about objects, in a cluster with this `--max-endpoints-per-slice`.
 pub fn findings(objects: &[Value], max: usize) -> Vec<Finding> {
-    let mut lists = Objects::readable();
-    for object in objects {
-        lists.push(typed(object));
-    }
     let now: Timestamp = LATER.parse().expect("a time");
+    let mut snapshot = Snapshot::new(now, []);
+    for object in objects {
+        snapshot.upsert(typed(object));
+    }
     let options = Options { max_endpoints_per_slice: Some(max), ..Options::default() };
-    audit(&Snapshot::from_objects(lists, now), &options).findings
+    audit(&snapshot, &options).findings
 }
 
 /// A finding as `rule Kind name`.
@@ -47,7 +47,7 @@ pub fn line(finding: &Finding) -> String {
 }
 
 /// Findings that are more than worth knowing, and that no fault of a user explains.
-pub fn false_alarms(objects: &[Value], expected: &Expected, max: usize) -> Vec<String> {
+pub fn false_alarms(objects: &[Value], expected: &Objects, max: usize) -> Vec<String> {
     let is_false = |finding: &Finding| {
         let object = &finding.object;
         finding.severity > Severity::Info

@@ -1,7 +1,6 @@
 //! The objects of one moment, indexed, as far as the caller may read them.
 //!
-//! A snapshot is filled by one list ([`Snapshot::from_objects`]), and may follow a watch ([`Snapshot::upsert`],
-//! [`Snapshot::remove`]).
+//! A snapshot is filled object by object ([`Snapshot::upsert`]), and may follow a watch ([`Snapshot::remove`]).
 
 mod disruption;
 mod labels;
@@ -25,7 +24,7 @@ pub use labels::{Labels, NearMiss};
 pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
 pub use networks::{Attachments, Networks, is_on_pod_network, needs_claims};
 pub use nodes::Nodes;
-pub use objects::{Kind, Object, Objects};
+pub use objects::{Kind, Object};
 
 use self::disruption::{Disruptions, disrupted};
 
@@ -62,17 +61,6 @@ impl Snapshot {
             networks: if has_claims { Networks::default() } else { Networks::without_claims() },
             keeps_endpoints: OnceLock::new(),
         }
-    }
-
-    /// A snapshot of lists. A kind without a list is one that the caller may not read.
-    ///
-    /// Cost: linear in objects, times the logarithm of their number.
-    pub fn from_objects(objects: Objects, now: Timestamp) -> Self {
-        let mut snapshot = Self::new(now, objects.missing());
-        for object in objects.into_objects() {
-            snapshot.upsert(object);
-        }
-        snapshot
     }
 
     /// The time of the snapshot.

@@ -45,25 +45,6 @@ pub enum Object {
     ResourceClaim(Arc<ResourceClaim>),
 }
 
-/// Lists of objects; `None` if the caller may not read the kind.
-#[derive(Clone, Debug, Default)]
-pub struct Objects {
-    /// Services.
-    pub services: Option<Vec<Service>>,
-    /// Pods.
-    pub pods: Option<Vec<Pod>>,
-    /// Nodes.
-    pub nodes: Option<Vec<Node>>,
-    /// EndpointSlices.
-    pub slices: Option<Vec<EndpointSlice>>,
-    /// Endpoints.
-    pub endpoints: Option<Vec<Endpoints>>,
-    /// Namespaces.
-    pub namespaces: Option<Vec<Namespace>>,
-    /// ResourceClaims.
-    pub claims: Option<Vec<ResourceClaim>>,
-}
-
 impl Kind {
     /// The kinds that every diagnosis reads.
     pub const ALWAYS: [Self; 6] =
@@ -122,70 +103,5 @@ impl Object {
             Self::Namespace(_) => Kind::Namespaces,
             Self::ResourceClaim(_) => Kind::ResourceClaims,
         }
-    }
-}
-
-impl Objects {
-    /// The kinds without a list.
-    pub(super) fn missing(&self) -> Vec<Kind> {
-        let listed = |kind: &Kind| match kind {
-            Kind::Services => self.services.is_some(),
-            Kind::Pods => self.pods.is_some(),
-            Kind::Nodes => self.nodes.is_some(),
-            Kind::EndpointSlices => self.slices.is_some(),
-            Kind::Endpoints => self.endpoints.is_some(),
-            Kind::Namespaces => self.namespaces.is_some(),
-            Kind::ResourceClaims => self.claims.is_some(),
-        };
-        Kind::ALL.into_iter().filter(|kind| !listed(kind)).collect()
-    }
-
-    /// Adds an object to the list of its kind.
-    pub fn push(&mut self, object: Object) {
-        match object {
-            Object::Service(object) => {
-                self.services.get_or_insert_default().push(Arc::unwrap_or_clone(object))
-            }
-            Object::Pod(object) => self.pods.get_or_insert_default().push(Arc::unwrap_or_clone(object)),
-            Object::Node(object) => self.nodes.get_or_insert_default().push(Arc::unwrap_or_clone(object)),
-            Object::EndpointSlice(object) => {
-                self.slices.get_or_insert_default().push(Arc::unwrap_or_clone(object))
-            }
-            Object::Endpoints(object) => {
-                self.endpoints.get_or_insert_default().push(Arc::unwrap_or_clone(object))
-            }
-            Object::Namespace(object) => {
-                self.namespaces.get_or_insert_default().push(Arc::unwrap_or_clone(object))
-            }
-            Object::ResourceClaim(claim) => {
-                self.claims.get_or_insert_default().push(Arc::unwrap_or_clone(claim))
-            }
-        }
-    }
-
-    /// Lists without objects of every kind: a caller that may read all.
-    pub fn readable() -> Self {
-        Self {
-            services: Some(vec![]),
-            pods: Some(vec![]),
-            nodes: Some(vec![]),
-            slices: Some(vec![]),
-            endpoints: Some(vec![]),
-            namespaces: Some(vec![]),
-            claims: Some(vec![]),
-        }
-    }
-
-    pub(super) fn into_objects(self) -> impl Iterator<Item = Object> {
-        fn all<T>(list: Option<Vec<T>>, object: fn(Arc<T>) -> Object) -> impl Iterator<Item = Object> {
-            list.into_iter().flatten().map(move |it| object(Arc::new(it)))
-        }
-        all(self.nodes, Object::Node)
-            .chain(all(self.namespaces, Object::Namespace))
-            .chain(all(self.services, Object::Service))
-            .chain(all(self.pods, Object::Pod))
-            .chain(all(self.slices, Object::EndpointSlice))
-            .chain(all(self.endpoints, Object::Endpoints))
-            .chain(all(self.claims, Object::ResourceClaim))
     }
 }

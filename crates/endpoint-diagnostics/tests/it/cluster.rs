@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use endpoint_diagnostics::{Object, Objects, Snapshot};
+use endpoint_diagnostics::snapshot::Kind;
+use endpoint_diagnostics::{Object, Snapshot};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::resource::Resource as _;
 use endpoints_controller::{Plan, Unready};
@@ -222,31 +223,31 @@ impl Cluster {
 
     /// The same for a caller that may not read some kinds.
     pub(crate) fn snapshot_without(&self, now: Timestamp, unreadable: &[String]) -> Snapshot {
-        let mut objects = Objects::readable();
-        let push = |objects: &mut Objects, values: &BTreeMap<String, Value>, object: fn(&Value) -> Object| {
-            for value in values.values() {
-                objects.push(object(value));
+        let unreadable = unreadable.iter().map(|kind| match &**kind {
+            "nodes" => Kind::Nodes,
+            "endpoints" => Kind::Endpoints,
+            "slices" => Kind::EndpointSlices,
+            other => panic!("no kind {other}"),
+        });
+        let mut snapshot = Snapshot::new(now, unreadable);
+        let mut add = |values: &BTreeMap<String, Value>, object: fn(&Value) -> Object| {
+            for object in values.values().map(object) {
+                if snapshot.can_read(object.kind()) {
+                    snapshot.upsert(object);
+                }
             }
         };
-        push(&mut objects, &self.services, |value| Object::Service(Arc::new(read(value))));
-        push(&mut objects, &self.pods, |value| Object::Pod(Arc::new(read(value))));
-        push(&mut objects, &self.nodes, |value| Object::Node(Arc::new(read(value))));
-        push(&mut objects, &self.endpoints, |value| Object::Endpoints(Arc::new(read(value))));
-        push(&mut objects, &self.slices, |value| Object::EndpointSlice(Arc::new(read(value))));
-        push(&mut objects, &self.namespaces, |value| Object::Namespace(Arc::new(read(value))));
-        push(&mut objects, &self.claims, |value| {
+        add(&self.services, |value| Object::Service(Arc::new(read(value))));
+        add(&self.pods, |value| Object::Pod(Arc::new(read(value))));
+        add(&self.nodes, |value| Object::Node(Arc::new(read(value))));
+        add(&self.endpoints, |value| Object::Endpoints(Arc::new(read(value))));
+        add(&self.slices, |value| Object::EndpointSlice(Arc::new(read(value))));
+        add(&self.namespaces, |value| Object::Namespace(Arc::new(read(value))));
+        add(&self.claims, |value| {
             let claim = ResourceClaim::read_json(&value.to_string(), &mut Interner::default());
             Object::ResourceClaim(Arc::new(claim.unwrap().0))
         });
-        for kind in unreadable {
-            match &**kind {
-                "nodes" => objects.nodes = None,
-                "endpoints" => objects.endpoints = None,
-                "slices" => objects.slices = None,
-                other => panic!("no kind {other}"),
-            }
-        }
-        Snapshot::from_objects(objects, now)
+        snapshot
     }
 }
 

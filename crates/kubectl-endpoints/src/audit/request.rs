@@ -69,18 +69,18 @@ mod tests {
     use std::sync::Arc;
 
     use endpoint_diagnostics::audit::{Options, audit};
-    use endpoint_diagnostics::snapshot::{Object, Objects, Snapshot};
+    use endpoint_diagnostics::snapshot::{Object, Snapshot};
     use jiff::Timestamp;
 
     use super::*;
 
     /// The repair of one slice of a Service that exists or not.
     fn repair(labels: &Value, exists: bool) -> Repair {
-        let mut objects = Objects::readable();
+        let mut snapshot = Snapshot::new(Timestamp::UNIX_EPOCH, []);
         if exists {
             let spec = json!({"selector": {"app": "web"}, "clusterIP": "10.96.0.1"});
             let service = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "s"}, "spec": spec});
-            objects.push(Object::Service(Arc::new(serde_json::from_value(service).unwrap())));
+            snapshot.upsert(Object::Service(Arc::new(serde_json::from_value(service).unwrap())));
         }
         let mut metadata = json!({"name": "web-a", "namespace": "shop", "uid": "u", "resourceVersion": "7"});
         metadata["labels"] = json!({"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
@@ -92,8 +92,7 @@ mod tests {
         }
         let endpoints = json!([{"addresses": ["10.1.0.1"]}]);
         let slice = json!({"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": []});
-        objects.push(Object::EndpointSlice(Arc::new(serde_json::from_value(slice).unwrap())));
-        let snapshot = Snapshot::from_objects(objects, Timestamp::UNIX_EPOCH);
+        snapshot.upsert(Object::EndpointSlice(Arc::new(serde_json::from_value(slice).unwrap())));
         audit(&snapshot, &Options::default()).findings.into_iter().find_map(|finding| finding.repair).unwrap()
     }
 

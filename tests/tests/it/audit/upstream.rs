@@ -10,7 +10,7 @@ use std::env;
 use std::sync::Arc;
 
 use endpoint_diagnostics::audit::{Finding, Options, Severity, audit};
-use endpoint_diagnostics::snapshot::{Object, Objects, Snapshot};
+use endpoint_diagnostics::snapshot::{Object, Snapshot};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tests::settled::{State, Trace, settle};
@@ -57,9 +57,9 @@ async fn clusters_that_upstream_settled_raise_no_false_alarm() {
 }
 
 fn findings(state: &State) -> Vec<Finding> {
-    let mut lists = Objects::readable();
+    let mut snapshot = Snapshot::new(LATER.parse().unwrap(), []);
     for item in &state.items {
-        lists.push(match item["kind"].as_str().unwrap_or_default() {
+        snapshot.upsert(match item["kind"].as_str().unwrap_or_default() {
             "Service" => Object::Service(read(item)),
             "Pod" => Object::Pod(read(item)),
             "Node" => Object::Node(read(item)),
@@ -70,7 +70,7 @@ fn findings(state: &State) -> Vec<Finding> {
     }
     let options =
         Options { max_endpoints_per_slice: Some(state.max), max_endpoints_per_subset: Some(state.max) };
-    audit(&Snapshot::from_objects(lists, LATER.parse().unwrap()), &options).findings
+    audit(&snapshot, &options).findings
 }
 
 fn false_alarms(state: &State, findings: &[Finding]) -> Vec<String> {

@@ -1,12 +1,12 @@
 //! A small cluster in which nothing is wrong, as JSON to edit.
 
-use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::audit::{Audit, Finding, Options, audit};
-use crate::snapshot::{Objects, Snapshot};
+use crate::snapshot::{Kind, Object, Snapshot};
 
 pub(super) const SLICES: &str = "endpointslice-controller.k8s.io";
 pub(super) const MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
@@ -59,20 +59,23 @@ impl Cluster {
         }
     }
 
-    pub(super) fn objects(&self) -> Objects {
-        Objects {
-            services: Some(typed::<Service>(&self.services)),
-            pods: Some(typed::<Pod>(&self.pods)),
-            nodes: Some(typed::<Node>(&self.nodes)),
-            slices: Some(typed::<EndpointSlice>(&self.slices)),
-            endpoints: Some(typed::<Endpoints>(&self.endpoints)),
-            namespaces: Some(typed::<Namespace>(&[])),
-            claims: Some(vec![]),
+    /// All objects but those of the kinds that may not be read.
+    pub(super) fn snapshot(&self, unreadable: &[Kind]) -> Snapshot {
+        let now = "2026-06-01T00:00:00Z".parse().unwrap();
+        let mut snapshot = Snapshot::new(now, unreadable.iter().copied());
+        let objects = typed(&self.nodes, Object::Node)
+            .chain(typed(&self.services, Object::Service))
+            .chain(typed(&self.pods, Object::Pod))
+            .chain(typed(&self.slices, Object::EndpointSlice))
+            .chain(typed(&self.endpoints, Object::Endpoints));
+        for object in objects.filter(|object| !unreadable.contains(&object.kind())) {
+            snapshot.upsert(object);
         }
+        snapshot
     }
 
     pub(super) fn audit(&self) -> Audit {
-        audit_of(self.objects(), &self.options)
+        audit(&self.snapshot(&[]), &self.options)
     }
 
     /// The findings as `rule severity Kind name`.
@@ -91,18 +94,16 @@ impl Cluster {
     }
 }
 
-pub(super) fn audit_of(objects: Objects, options: &Options) -> Audit {
-    let now = "2026-06-01T00:00:00Z".parse().unwrap();
-    audit(&Snapshot::from_objects(objects, now), options)
-}
-
 pub(super) fn line(finding: &Finding) -> String {
     let Finding { rule, severity, object, .. } = finding;
     format!("{rule} {} {} {}", severity.name(), object.kind.name(), object.name)
 }
 
-fn typed<T: DeserializeOwned>(objects: &[Value]) -> Vec<T> {
-    objects.iter().map(|object| serde_json::from_value(object.clone()).unwrap()).collect()
+fn typed<T: DeserializeOwned>(
+    objects: &[Value],
+    object: fn(Arc<T>) -> Object,
+) -> impl Iterator<Item = Object> {
+    objects.iter().map(move |json| object(Arc::new(serde_json::from_value(json.clone()).unwrap())))
 }
 
 pub(super) fn metadata(name: &str, labels: Value) -> Value {

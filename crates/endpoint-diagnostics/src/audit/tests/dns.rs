@@ -5,11 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::cluster::{Cluster, SLICES, endpoint, service, slice};
-use crate::Snapshot;
 use crate::audit::dns::{Wrong, headless_services};
 
 fn addresses(all: &[&str]) -> BTreeSet<IpAddr> {
@@ -35,7 +33,7 @@ fn a_headless_service_has_the_ready_addresses_of_all_its_slices() {
     second["metadata"]["name"] = "peers-b".into();
     second["addressType"] = "IPv6".into();
     cluster.slices.extend([slice("peers", SLICES, first.to_vec()), second]);
-    let snapshot = Snapshot::from_objects(cluster.objects(), Timestamp::UNIX_EPOCH);
+    let snapshot = cluster.snapshot(&[]);
     let found = headless_services(&snapshot);
     let of =
         |name: &str| found.iter().find(|(key, _)| &*key.name == name).map(|(_, addresses)| addresses.clone());

@@ -6,17 +6,19 @@ mod dns;
 mod documents;
 mod repairs;
 
+use std::sync::Arc;
+
 use endpoint_informers::resource::Resource as _;
 use endpointslice::Interner;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use pod_network_controller::ResourceClaim;
 use serde_json::{Value, json};
 
-use crate::Objects;
-use crate::audit::Options;
+use crate::audit::{Options, audit};
+use crate::snapshot::{Kind, Object};
 use cluster::{
-    Cluster, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR, SLICES, audit_of, endpoint, line,
-    metadata, pod, service, slice,
+    Cluster, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR, SLICES, endpoint, line, metadata, pod,
+    service, slice,
 };
 
 /// Edits the cluster and compares what is found, in any order.
@@ -76,10 +78,10 @@ fn slices_of_a_service_that_is_gone_are_orphans_unless_the_namespace_ends() {
     );
     let mut cluster = Cluster::healthy();
     drop(cluster.services.remove(0));
-    let mut objects = cluster.objects();
+    let mut snapshot = cluster.snapshot(&[]);
     let ending = json!({"metadata": {"name": "shop", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
-    objects.namespaces = Some(vec![serde_json::from_value(ending).unwrap()]);
-    assert_eq!(audit_of(objects, &cluster.options).findings, []);
+    snapshot.upsert(Object::Namespace(Arc::new(serde_json::from_value(ending).unwrap())));
+    assert_eq!(audit(&snapshot, &cluster.options).findings, []);
 }
 
 #[test]
@@ -418,9 +420,7 @@ fn a_second_look_confirms_what_is_there_both_times() {
 
 #[test]
 fn rules_whose_objects_may_not_be_read_are_skipped_and_named() {
-    let mut objects = Cluster::healthy().objects();
-    objects.pods = None;
-    let audit = audit_of(objects, &Options::default());
+    let audit = audit(&Cluster::healthy().snapshot(&[Kind::Pods]), &Options::default());
     assert_eq!(audit.findings, []);
     let skipped: Vec<&str> = audit.skipped.iter().map(|it| it.rule).collect();
     assert_eq!(
@@ -448,8 +448,9 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
     published["metadata"]["labels"][ENDPOINT_CONTROLLER_NAME] = CONTROLLER.into();
     cluster.services.push(net);
     cluster.slices.push(published);
-    let without_claims = Objects { claims: None, ..cluster.objects() };
-    assert!(audit_of(without_claims, &cluster.options).findings.is_empty(), "nobody has looked");
+    let without_claims =
+        |cluster: &Cluster| audit(&cluster.snapshot(&[Kind::ResourceClaims]), &cluster.options).findings;
+    assert!(without_claims(&cluster).is_empty(), "nobody has looked");
     let found = |cluster: &Cluster, address: &str, ready: bool| {
         let claim = json!({"metadata": {"namespace": "shop", "name": "web-1-net"}, "status": {
             "reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-web-1"}],
@@ -459,8 +460,9 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
             }],
         }});
         let (claim, _) = ResourceClaim::read_json(&claim.to_string(), &mut Interner::default()).unwrap();
-        let objects = Objects { claims: Some(vec![claim]), ..cluster.objects() };
-        audit_of(objects, &cluster.options).findings.iter().map(line).collect::<Vec<_>>()
+        let mut snapshot = cluster.snapshot(&[]);
+        snapshot.upsert(Object::ResourceClaim(Arc::new(claim)));
+        audit(&snapshot, &cluster.options).findings.iter().map(line).collect::<Vec<_>>()
     };
     assert_eq!(found(&cluster, "192.168.7.1", true), Vec::<String>::new());
     for (address, ready) in [("192.168.7.1", false), ("192.168.7.2", true)] {
@@ -476,13 +478,7 @@ fn slices_of_a_pod_network_have_what_its_controller_finds() {
     assert_eq!(found(&cluster, "192.168.7.1", true), ["delegated-service warning Service net"]);
     // Without pods, claims that are not known say as little.
     cluster.services.last_mut().unwrap()["spec"]["selector"] = json!({"app": "none"});
-    let without_claims = Objects { claims: None, ..cluster.objects() };
-    assert!(
-        !audit_of(without_claims, &cluster.options)
-            .findings
-            .iter()
-            .any(|it| it.rule == "network-out-of-sync")
-    );
+    assert!(!without_claims(&cluster).iter().any(|it| it.rule == "network-out-of-sync"));
     cluster.services.last_mut().unwrap()["spec"]["selector"] = selector;
     cluster.slices.push(published);
     // One for an external name has no slices, whatever it selects.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::cluster::{Cluster, HEADLESS, MANAGED_BY, SERVICE_NAME, SLICES, endpoint, slice};
 use super::named;
 use crate::audit::{Action, Repair, is_found_in};
-use crate::snapshot::{Objects, Snapshot};
+use crate::snapshot::{Kind, Snapshot};
 
 fn repairs(cluster: &Cluster) -> Vec<Repair> {
     cluster.audit().findings.into_iter().filter_map(|finding| finding.repair).collect()
@@ -119,9 +119,9 @@ fn a_duplicate_is_kept_if_it_is_more_ready_than_the_copy_in_another_slice() {
 
 /// The Service `web`, its Endpoints and its slices alone.
 fn read_again(cluster: &Cluster) -> Snapshot {
-    let objects = Objects { pods: None, nodes: None, namespaces: None, ..cluster.objects() };
-    let now = "2026-06-01T00:00:10Z".parse().unwrap();
-    Snapshot::from_objects(objects, now)
+    let mut snapshot = cluster.snapshot(&[Kind::Pods, Kind::Nodes, Kind::Namespaces]);
+    snapshot.set_now("2026-06-01T00:00:10Z".parse().unwrap());
+    snapshot
 }
 
 #[test]

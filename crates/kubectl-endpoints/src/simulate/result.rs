@@ -1,12 +1,13 @@
 //! The EndpointSlices and Endpoints on the API server, and what they lack.
 
 use cli_runtime::differences::{Action, Change};
+use endpoint_diagnostics::ServiceReport;
 use serde_json::Value;
 
 use super::api::{AS_JSON, AS_TABLE, Api, ApiError, collection, items};
 use super::explained;
 use super::print;
-use super::skipped;
+use crate::explain;
 use crate::format::Format;
 
 /// The kinds that explain the result.
@@ -37,16 +38,28 @@ async fn given(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
     Ok(all)
 }
 
+/// The reports on all Services.
+pub(crate) async fn reports(api: &Api) -> Result<Vec<ServiceReport>, ApiError> {
+    let mut objects = given(api, "").await?;
+    objects.extend(read(api, "").await?);
+    Ok(explained::reports(objects))
+}
+
 /// The result as text: documents, or what became of each Service, and the slices and Endpoints below.
-pub(crate) async fn text(api: &Api, namespace: &str, format: Format, all: bool) -> Result<String, ApiError> {
+pub(crate) async fn text(
+    api: &Api,
+    mut reports: Vec<ServiceReport>,
+    namespace: &str,
+    format: Format,
+    all: bool,
+) -> Result<String, ApiError> {
     if format.is_document() {
         let mut objects = if all { given(api, namespace).await? } else { vec![] };
         objects.extend(read(api, namespace).await?);
         return Ok(print::document(&print::list(objects), format));
     }
-    let mut objects = given(api, namespace).await?;
-    objects.extend(read(api, namespace).await?);
-    let mut tables = explained::services(objects);
+    reports.retain(|report| namespace.is_empty() || report.namespace == namespace);
+    let mut tables = explain::details(&reports);
     for (api_version, plural, prefix) in KINDS {
         let table = api.get(&collection(api_version, plural, namespace), AS_TABLE).await?;
         if table.get("rows").and_then(Value::as_array).is_some_and(|rows| !rows.is_empty()) {
@@ -73,11 +86,4 @@ pub(crate) fn count(changes: &[Change]) -> String {
         0 => "The controllers would change nothing".to_owned(),
         _ => format!("The controllers would create {create}, update {update} and delete {delete} objects"),
     }
-}
-
-/// Lines about what has no endpoints.
-pub(crate) async fn skipped(api: &Api, delegation: bool) -> Result<Vec<String>, ApiError> {
-    let list = async |plural| api.get(&collection("v1", plural, ""), AS_JSON).await.map(items);
-    let (services, pods) = (list("services").await?, list("pods").await?);
-    Ok(skipped::skipped(&services, &pods, &list("endpoints").await?, delegation).lines())
 }

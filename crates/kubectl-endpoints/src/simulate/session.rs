@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cli_runtime::input::{self, source};
 use endpoint_controller_manager::gates;
+use endpoint_diagnostics::ServiceReport;
 use endpoint_informers::lifecycle::Failing;
 use kube_api::error_chain;
 
@@ -12,7 +13,7 @@ use super::command::Simulation;
 use super::controllers::{Controllers, ControllersError};
 use super::failures::Failures;
 use super::server::Server;
-use super::{load, result};
+use super::{load, result, skipped};
 use crate::exit::Code;
 use crate::progress::Progress;
 
@@ -72,17 +73,22 @@ impl Session {
         Ok(controllers)
     }
 
-    /// Runs the controllers to their end, and adds notes about what has no endpoints. Returns false if some
-    /// Services keep failing.
-    async fn settle(&mut self, simulation: &Simulation, progress: &Progress) -> Result<bool, Vec<String>> {
+    /// Runs the controllers to their end, and adds notes about what has no endpoints. Returns the reports on all Services, and
+    /// false if some keep failing.
+    async fn settle(
+        &mut self,
+        simulation: &Simulation,
+        progress: &Progress,
+    ) -> Result<(Vec<ServiceReport>, bool), Vec<String>> {
         let controllers = self.controllers(simulation, progress).await?;
         let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet()));
         let failing = running.await.map_err(|_| one(unfinished()))?.map_err(|error| broken(&error))?;
         progress.step(|| "Reading the result".to_owned());
         let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        self.notes.extend(result::skipped(&self.api, delegation).await.map_err(|error| failed(&error))?);
+        let reports = result::reports(&self.api).await.map_err(|error| failed(&error))?;
+        self.notes.extend(skipped::lines(&reports, delegation));
         self.notes.extend(failing.iter().map(|failing| unsettled(failing, &self.failures)));
-        Ok(failing.is_empty())
+        Ok((reports, failing.is_empty()))
     }
 
     /// Runs the controllers, and shows what there is then.
@@ -91,8 +97,9 @@ impl Session {
         simulation: &Simulation,
         progress: &Progress,
     ) -> Result<Outcome, Vec<String>> {
-        let is_settled = Box::pin(self.settle(simulation, progress)).await?;
-        let text = result::text(&self.api, scope(simulation), simulation.format, simulation.all).await;
+        let (reports, is_settled) = Box::pin(self.settle(simulation, progress)).await?;
+        let text =
+            result::text(&self.api, reports, scope(simulation), simulation.format, simulation.all).await;
         let text = text.map_err(|error| failed(&error))?;
         Ok(Outcome { text, notes: self.notes, code: exit_code(is_settled) })
     }

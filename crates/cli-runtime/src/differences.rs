@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::input::object::{field, text};
@@ -12,7 +13,8 @@ const BOOKKEEPING: [&str; 3] = ["generation", "managedFields", "resourceVersion"
 const SET_BY_SERVER: [&str; 2] = ["creationTimestamp", "uid"];
 
 /// A change of one object.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Change {
     /// The action on the object.
     pub action: Action,
@@ -29,7 +31,8 @@ pub struct Change {
 }
 
 /// The change of an object as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Action {
     /// The object is new.
     Create,
@@ -51,13 +54,15 @@ impl Action {
 }
 
 /// A field that is there before, after, or both, with different values.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize)]
 pub struct FieldChange {
     /// The path of the field.
     pub path: String,
     /// The value before; none if the field was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
     /// The value after; none if the field is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 

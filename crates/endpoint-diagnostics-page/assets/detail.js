@@ -221,18 +221,20 @@ function differences({ differences: list, omitted }) {
   if (list.length === 0) return null;
   const made = element("section", { class: "differences", "aria-labelledby": "differences-title" },
     element("h3", { id: "differences-title" }, "Present and desired"));
-  for (const { kind, name, change, fields } of list) {
-    const body = element("tbody", {}, fields.map(({ of, field, present, desired }) => element("tr", {},
-      element("th", { scope: "row" }, [of, field].filter(Boolean).join(" ") || "object"),
-      side(present, "present"), side(desired, "desired"))));
-    made.append(element("p", {}, `${kind} `, element("b", {}, name), ` ${CHANGES[change]}`),
+  for (const { action, kind, name, fields } of list) {
+    const body = element("tbody", {}, fields.map(({ path, before, after }) => element("tr", {},
+      element("th", { scope: "row" }, path), side(before, "present"), side(after, "desired"))));
+    made.append(element("p", {}, `${kind} `, element("b", {}, name), ` ${CHANGES[action]}`),
       fields.length > 0 ? table(`Differences of ${name}`, ["Field", "Present", "Desired"], body) : "");
   }
   if (omitted > 0) made.append(element("p", { class: "soft" }, `${count(omitted, "more field")} differ.`));
   return made;
 }
 
-const side = (value, which) => element("td", { class: value === null ? "soft" : which }, value === null ? "absent" : value || "empty");
+function side(value, which) {
+  if (value === undefined) return element("td", { class: "soft" }, "absent");
+  return element("td", { class: which }, typeof value === "string" ? value || "empty" : JSON.stringify(value));
+}
 
 function slices(list, capacity) {
   if (list.length === 0) return element("p", { class: "soft" }, "No EndpointSlices.");

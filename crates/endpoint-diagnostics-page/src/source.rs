@@ -38,7 +38,7 @@ pub struct View {
     pub report: ServiceReport,
     /// The endpoints that can receive connections; none if the question does not arise.
     pub traffic: Option<Traffic>,
-    /// The fields by which stored objects differ from those that they should be.
+    /// The writes by which stored objects become what they should be.
     pub differences: Vec<Difference>,
     /// The number of fields that are left out there.
     pub omitted: usize,

@@ -22,8 +22,9 @@ pub mod report;
 pub mod snapshot;
 pub mod traffic;
 
+pub use cli_runtime::differences::Change as Difference;
 pub use explain::{explain, explain_all, explain_with_differences};
 pub use picture::{EndpointCounts, Picture};
-pub use report::{Difference, PodReport, Presence, Reason, ServiceReport, Verdict};
+pub use report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 pub use snapshot::{Object, Snapshot};
 pub use traffic::Traffic;

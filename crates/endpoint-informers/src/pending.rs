@@ -88,6 +88,17 @@ impl PendingWrite {
         }
     }
 
+    /// The object before and after the write, as JSON.
+    ///
+    /// Cost: a copy of each.
+    pub fn sides(&self) -> (Option<Value>, Option<Value>) {
+        match self {
+            Self::Create(new) => (None, Some(new.to_json())),
+            Self::Update(old, new) => (Some(old.to_json()), Some(new.to_json())),
+            Self::Delete(old) => (Some(old.to_json()), None),
+        }
+    }
+
     /// The name of the object; of a create whose name the API server completes, the prefix.
     pub fn name(&self) -> &str {
         let ObjectMeta { name, generate_name, .. } = self.object().metadata();

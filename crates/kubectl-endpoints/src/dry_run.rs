@@ -22,7 +22,6 @@ use endpoint_informers::cache::{Cache, CachedResource, Delta};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
 use endpoint_informers::lifecycle::{FirstWrite, Lifecycle};
 use endpoint_informers::list_watch::Caches;
-use endpoint_informers::pending::{PendingWrite, WrittenObject};
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LAST_CHANGE_TRIGGER_TIME};
 use endpointslice::{Interner, Node, Pod, Service};
 use kube_api::{ApiClient, connect, error_chain};
@@ -124,12 +123,7 @@ fn label<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 fn change(FirstWrite { key, write, .. }: FirstWrite) -> Change {
-    let json = |object: &WrittenObject| Some(object.to_json());
-    let (before, after) = match &write {
-        PendingWrite::Create(new) => (None, json(new)),
-        PendingWrite::Update(old, new) => (json(old), json(new)),
-        PendingWrite::Delete(old) => (json(old), None),
-    };
+    let (before, after) = write.sides();
     // A new object may leave its namespace to the path of the request.
     let namespace = key.namespace.to_string();
     Change { namespace, ..Change::of_write(before, after, LAST_CHANGE_TRIGGER_TIME) }

@@ -255,7 +255,7 @@ pub(crate) fn slice_port(port: &EndpointPort) -> String {
     port_text(port.name.as_deref(), &number, port.protocol.as_deref(), port.app_protocol.as_deref())
 }
 
-pub(super) fn subset_port(port: &SubsetPort) -> String {
+fn subset_port(port: &SubsetPort) -> String {
     let number = port.port.to_string();
     port_text(port.name.as_deref(), &number, port.protocol.as_deref(), port.app_protocol.as_deref())
 }

@@ -21,12 +21,13 @@ mod service;
 pub(crate) mod subject;
 pub(crate) mod time;
 
+use cli_runtime::differences::Change;
 use controller_kit::key::ObjectKey;
 use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::report::{Counts, Difference, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
+use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
 use crate::snapshot::Snapshot;
 use entries::{Entries, presence, slice_port};
 use planned::Planned;
@@ -44,17 +45,17 @@ pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
     Some(report(&subject, &Planned::new(&subject), key))
 }
 
-/// The report of one Service, with the fields by which its slices and Endpoints differ from what they should be, and the
-/// number of fields that are left out. There are some only if the verdict is lagging or wrong.
+/// The report of one Service, with the writes by which its slices and Endpoints become what they should be, and the number of
+/// fields that are left out there. There are some only if the verdict is lagging or wrong.
 pub fn explain_with_differences(
     snapshot: &Snapshot,
     key: &ObjectKey,
-) -> Option<(ServiceReport, Vec<Difference>, usize)> {
+) -> Option<(ServiceReport, Vec<Change>, usize)> {
     let subject = Subject::new(snapshot, key)?;
     let planned = Planned::new(&subject);
     let report = report(&subject, &planned, key);
     let (differences, omitted) = match report.verdict {
-        Verdict::Lagging | Verdict::Wrong => difference::differences(&subject, &planned),
+        Verdict::Lagging | Verdict::Wrong => difference::differences(&subject, planned),
         Verdict::Ok | Verdict::Unknown => (vec![], 0),
     };
     Some((report, differences, omitted))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use cli_runtime::differences::{Change, FieldChange};
 use cli_runtime::input::object::text;
 use cli_runtime::printing::{aligned, json as json_document, plain, yaml};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::format::Format;
 
@@ -85,27 +85,9 @@ pub(crate) fn changes(changes: &[Change]) -> String {
 
 /// Changes as a list for programs.
 pub(crate) fn changes_tree(changes: &[Change]) -> Value {
-    let side = |fields: &mut Map<String, Value>, key: &str, value: &Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(key.to_owned(), value.clone());
-        }
-    };
-    let field = |change: &FieldChange| {
-        let mut fields = Map::new();
-        fields.insert("path".into(), change.path.as_str().into());
-        side(&mut fields, "before", &change.before);
-        side(&mut fields, "after", &change.after);
-        Value::Object(fields)
-    };
-    let of = |change: &Change| {
-        let name = if change.is_generated { "generateName" } else { "name" };
-        let mut fields = Map::new();
-        fields.insert("action".into(), change.action.verb().into());
-        fields.insert("kind".into(), change.kind.as_str().into());
-        fields.insert("namespace".into(), change.namespace.as_str().into());
-        fields.insert(name.into(), change.name.as_str().into());
-        fields.insert("fields".into(), change.fields.iter().map(field).collect());
-        Value::Object(fields)
+    let of = |Change { action, kind, namespace, name, is_generated, fields }: &Change| {
+        let key = if *is_generated { "generateName" } else { "name" };
+        json!({"action": action, "kind": kind, "namespace": namespace, key: name, "fields": fields})
     };
     changes.iter().map(of).collect()
 }

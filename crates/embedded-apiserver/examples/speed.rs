@@ -34,7 +34,7 @@ async fn main() -> Result<()> {
     if count > 10_usize.pow(u32::try_from(SUFFIX)?) {
         return Err(format!("{count} Pods are too many: their names end with {SUFFIX} digits").into());
     }
-    let mut server = Builder::default().build()?;
+    let mut server = Builder::default().build();
 
     let json = Template::json();
     let protobuf = Template::protobuf(&mut server, &json).await?;
@@ -43,16 +43,16 @@ async fn main() -> Result<()> {
     let stopwatch = Stopwatch::start()?;
     json.create_all(&mut server, 1..some).await?;
     report("create, JSON", stopwatch.stop(some - 1)?);
-    let mut server = Builder::default().build()?;
+    let mut server = Builder::default().build();
     let stopwatch = Stopwatch::start()?;
     protobuf.create_all(&mut server, 0..some).await?;
     report("create, protobuf", stopwatch.stop(some)?);
 
-    let server = Builder::default().build()?;
+    let server = Builder::default().build();
     let stopwatch = Stopwatch::start()?;
     json.create_by_clients(&server, CLIENTS, 0..some)?;
     report("create, JSON, 2 clients", stopwatch.stop(some)?);
-    let mut server = Builder::default().build()?;
+    let mut server = Builder::default().build();
     protobuf.create(&mut server, 0).await?;
     let before = resident_bytes()?;
     let stopwatch = Stopwatch::start()?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// One request for objects, when its answer begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEvent {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
     pub verb: &'static str,
     /// The API group; empty for the core group.
     pub group: String,

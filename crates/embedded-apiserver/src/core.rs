@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::audit::Auditor;
 use crate::codec::protobuf;
 use crate::environment::Environment;
-use crate::kinds::{Allocators, Cluster, KINDS, Kind, Scope, Unread};
+use crate::kinds::{Allocators, Cluster, KINDS, Kind, Scope};
 use crate::owners::Owners;
 use crate::schema::Type;
-use crate::selectors::{FieldSource, SelectableField, text_at};
+use crate::selectors::{FieldSource, SelectableField};
 use crate::status::Status;
 use crate::store::{Resource, Store, Stored};
 use crate::users::Users;
@@ -52,9 +52,7 @@ pub(crate) struct Core {
 pub(crate) enum Happened {
     /// An object is gone.
     Gone(&'static Entry, Arc<Stored>),
-    /// An object, as it was, has other owners now.
-    Disowned(&'static Entry, Arc<Stored>),
-    /// An object is being deleted: something waits for its dependents or its contents.
+    /// An object is being deleted: it may wait for its dependents or its contents.
     Deleting(&'static Entry, String),
 }
 
@@ -62,17 +60,12 @@ pub(crate) enum Happened {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) kind: &'static Kind,
-    /// Its place in the store, which several API versions of a kind share.
+    /// Its place in the store.
     pub(crate) resource: Resource,
-    /// The type of the requested version.
     pub(crate) type_: &'static Type,
-    /// The type as which objects are stored.
-    pub(crate) stored_as: &'static Type,
     pub(crate) api_version: String,
     pub(crate) list_kind: String,
     pub(crate) selectable: Arc<[SelectableField]>,
-    /// The numbers of the field that decides whether reads leave out another one, and both in words.
-    unread: Option<(Vec<u32>, Unread)>,
 }
 
 impl Entry {
@@ -81,7 +74,7 @@ impl Entry {
         entries().iter().find(|entry| std::ptr::eq(entry.kind, kind))
     }
 
-    /// The entry of a stored resource, in the version in which it is stored.
+    /// The entry of a stored resource.
     pub(crate) fn stored(resource: Resource) -> Option<&'static Self> {
         entries().iter().find(|entry| entry.resource == resource)
     }
@@ -91,89 +84,43 @@ impl Entry {
         entries().iter().find(|entry| entry.api_version == api_version && entry.kind.kind == kind)
     }
 
-    /// True if objects are stored in another version than the requested one.
-    pub(crate) fn converts(&self) -> bool {
-        !std::ptr::eq(self.type_, self.stored_as)
-    }
-
     /// The tree of a stored object, as the rules see it.
     ///
     /// # Errors
     /// The bytes are malformed.
     pub(crate) fn tree(&self, stored: &[u8]) -> Result<Value, Status> {
-        protobuf::decode(self.stored_as, stored).map_err(Status::internal)
-    }
-
-    /// The bytes of a stored object as reads have it: without what the kind stores and does not show.
-    ///
-    /// Cost: a look at one field; a copy only if something is left out.
-    pub(crate) fn read(&self, stored: &bytes::Bytes) -> bytes::Bytes {
-        let read = || {
-            let (path, unread) = self.unread.as_ref()?;
-            if text_at(stored, path)? != unread.is.as_bytes() {
-                return None;
-            }
-            let mut tree = self.tree(stored).ok()?;
-            unread.leave_out(&mut tree);
-            Some(protobuf::encode(self.stored_as, &tree).into())
-        };
-        read().unwrap_or_else(|| stored.clone())
-    }
-
-    /// The bytes of a stored object in the requested version.
-    ///
-    /// # Errors
-    /// The bytes are malformed.
-    pub(crate) fn present(&self, stored: &bytes::Bytes) -> Result<bytes::Bytes, Status> {
-        if !self.converts() {
-            return Ok(stored.clone());
-        }
-        let mut tree = self.tree(stored)?;
-        self.kind.strategy.from_storage(&mut tree);
-        Ok(protobuf::encode(self.type_, &tree).into())
+        protobuf::decode(self.type_, stored).map_err(Status::internal)
     }
 }
 
 /// All kinds, in the order of the table. Kinds whose type the schema lacks are left out; a test proves that there are none.
 pub(crate) fn entries() -> &'static [Entry] {
-    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let mut storages: Vec<&str> = Vec::new();
-        KINDS.iter().filter_map(|kind| entry(kind, &mut storages)).collect()
-    });
+    static ENTRIES: LazyLock<Vec<Entry>> =
+        LazyLock::new(|| (0..).zip(KINDS).filter_map(|(number, kind)| entry(kind, number)).collect());
     &ENTRIES
 }
 
-fn entry(kind: &'static Kind, storages: &mut Vec<&'static str>) -> Option<Entry> {
-    let resource = storages.iter().position(|storage| *storage == kind.storage).unwrap_or_else(|| {
-        storages.push(kind.storage);
-        storages.len() - 1
-    });
-    let first = KINDS.iter().find(|other| other.storage == kind.storage)?;
-    let stored_as = Type::named(first.type_name)?;
+fn entry(kind: &'static Kind, number: u16) -> Option<Entry> {
+    let type_ = Type::named(kind.type_name)?;
     Some(Entry {
         kind,
-        resource: Resource(u16::try_from(resource).ok()?),
-        type_: Type::named(kind.type_name)?,
-        stored_as,
+        resource: Resource(number),
+        type_,
         api_version: kind.api_version(),
         list_kind: format!("{}List", kind.kind),
-        selectable: selectable(kind, stored_as),
-        unread: kind
-            .strategy
-            .unread()
-            .and_then(|unread| Some((protobuf::field_numbers(stored_as, unread.if_field)?, unread))),
+        selectable: selectable(kind, type_),
     })
 }
 
 /// The selectable fields of a kind, with their places in the encoding.
-fn selectable(kind: &Kind, stored_as: &'static Type) -> Arc<[SelectableField]> {
+fn selectable(kind: &Kind, type_: &'static Type) -> Arc<[SelectableField]> {
     let fields = kind.selectable_fields.iter().map(|field| SelectableField {
         label: field.label,
         sources: field
             .paths
             .iter()
             .filter_map(|path| {
-                let path = protobuf::field_numbers(stored_as, path)?;
+                let path = protobuf::field_numbers(type_, path)?;
                 Some(FieldSource { path, boolean: field.absent == "false" })
             })
             .collect(),
@@ -183,7 +130,7 @@ fn selectable(kind: &Kind, stored_as: &'static Type) -> Arc<[SelectableField]> {
 
 /// Number of resources in the store.
 pub(crate) fn resources() -> usize {
-    entries().iter().map(|entry| usize::from(entry.resource.0) + 1).max().unwrap_or_default()
+    KINDS.len()
 }
 
 impl Core {

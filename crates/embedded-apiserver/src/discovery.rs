@@ -1,59 +1,29 @@
-//! Discovery: which groups, versions and resources there are, one by one and aggregated, and the version of the server.
+//! Discovery: which groups, versions and resources there are, one by one, and the version of the server.
 //!
-//! Clients ask `/api` and `/apis` for the aggregated form first (KEP-3352): `apidiscovery.k8s.io/v2` is what Kubernetes
-//! 1.37 serves, so `v2beta1` is not acceptable here either.
+//! Clients ask `/api` and `/apis` for all of them in one document first (KEP-3352), which there is not here; they accept the
+//! groups as well, and then ask for the resources of each.
 
-mod accept;
-mod aggregated;
-mod document;
 mod groups;
 
-use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-pub(crate) use accept::Accepted;
-pub(crate) use document::Document;
-
-/// The answer to a GET of a path that belongs to this module.
-pub(crate) enum Answer {
-    /// An object that is encoded as the client accepts, like all others.
-    Object(Value),
-    /// A finished document with its own media type and `ETag`.
-    Document(Document),
-}
-
 /// Answers a GET of `/version`, `/api`, `/apis` and what lies directly below; `None` for all other paths.
 ///
 /// `address` is how the client reaches this server, with port.
-///
-/// Cost: aggregated discovery is computed anew, some hundred microseconds; clients ask once.
-pub(crate) fn answer(path: &str, headers: &HeaderMap, address: &str, kinds: &[Kind]) -> Option<Answer> {
+pub(crate) fn answer(path: &str, address: &str, kinds: &[Kind]) -> Option<Value> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = path.split('/').skip(1).collect();
-    let is_aggregated = || aggregated::is_accepted(headers);
-    let object = match segments.as_slice() {
-        ["version"] => version(),
-        ["api"] => {
-            if is_aggregated() {
-                return Some(Answer::Document(aggregated::document(kinds, str::is_empty)));
-            }
-            groups::legacy_versions(address)
-        }
-        ["apis"] => {
-            if is_aggregated() {
-                let document = aggregated::document(kinds, |group| !group.is_empty());
-                return Some(Answer::Document(document));
-            }
-            groups::group_list(kinds)
-        }
-        ["api", version] => groups::resource_list(kinds, "", version)?,
-        ["apis", group] => groups::group(kinds, group)?,
-        ["apis", group, version] if !group.is_empty() => groups::resource_list(kinds, group, version)?,
-        _ => return None,
-    };
-    Some(Answer::Object(object))
+    match segments.as_slice() {
+        ["version"] => Some(version()),
+        ["api"] => Some(groups::legacy_versions(address)),
+        ["apis"] => Some(groups::group_list(kinds)),
+        ["api", version] => groups::resource_list(kinds, "", version),
+        ["apis", group] => groups::group(kinds, group),
+        ["apis", group, version] if !group.is_empty() => groups::resource_list(kinds, group, version),
+        _ => None,
+    }
 }
 
 /// `/version`: the release whose API this server has. `compiler` tells it from the real one.

@@ -20,7 +20,6 @@ mod reviews;
 mod schema;
 mod selectors;
 mod server;
-mod snapshot;
 mod status;
 mod store;
 mod table;
@@ -34,8 +33,6 @@ pub use environment::{Environment, SystemEnvironment};
 pub use http::Body;
 pub use selectors::LabelSelector;
 pub use server::{
-    ApiServer, BuildError, Builder, KnownObjects, LoadError, Tls, TlsError, kubeconfig, kubeconfig_of,
+    ApiServer, Builder, KnownObjects, LoadError, Snapshot, Tls, TlsError, kubeconfig, kubeconfig_of,
 };
-pub use snapshot::SnapshotError;
 pub use status::{Cause, Details, Status};
-pub use store::StoreOptions;

@@ -5,6 +5,8 @@
 //! keys of `kubectl apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it
 //! only to check lists (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
 
+mod accept;
+mod document;
 mod paths;
 mod schemas;
 
@@ -15,8 +17,11 @@ use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::discovery::{Accepted, Document, KUBERNETES};
+use crate::discovery::KUBERNETES;
 use crate::kinds::{KINDS, Kind};
+
+use accept::Accepted;
+use document::Document;
 
 /// Clients ask before they use what they kept.
 const REVALIDATE: &str = "no-cache, private";

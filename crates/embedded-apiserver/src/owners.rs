@@ -89,7 +89,7 @@ fn forget(owners: &mut HashMap<String, Dependents>, uid: &str, resource: Resourc
 }
 
 /// The uids of the owners of an encoded object.
-pub(crate) fn owners_of(body: &[u8]) -> Vec<&str> {
+fn owners_of(body: &[u8]) -> Vec<&str> {
     let mut owners = Vec::new();
     for metadata in all(body, METADATA) {
         for reference in all(metadata, OWNER_REFERENCES) {

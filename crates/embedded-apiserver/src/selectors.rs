@@ -6,7 +6,6 @@
 mod fields;
 mod labels;
 mod lexer;
-mod names;
 mod scan;
 mod selection;
 

@@ -16,8 +16,8 @@ mod versioned;
 
 pub(crate) use log::{Compacted, Event, EventKind};
 pub(crate) use object::{Resource, Stored, key};
-pub use options::StoreOptions;
-pub(crate) use versioned::{Expect, Life, ReadError, Refused, Restored, Span, Store};
+pub(crate) use options::StoreOptions;
+pub(crate) use versioned::{Expect, Life, ReadError, Refused, Span, Store};
 
 #[cfg(test)]
 pub(crate) mod example;

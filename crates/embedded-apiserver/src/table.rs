@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::codec::json;
+use crate::kinds::tree::with_head;
 use crate::schema::Type;
 use object::{Age, name};
 
@@ -60,9 +61,7 @@ impl<'a> Printer<'a> {
         columns: bool,
         out: &mut Vec<u8>,
     ) {
-        out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
-        out.extend_from_slice(self.options.api_version().as_bytes());
-        out.extend_from_slice(b"\",\"metadata\":");
+        out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
         out.extend_from_slice(metadata.as_bytes());
         out.extend_from_slice(b",\"columnDefinitions\":");
         out.extend_from_slice(if columns { columns::of(self.group(), self.kind) } else { b"null" });
@@ -120,14 +119,10 @@ impl<'a> Printer<'a> {
             Include::None | Include::Metadata => {
                 let metadata = object.get_mut("metadata").map_or(Value::Null, Value::take);
                 object = Map::from_iter([("metadata".to_owned(), metadata)]).into();
-                (self.metadata_type, self.options.api_version(), "PartialObjectMetadata")
+                (self.metadata_type, "meta.k8s.io/v1", "PartialObjectMetadata")
             }
         };
-        if let Value::Object(fields) = &mut object {
-            fields.insert("kind".to_owned(), kind.into());
-            fields.insert("apiVersion".to_owned(), api_version.into());
-        }
-        json::encode(type_, &object, out);
+        json::encode(type_, &with_head(object, api_version, kind), out);
     }
 }
 
@@ -140,7 +135,7 @@ pub(crate) fn cells(group: &str, kind: &str, object: &Value, now: Timestamp) -> 
         ("", "Endpoints") => endpoints::endpoints_cells(object, age),
         ("discovery.k8s.io", "EndpointSlice") => endpoints::slice_cells(object, age),
         ("", "Node") => node::cells(object, age),
-        ("" | "events.k8s.io", "Event") => event::cells(object, age),
+        ("", "Event") => event::cells(object, age),
         ("apps", "ReplicaSet") => workload::replica_set_cells(object, age),
         ("apps", "Deployment") => workload::deployment_cells(object, age),
         ("autoscaling", "Scale") => workload::scale_cells(object, age),

@@ -8,7 +8,7 @@ mod events;
 mod frames;
 mod stream;
 
-pub(crate) use events::{Source, WatchEvent};
+pub(crate) use events::WatchEvent;
 pub(crate) use frames::{json_frame, protobuf_frame};
 pub(crate) use stream::{Watch, watch};
 

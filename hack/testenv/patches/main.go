@@ -25,7 +25,7 @@ type scenario struct {
 }
 
 func main() {
-	cases := flag.Int("n", 1200, "how many cases to write")
+	cases := flag.Int("n", 1000, "how many cases to write")
 	seed := flag.Uint64("seed", 1, "what the cases are made from")
 	out := flag.String("out", "../../crates/embedded-apiserver/testdata/patches.jsonl.gz", "the file to write")
 	flag.Parse()
@@ -40,12 +40,10 @@ func main() {
 	for number := range *cases {
 		d := newDice(*seed, uint64(number))
 		var done *scenario
-		switch number % 6 {
+		switch number % 5 {
 		case 0:
 			done = d.strategic()
 		case 1:
-			done = d.jsonPatch()
-		case 2:
 			done = d.mergePatch()
 		default:
 			done = d.owners()

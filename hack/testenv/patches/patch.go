@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
@@ -123,32 +122,6 @@ func (d dice) spoil(fields map[string]any) {
 	}
 }
 
-// jsonPatch is a list of operations on places that exist, most of the time.
-func (d dice) jsonPatch() *scenario {
-	k := oneOf(d, kinds...)
-	object := encode(k.random(d))
-	operations := []any{}
-	for range 1 + d.IntN(4) {
-		operation := map[string]any{"op": oneOf(d, "add", "add", "remove", "replace", "move", "copy", "test", "test", "other")}
-		operation["path"] = d.pointer(tree(object))
-		if d.chance(0.4) || operation["op"] == "move" || operation["op"] == "copy" {
-			operation["from"] = d.pointer(tree(object))
-		}
-		if d.chance(0.9) && operation["path"] != "" {
-			operation["value"] = oneOf[any](d, "a", 1, 1.5, nil, []any{}, map[string]any{"a": []any{1, "b"}}, true)
-			if value, ok := d.at(tree(object), operation["path"].(string)); ok && d.chance(0.5) {
-				operation["value"] = value
-			}
-		}
-		operations = append(operations, operation)
-	}
-	p := &patch{Object: object, Patch: encode(operations)}
-	decoded, err := jsonpatch.DecodePatch(p.Patch)
-	check(err)
-	p.apply(func() ([]byte, error) { return decoded.Apply(p.Object) })
-	return &scenario{Kind: "json", Patch: p}
-}
-
 func (p *patch) apply(do func() ([]byte, error)) {
 	defer func() {
 		if recover() != nil {
@@ -164,59 +137,6 @@ func (p *patch) apply(do func() ([]byte, error)) {
 	default:
 		p.Result = json.RawMessage(text)
 	}
-}
-
-// pointer is a path into a tree.
-func (d dice) pointer(value any) string {
-	path := ""
-	for {
-		if d.chance(0.15) {
-			return path + oneOf(d, "/-", "/0", "/-1", "/+1", "/a", "/x~1y", "/9", "", "/")
-		}
-		switch v := value.(type) {
-		case map[string]any:
-			if len(v) == 0 {
-				return path
-			}
-			name := oneOf(d, slices.Sorted(maps.Keys(v))...)
-			path += "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-			value = v[name]
-		case []any:
-			if len(v) == 0 {
-				return path + "/0"
-			}
-			at := d.IntN(len(v))
-			path += fmt.Sprint("/", at)
-			value = v[at]
-		default:
-			return path
-		}
-		if d.chance(0.2) {
-			return path
-		}
-	}
-}
-
-func (d dice) at(value any, path string) (any, bool) {
-	for _, step := range strings.Split(path, "/")[1:] {
-		switch v := value.(type) {
-		case map[string]any:
-			next, ok := v[strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")]
-			if !ok {
-				return nil, false
-			}
-			value = next
-		case []any:
-			at := 0
-			if _, err := fmt.Sscanf(step, "%d", &at); err != nil || at < 0 || at >= len(v) {
-				return nil, false
-			}
-			value = v[at]
-		default:
-			return nil, false
-		}
-	}
-	return value, true
 }
 
 // mergePatch is a part of another version of the object with some nulls.

@@ -19,7 +19,6 @@ func main() {
 
 func run() error {
 	types := flag.String("types", "", "file to write the types to")
-	kinds := flag.String("kinds", "", "file to write the names of all kinds to")
 	cases := flag.String("cases", "", "folder to write cases for tests to: objects, wrong bodies, quantities, times")
 	number := flag.Int("n", 12, "random objects of each kind")
 	wrong := flag.Int("wrong", 60, "wrong bodies of each kind")
@@ -31,25 +30,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	names, err := describeKinds()
-	if err != nil {
-		return err
+	if *check {
+		return compare(*types, text)
 	}
-	for _, file := range []struct {
-		name string
-		text []byte
-	}{{*types, text}, {*kinds, names}} {
-		if *check {
-			err = compare(file.name, file.text)
-		} else if file.name != "" {
-			err = os.WriteFile(file.name, file.text, 0o644)
-		}
-		if err != nil {
+	if *types != "" {
+		if err := os.WriteFile(*types, text, 0o644); err != nil {
 			return err
 		}
-	}
-	if *check {
-		return nil
 	}
 	if *cases == "" {
 		return nil

@@ -10,7 +10,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -27,7 +26,6 @@ var roots = []reflect.Type{
 	of[corev1.ServiceAccount](), of[corev1.ServiceAccountList](),
 	of[corev1.Binding](),
 	of[discoveryv1.EndpointSlice](), of[discoveryv1.EndpointSliceList](),
-	of[eventsv1.Event](), of[eventsv1.EventList](),
 	of[coordinationv1.Lease](), of[coordinationv1.LeaseList](),
 	of[appsv1.ReplicaSet](), of[appsv1.ReplicaSetList](),
 	of[appsv1.Deployment](), of[appsv1.DeploymentList](),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
-use embedded_apiserver::{ApiServer, Environment};
+use embedded_apiserver::{ApiServer, Environment, Snapshot};
 use endpoint_informers::cache::{Cache, Delta};
 use futures::FutureExt as _;
 use http::request::Parts;
@@ -75,7 +75,7 @@ impl<T> Server<T> {
 pub struct Backup<T> {
     pub(crate) objects: BTreeMap<String, T>,
     pub(crate) version: u64,
-    snapshot: String,
+    snapshot: Snapshot,
 }
 
 /// A clock that advances by a second each time it is read, so that the order of writes can be read off managed fields.
@@ -108,7 +108,7 @@ impl<T: Served> Default for Server<T> {
         let step = Arc::new(AtomicI64::new(1));
         let clock = Seconds::since(1_000_000_000, Arc::clone(&step));
         Self {
-            api: ApiServer::builder().environment(clock).build().unwrap(),
+            api: ApiServer::builder().environment(clock).build(),
             step,
             objects: BTreeMap::new(),
             requests: Vec::new(),
@@ -146,16 +146,12 @@ impl<T: Served> Server<T> {
     }
 
     pub(crate) fn backup(&self) -> Backup<T> {
-        Backup {
-            objects: self.objects.clone(),
-            version: self.api.version(),
-            snapshot: self.api.snapshot().unwrap(),
-        }
+        Backup { objects: self.objects.clone(), version: self.api.version(), snapshot: self.api.snapshot() }
     }
 
     /// resourceVersions continue from the backup's, plus `bump`.
     pub(crate) fn restore(&mut self, backup: Backup<T>, bump: u64) {
-        self.api.restore(&backup.snapshot, Some(backup.version + bump + 1)).unwrap();
+        self.api.restore(&backup.snapshot, Some(backup.version + bump + 1));
         self.objects = backup.objects;
     }
 

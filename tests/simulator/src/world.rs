@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
-use embedded_apiserver::{ApiServer, Environment, KnownObjects};
+use embedded_apiserver::{ApiServer, Environment, KnownObjects, Snapshot};
 use expected_objects::Named;
 use futures::FutureExt as _;
 use http::{Method, Request, StatusCode};
@@ -43,7 +43,7 @@ pub struct Front {
 /// The state of the API server at one moment.
 #[derive(Clone)]
 pub struct Backup {
-    pub snapshot: String,
+    pub snapshot: Snapshot,
     pub version: u64,
 }
 
@@ -147,7 +147,7 @@ impl World {
         let random = SystemEnvironment::seeded(plan.seed);
         let server = ApiServer::builder().environment(VirtualTime { start, random });
         let server = server.garbage_collection(plan.setup.collects_at_once);
-        let server = server.deletion_of_endpoints(plan.setup.deletes_endpoints).build().unwrap();
+        let server = server.deletion_of_endpoints(plan.setup.deletes_endpoints).build();
         let front =
             |_| Front { epoch: watch::Sender::new(0), down: false, lag: [Duration::ZERO; KINDS.len()] };
         let state = State {

@@ -38,7 +38,7 @@ impl EmbeddedServer {
         for user in User::ALL {
             builder = builder.token(user.token(), user.name());
         }
-        let server = builder.build().expect("an API server");
+        let server = builder.build();
         let tls = Tls::for_loopback().expect("a certificate");
         std::fs::create_dir_all(folder.join(CERTIFICATES)).expect("a folder");
         std::fs::write(folder.join(CERTIFICATES).join(AUTHORITY), tls.certificate())

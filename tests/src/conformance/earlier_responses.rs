@@ -94,7 +94,9 @@ impl EarlierResponses {
                 self.text(&object.to_string()).into_bytes()
             }
             Body::Protobuf { of, fresh, label } => {
-                let Some(answer) = self.answers.get(of) else { return b"k8s\0".to_vec() };
+                // A Status is of another kind.
+                let answer = self.answers.get(of).filter(|answer| (200..300).contains(&answer.status));
+                let Some(answer) = answer else { return b"k8s\0".to_vec() };
                 let label = label.as_ref().map(|(key, value)| (*key, self.text(value)));
                 edited(&answer.body, *fresh, label.as_ref()).unwrap_or_else(|| b"k8s\0".to_vec())
             }

@@ -17,10 +17,9 @@ pub async fn embedded_server() -> Server {
     let builder = ApiServer::builder().node_ports(NODE_PORTS).garbage_collection(false);
     let release = Release(binaries::servers().minor());
     let builder = builder.namespace_termination(false).deletion_of_endpoints(release.deletes_endpoints());
-    let server = builder.build().expect("an embedded server");
+    let server = builder.build();
     // As in the real server, the history begins with the present. Its versions are none of the small numbers of the generator.
-    let present = server.snapshot().expect("a snapshot");
-    server.restore(&present, Some(1_000_000)).expect("the own snapshot");
+    server.restore(&server.snapshot(), Some(1_000_000));
     server.compact();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));

@@ -200,9 +200,9 @@ impl Server {
         self.answer(request.body(body.into()).expect("a request")).await
     }
 
-    /// Applies a JSON patch that is not compared.
+    /// Applies a merge patch that is not compared.
     pub(crate) async fn patch(&self, path: &str, body: &'static str) {
-        let request = http::Request::patch(path).header(CONTENT_TYPE, "application/json-patch+json");
+        let request = http::Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
         self.answer(request.body(body.into()).expect("a request")).await;
     }
 

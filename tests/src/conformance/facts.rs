@@ -25,7 +25,7 @@ pub async fn record(server: &Server, lines: &str) -> String {
             answered.push(if is_alike(&step, &answer, &requests) { step } else { answer });
         }
         for path in created.iter().rev() {
-            server.patch(path, r#"[{"op": "remove", "path": "/metadata/finalizers"}]"#).await;
+            server.patch(path, r#"{"metadata": {"finalizers": null}}"#).await;
             server.quietly("DELETE", &format!("{path}?gracePeriodSeconds=0"), String::new()).await;
         }
         recorded.push_str(&Value::from(answered).to_string());

@@ -152,7 +152,6 @@ impl Side {
     /// The number of objects that a watch selects.
     async fn matching(&self, watch: &Request) -> usize {
         let mut list = watch.clone();
-        list.path = watch.path.replacen("/v1/watch/", "/v1/", 1);
         list.query.retain(|(key, _)| key.ends_with("Selector"));
         list.accept = None;
         let answer = self.server.answer(self.earlier.resolve(&list)).await;
@@ -311,26 +310,24 @@ pub(crate) fn print(earlier: &EarlierResponses, request: &Request) -> String {
 /// Deletes what would affect later sequences: Services keep addresses and ports, and lists read all cluster-scoped objects.
 /// The rest only takes memory.
 async fn clean(server: &Server, namespace: &str, touched: &BTreeSet<&str>) {
-    const NOW: &str = r#"{"gracePeriodSeconds":0}"#;
     if touched.contains("services") {
-        let path = format!("/api/v1/namespaces/{namespace}/services");
-        let answer = server.quietly("DELETE", &path, NOW.to_owned()).await;
-        remove_finalizers(server, &path, &answer).await;
+        delete_all(server, &format!("/api/v1/namespaces/{namespace}/services"), "").await;
     }
     if touched.contains("nodes") {
-        let path = format!("/api/v1/nodes?labelSelector=sequence%3D{namespace}");
-        server.quietly("DELETE", &path, NOW.to_owned()).await;
+        delete_all(server, "/api/v1/nodes", &format!("?labelSelector=sequence%3D{namespace}")).await;
     }
 }
 
-/// Completes deletions that wait for finalizers, which keep addresses allocated.
-async fn remove_finalizers(server: &Server, path: &str, answer: &Answer) {
+/// Deletes the objects of a list one by one, as the embedded server deletes no collections, and completes deletions that wait
+/// for finalizers.
+async fn delete_all(server: &Server, path: &str, query: &str) {
+    let answer = server.quietly("GET", &format!("{path}{query}"), String::new()).await;
     let list: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     for item in list["items"].as_array().into_iter().flatten() {
+        let path = format!("{path}/{}", item["metadata"]["name"].as_str().unwrap_or_default());
+        server.quietly("DELETE", &path, r#"{"gracePeriodSeconds":0}"#.to_owned()).await;
         if !item["metadata"]["finalizers"].is_null() {
-            let body = r#"[{"op":"remove","path":"/metadata/finalizers"}]"#;
-            let path = format!("{path}/{}", item["metadata"]["name"].as_str().unwrap_or_default());
-            server.patch(&path, body).await;
+            server.patch(&path, r#"{"metadata":{"finalizers":null}}"#).await;
         }
     }
 }

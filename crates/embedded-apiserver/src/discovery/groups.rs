@@ -5,21 +5,15 @@ use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{KINDS, Kind};
+use crate::kinds::Kind;
 use crate::reviews::REVIEWS;
 
 /// The order in which the real server lists its groups.
-const ORDER: &[&str] = &[
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-];
+const ORDER: &[&str] =
+    &["apps", "authentication.k8s.io", "authorization.k8s.io", "coordination.k8s.io", "discovery.k8s.io"];
 
 /// All groups but the core group, with their version. Each has one version: all kinds are `v1`.
-pub(super) fn named_groups(kinds: &[Kind]) -> Vec<(&'static str, &'static str)> {
+fn named_groups(kinds: &[Kind]) -> Vec<(&'static str, &'static str)> {
     let of_kinds = kinds.iter().map(|kind| (kind.group, kind.version)).filter(|(group, _)| !group.is_empty());
     let mut groups: Vec<_> =
         of_kinds.chain(REVIEWS.iter().map(|review| (review.group, review.version))).collect();
@@ -128,7 +122,6 @@ fn resource(kind: &Kind) -> Value {
 
 /// Changes when objects are stored in another version: eight bytes of SHA-256 of the kind they are stored as.
 fn storage_version_hash(kind: &Kind) -> String {
-    let stored = KINDS.iter().find(|other| other.storage == kind.storage).unwrap_or(kind);
-    let hash = digest(&SHA256, format!("{}/{}/{}", stored.group, stored.version, stored.kind).as_bytes());
+    let hash = digest(&SHA256, format!("{}/{}/{}", kind.group, kind.version, kind.kind).as_bytes());
     BASE64_STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
 }

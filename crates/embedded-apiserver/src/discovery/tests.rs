@@ -1,21 +1,10 @@
-use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Answer, answer};
+use super::answer;
 use crate::kinds::KINDS;
 
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
-fn headers(accept: &str) -> HeaderMap {
-    HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())])
-}
-
 fn object(path: &str) -> Value {
-    match answer(path, &HeaderMap::new(), "127.0.0.1:1", KINDS) {
-        Some(Answer::Object(object)) => object,
-        _ => panic!("no object at {path}"),
-    }
+    answer(path, "127.0.0.1:1", KINDS).unwrap_or_else(|| panic!("no object at {path}"))
 }
 
 fn resource(path: &str, name: &str) -> Value {
@@ -29,7 +18,7 @@ fn resources_have_the_entries_of_the_real_server() {
     assert_eq!(
         resource("/api/v1", "pods"),
         json!({"name": "pods", "singularName": "pod", "namespaced": true, "kind": "Pod",
-            "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+            "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
             "shortNames": ["po"], "categories": ["all"], "storageVersionHash": "xPOwRZ+Yhw8="})
     );
     assert_eq!(
@@ -39,8 +28,6 @@ fn resources_have_the_entries_of_the_real_server() {
     );
     assert_eq!(resource("/apis/apps/v1", "deployments")["storageVersionHash"], "8aSe+NMegvE=");
     assert_eq!(resource("/apis/discovery.k8s.io/v1", "endpointslices")["storageVersionHash"], "qgS0xkrxYAI=");
-    let core = resource("/api/v1", "events")["storageVersionHash"].clone();
-    assert_eq!(resource("/apis/events.k8s.io/v1", "events")["storageVersionHash"], core);
 }
 
 #[test]
@@ -50,14 +37,7 @@ fn groups_come_in_the_order_of_the_real_server() {
         groups["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        [
-            "apps",
-            "events.k8s.io",
-            "authentication.k8s.io",
-            "authorization.k8s.io",
-            "coordination.k8s.io",
-            "discovery.k8s.io"
-        ]
+        ["apps", "authentication.k8s.io", "authorization.k8s.io", "coordination.k8s.io", "discovery.k8s.io"]
     );
     for name in names {
         assert_eq!(
@@ -79,43 +59,8 @@ fn other_paths_belong_to_others() {
         "/openapi/v3",
         "/healthz",
     ] {
-        assert!(answer(path, &HeaderMap::new(), "", KINDS).is_none(), "{path}");
+        assert!(answer(path, "", KINDS).is_none(), "{path}");
     }
-}
-
-#[test]
-fn the_aggregated_form_is_answered_once_and_then_304() {
-    // What kubectl and client-go send.
-    let accept = format!(
-        "{AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
-    );
-    let Some(Answer::Document(document)) = answer("/apis", &headers(&accept), "", KINDS) else {
-        panic!("no document")
-    };
-    let response = document.response(&headers(&accept), "public");
-    assert_eq!(response.headers()[CONTENT_TYPE], AGGREGATED);
-    let list: Value = serde_json::from_slice(response.body()).unwrap();
-    assert_eq!(list["items"][0]["metadata"]["name"], "apps");
-    let mut again = headers(&accept);
-    again.insert(IF_NONE_MATCH, response.headers()[ETAG].clone());
-    let response = document.response(&again, "public");
-    assert_eq!((response.status(), response.body().len()), (StatusCode::NOT_MODIFIED, 0));
-}
-
-#[test]
-fn the_clients_order_decides_between_the_forms() {
-    let is_document =
-        |accept: &str| matches!(answer("/api", &headers(accept), "", KINDS), Some(Answer::Document(_)));
-    assert!(is_document(AGGREGATED));
-    assert!(!is_document(&AGGREGATED.replace("json", "yaml")));
-    assert!(!is_document(&format!("application/json,{AGGREGATED}")));
-    assert!(is_document(&format!("application/json;q=0.5,{AGGREGATED}")));
-    assert!(!is_document("*/*"));
-    // Kubernetes has no v2beta1 any more.
-    assert!(!is_document(&AGGREGATED.replace("v2;", "v2beta1;")));
-    assert!(!is_document(
-        "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    ));
 }
 
 #[test]

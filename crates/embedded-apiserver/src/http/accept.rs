@@ -1,9 +1,8 @@
 //! Negotiation of the encoding of answers: `k8s.io/apiserver pkg/endpoints/handlers/negotiation`, and before it go-restful's.
 
 use http::HeaderMap;
-use http::header::{ACCEPT, USER_AGENT};
+use http::header::ACCEPT;
 
-use super::query::Query;
 use crate::status::Status;
 
 /// An encoding of objects.
@@ -38,22 +37,12 @@ impl Format {
 /// The media types of watches, as error messages list them.
 const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// A representation of an object other than itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum View {
-    Table,
-    Metadata,
-    MetadataList,
-}
-
 /// The agreed encoding of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) format: Format,
-    /// True if JSON is indented.
-    pub(crate) pretty: bool,
-    /// The view of objects, in `meta.k8s.io/v1` or in `v1beta1`.
-    pub(crate) view: Option<(View, &'static str)>,
+    /// True if objects are shown as a table.
+    pub(crate) table: bool,
 }
 
 /// An endpoint, as far as its representations depend on it.
@@ -69,11 +58,8 @@ pub(crate) enum Endpoint {
 ///
 /// # Errors
 /// 406 if the client accepts none.
-pub(crate) fn negotiate(headers: &HeaderMap, query: &Query, endpoint: Endpoint) -> Result<Media, Status> {
-    let accept = header(headers);
-    let mut media = choose(accept, endpoint).ok_or_else(|| not_acceptable(Format::LIST))?;
-    media.pretty |= wants_pretty(headers, query);
-    Ok(media)
+pub(crate) fn negotiate(headers: &HeaderMap, endpoint: Endpoint) -> Result<Media, Status> {
+    choose(header(headers), endpoint).ok_or_else(|| not_acceptable(Format::LIST))
 }
 
 /// Checks the header as the router does, which knows no ranges such as `application/*`. `streams` tells whether the route
@@ -105,7 +91,7 @@ fn header(headers: &HeaderMap) -> &str {
 
 fn choose(accept: &str, endpoint: Endpoint) -> Option<Media> {
     if accept.is_empty() {
-        return Some(Media { format: Format::Json, pretty: false, view: None });
+        return Some(Media { format: Format::Json, table: false });
     }
     let clauses = clauses(accept);
     clauses.iter().find_map(|clause| {
@@ -165,7 +151,6 @@ impl Clause<'_> {
     /// `acceptMediaTypeOptions`.
     fn options(&self, format: Format, endpoint: Endpoint) -> Option<Media> {
         let (mut group, mut version, mut kind, mut converts) = ("", "", "", false);
-        let mut pretty = false;
         for (key, value) in &self.parameters {
             match *key {
                 "as" => (kind, converts) = (value, true),
@@ -173,33 +158,14 @@ impl Clause<'_> {
                 "v" => (version, converts) = (value, true),
                 "stream" if !value.is_empty() && *value != "watch" => return None,
                 "sv" if !value.is_empty() && (endpoint == Endpoint::Other || *value != "v1") => return None,
-                "pretty" => pretty = *value == "1",
                 _ => {}
             }
         }
         if !converts {
-            return Some(Media { format, pretty, view: None });
+            return Some(Media { format, table: false });
         }
-        let version = match (endpoint, group, version) {
-            (Endpoint::Resource, "meta.k8s.io", "v1") => "meta.k8s.io/v1",
-            (Endpoint::Resource, "meta.k8s.io", "v1beta1") => "meta.k8s.io/v1beta1",
-            _ => return None,
-        };
-        let view = match kind {
-            "Table" if format != Format::Protobuf => View::Table,
-            "PartialObjectMetadata" => View::Metadata,
-            "PartialObjectMetadataList" => View::MetadataList,
-            _ => return None,
-        };
-        Some(Media { format, pretty, view: Some((view, version)) })
+        let is_table = (group, version, kind) == ("meta.k8s.io", "v1", "Table");
+        (endpoint == Endpoint::Resource && is_table && format == Format::Json)
+            .then_some(Media { format, table: true })
     }
-}
-
-/// `isPrettyPrint`: the parameter, or a program for people.
-fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
-    if let Some(value) = query.first("pretty").filter(|value| !value.is_empty()) {
-        return matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True");
-    }
-    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    ["curl", "Wget", "Mozilla/5.0"].iter().any(|program| agent.starts_with(program))
 }

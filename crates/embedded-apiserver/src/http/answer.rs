@@ -4,10 +4,10 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-use super::accept::{Endpoint, Format, Media, negotiate};
+use super::accept::{Endpoint, Format, negotiate};
 use super::body::Body;
-use super::query::Query;
 use crate::codec::{json, protobuf};
+use crate::kinds::tree::with_head;
 use crate::schema::Type;
 use crate::status::Status;
 
@@ -31,11 +31,10 @@ pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
     response
 }
 
-/// An error in an encoding that the client accepts, else as indented JSON.
-pub(crate) fn error(status: &Status, headers: &HeaderMap, query: &Query) -> Response<Body> {
-    let media = negotiate(headers, query, Endpoint::Other);
-    let media = media.unwrap_or(Media { format: Format::Json, pretty: true, view: None });
-    let mut response = object(status.code, media, ("v1", "Status"), status_type(), status.to_json());
+/// An error in an encoding that the client accepts, else as JSON.
+pub(crate) fn error(status: &Status, headers: &HeaderMap) -> Response<Body> {
+    let format = negotiate(headers, Endpoint::Other).map_or(Format::Json, |media| media.format);
+    let mut response = object(status.code, format, ("v1", "Status"), status_type(), status.to_json());
     let delay = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     if delay > 0 {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(delay));
@@ -51,84 +50,32 @@ pub(crate) fn status_type() -> Option<&'static Type> {
 /// A tree as an object of a type of the schema, or of none.
 pub(crate) fn object(
     code: u16,
-    media: Media,
+    format: Format,
     head: (&str, &str),
     of_type: Option<&'static Type>,
-    mut tree: Value,
+    tree: Value,
 ) -> Response<Body> {
     let (api_version, kind) = head;
-    if let (Format::Protobuf, Some(of_type)) = (media.format, of_type) {
+    if let (Format::Protobuf, Some(of_type)) = (format, of_type) {
         let raw = protobuf::encode(of_type, &tree);
-        return of(code, media.format.name(), kube_protobuf::wrap(api_version, kind, &raw));
+        return of(code, format.name(), kube_protobuf::wrap(api_version, kind, &raw));
     }
-    if let Value::Object(fields) = &mut tree {
-        fields.insert("kind".to_owned(), kind.into());
-        fields.insert("apiVersion".to_owned(), api_version.into());
-    }
-    let Some(of_type) = of_type else { return self::tree(code, media, &tree) };
+    let tree = with_head(tree, api_version, kind);
+    let Some(of_type) = of_type else { return self::tree(code, &tree) };
     let mut text = Vec::new();
     json::encode(of_type, &tree, &mut text);
-    json_bytes(code, media, text)
+    json_bytes(code, text)
 }
 
 /// A tree of no type of the schema, as JSON.
-pub(crate) fn tree(code: u16, media: Media, tree: &Value) -> Response<Body> {
+pub(crate) fn tree(code: u16, tree: &Value) -> Response<Body> {
     let mut text = Vec::new();
     json::encode_untyped(tree, &mut text);
-    json_bytes(code, media, text)
+    json_bytes(code, text)
 }
 
-/// JSON in the agreed encoding, which is not protobuf.
-pub(crate) fn json_bytes(code: u16, media: Media, mut json: Vec<u8>) -> Response<Body> {
-    if media.pretty {
-        json = indent(&json);
-    } else {
-        json.push(b'\n');
-    }
+/// JSON, as an answer.
+pub(crate) fn json_bytes(code: u16, mut json: Vec<u8>) -> Response<Body> {
+    json.push(b'\n');
     of(code, Format::Json.name(), json)
-}
-
-/// Indents compact JSON by two spaces, as `json.MarshalIndent` of Go does.
-pub(crate) fn indent(json: &[u8]) -> Vec<u8> {
-    fn line(out: &mut Vec<u8>, depth: usize) {
-        out.push(b'\n');
-        out.resize(out.len() + 2 * depth, b' ');
-    }
-    let mut out = Vec::with_capacity(json.len() * 2);
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    let mut bytes = json.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        if in_text {
-            out.push(byte);
-            in_text = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-            continue;
-        }
-        match byte {
-            b'{' | b'[' => {
-                out.push(byte);
-                if let Some(end) = bytes.next_if(|next| matches!(next, b'}' | b']')) {
-                    out.push(end);
-                } else {
-                    depth += 1;
-                    line(&mut out, depth);
-                }
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                line(&mut out, depth);
-                out.push(byte);
-            }
-            b',' => {
-                out.push(byte);
-                line(&mut out, depth);
-            }
-            b':' => out.extend_from_slice(b": "),
-            byte => {
-                in_text = byte == b'"';
-                out.push(byte);
-            }
-        }
-    }
-    out
 }

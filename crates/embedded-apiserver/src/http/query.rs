@@ -22,11 +22,6 @@ impl Query {
         Self(decoded.collect())
     }
 
-    /// All parameters.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
     /// The first value.
     pub(crate) fn first(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

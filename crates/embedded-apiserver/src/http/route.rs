@@ -36,21 +36,10 @@ pub(crate) enum Verb {
     Get,
     /// Also watches, by a parameter.
     List,
-    /// The deprecated paths below `/watch/`.
-    Watch,
     Create,
     Update,
     Patch,
     Delete,
-    DeleteCollection,
-}
-
-/// A path that leads nowhere.
-#[derive(Debug)]
-pub(crate) enum Lost {
-    Status(Status),
-    /// 500 with a text.
-    Text(String),
 }
 
 impl std::fmt::Debug for Kind {
@@ -59,11 +48,11 @@ impl std::fmt::Debug for Kind {
     }
 }
 
-/// Finds the route of a request. The path is decoded; `raw` is it as it came, for error texts.
+/// Finds the route of a request, by its decoded path.
 ///
 /// # Errors
 /// 404 and 405.
-pub(crate) fn route(method: &Method, path: &str, raw: &str) -> Result<Route, Lost> {
+pub(crate) fn route(method: &Method, path: &str) -> Result<Route, Status> {
     let tokens: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match tokens.as_slice() {
         ["api", version, rest @ ..] if path.starts_with("/api/") => ("", *version, rest),
@@ -79,17 +68,10 @@ pub(crate) fn route(method: &Method, path: &str, raw: &str) -> Result<Route, Los
             return other(method, in_api);
         }
     };
-    match rest {
-        [] => other(method, true),
-        ["proxy" | "watch"] => {
-            let cause = format!("unable to determine kind and namespace from url, {raw}");
-            Err(Lost::Text(format!(
-                "Internal Server Error: \"{raw}\": failed to create RequestInfo: {cause}\n"
-            )))
-        }
-        ["watch", rest @ ..] => watch(method, group, version, rest),
-        rest => objects(method, group, version, rest).unwrap_or_else(|| Err(Lost::Status(not_found()))),
+    if rest.is_empty() {
+        return other(method, true);
     }
+    objects(method, group, version, rest).unwrap_or_else(|| Err(not_found()))
 }
 
 /// 404 of a path in a known group.
@@ -109,9 +91,9 @@ fn is_group(group: &str) -> bool {
             || REVIEWS.iter().any(|review| review.group == group))
 }
 
-fn other(method: &Method, in_api: bool) -> Result<Route, Lost> {
+fn other(method: &Method, in_api: bool) -> Result<Route, Status> {
     if in_api && method != Method::GET {
-        return Err(Lost::Status(not_allowed()));
+        return Err(not_allowed());
     }
     Ok(Route::Other { in_api })
 }
@@ -150,7 +132,7 @@ fn places<'a>(rest: &[&'a str]) -> Vec<Place<'a>> {
 }
 
 /// `None` if there is no such path.
-fn objects(method: &Method, group: &str, version: &str, rest: &[&str]) -> Option<Result<Route, Lost>> {
+fn objects(method: &Method, group: &str, version: &str, rest: &[&str]) -> Option<Result<Route, Status>> {
     places(rest).iter().find_map(|place| {
         // The plural first: it differs most often, mostly in its length.
         let kinds = KINDS
@@ -167,12 +149,12 @@ fn objects(method: &Method, group: &str, version: &str, rest: &[&str]) -> Option
         }
         Some(match *method {
             Method::POST => Ok(Route::Review(review)),
-            _ => Err(Lost::Status(not_allowed())),
+            _ => Err(not_allowed()),
         })
     })
 }
 
-fn of_kind(method: &Method, kind: &'static Kind, place: &Place<'_>) -> Option<Result<Route, Lost>> {
+fn of_kind(method: &Method, kind: &'static Kind, place: &Place<'_>) -> Option<Result<Route, Status>> {
     let everywhere = kind.namespaced && !place.namespaced;
     if place.namespaced && !kind.namespaced || everywhere && !place.name.is_empty() {
         return None;
@@ -192,11 +174,10 @@ fn of_kind(method: &Method, kind: &'static Kind, place: &Place<'_>) -> Option<Re
         (&Method::PUT, false) => (Verb::Update, "update"),
         (&Method::PATCH, false) => (Verb::Patch, "patch"),
         (&Method::DELETE, false) => (Verb::Delete, "delete"),
-        (&Method::DELETE, true) if !everywhere => (Verb::DeleteCollection, "deletecollection"),
-        _ => return Some(Err(Lost::Status(not_allowed()))),
+        _ => return Some(Err(not_allowed())),
     };
     if !verbs.contains(&name) {
-        return Some(Err(Lost::Status(not_allowed())));
+        return Some(Err(not_allowed()));
     }
     Some(Ok(Route::Objects(Target {
         kind,
@@ -205,18 +186,4 @@ fn of_kind(method: &Method, kind: &'static Kind, place: &Place<'_>) -> Option<Re
         name: place.name.to_owned(),
         subresource,
     })))
-}
-
-/// The paths below `/watch/`.
-fn watch(method: &Method, group: &str, version: &str, rest: &[&str]) -> Result<Route, Lost> {
-    match objects(&Method::GET, group, version, rest) {
-        Some(Ok(Route::Objects(mut target))) if target.subresource.is_empty() => {
-            if method != Method::GET {
-                return Err(Lost::Status(not_allowed()));
-            }
-            target.verb = Verb::Watch;
-            Ok(Route::Objects(target))
-        }
-        _ => Err(Lost::Status(not_found())),
-    }
 }

@@ -14,8 +14,8 @@ use super::ip::Network;
 /// The ranges that are allocated from.
 #[derive(Debug, Clone)]
 pub(crate) struct Ranges {
-    /// One network, or one of each family. The family of the first is the default of Services.
-    pub(crate) services: Vec<Network>,
+    /// A network of IPv4, the default of Services, and one of IPv6.
+    pub(crate) services: [Network; 2],
     pub(crate) node_ports: RangeInclusive<u16>,
 }
 
@@ -24,7 +24,7 @@ impl Default for Ranges {
     fn default() -> Self {
         let v4 = Network { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), prefix: 16 };
         let v6 = Network { address: IpAddr::V6(Ipv6Addr::new(0xfd00, 0x96, 0, 0, 0, 0, 0, 0)), prefix: 112 };
-        Self { services: vec![v4, v6], node_ports: 30000..=32767 }
+        Self { services: [v4, v6], node_ports: 30000..=32767 }
     }
 }
 
@@ -47,9 +47,15 @@ impl Allocators {
         Self { ranges, taken: Mutex::default() }
     }
 
-    /// The networks of Services, the default family first.
-    pub(crate) fn services(&self) -> &[Network] {
+    /// The networks of Services: of IPv4, of IPv6.
+    pub(crate) fn services(&self) -> &[Network; 2] {
         &self.ranges.services
+    }
+
+    /// The first address of Services, that of the Service `kubernetes`.
+    pub(crate) fn first_ip(&self) -> IpAddr {
+        let [network, _] = self.services();
+        hosts(*network).0
     }
 
     /// Reserves what is in a stored object. Claims outside of the ranges, or taken, are let be.

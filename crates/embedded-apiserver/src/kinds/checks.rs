@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::content;
 use super::field::{Errors, Path};
-use super::metadata;
 use super::tree;
 
 /// The protocols of ports, sorted.
@@ -49,36 +48,7 @@ pub(super) fn one_of(value: &str, known: &[&str], path: &Path<'_>, errors: &mut 
     }
 }
 
-/// `ValidateLabelSelector`.
-pub(super) fn label_selector(selector: &Value, path: &Path<'_>, errors: &mut Errors) {
-    metadata::labels(tree::field(selector, "matchLabels"), &path.child("matchLabels"), errors);
-    let path = path.child("matchExpressions");
-    for (index, expression) in tree::list(selector, "matchExpressions").iter().enumerate() {
-        let path = path.index(index);
-        let values = tree::texts(expression, "values");
-        match tree::text(expression, "operator") {
-            "In" | "NotIn" if values.is_empty() => {
-                errors
-                    .required(&path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'");
-            }
-            "Exists" | "DoesNotExist" if !values.is_empty() => errors.forbidden(
-                &path.child("values"),
-                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-            ),
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            other => {
-                errors.invalid(&path.child("operator"), Value::from(other), "not a valid selector operator")
-            }
-        }
-        qualified(tree::text(expression, "key"), &path.child("key"), errors);
-        let values_path = path.child("values");
-        for (index, value) in values.into_iter().enumerate() {
-            errors.invalid_each(&values_path.index(index), value, &content::label_value(value));
-        }
-    }
-}
-
-/// True if a label selector that is valid selects the labels.
+/// True if a label selector selects the labels.
 pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
     let matches_all =
         tree::entries(selector, "matchLabels").all(|(key, value)| labels.get(key) == Some(value));

@@ -8,10 +8,9 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
 /// Nothing but what a path segment of a URL needs.
-pub(super) fn path_segment(name: &str, prefix: bool) -> Vec<String> {
+pub(crate) fn path_segment(name: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];
     }
@@ -46,7 +45,7 @@ fn mask_trailing_dash(name: &str) -> String {
 }
 
 /// `IsDNS1123Label`.
-pub(super) fn dns_label(value: &str) -> Vec<String> {
+pub(crate) fn dns_label(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if value.len() > 63 {
         messages.push("must be no more than 63 characters".to_owned());
@@ -70,7 +69,7 @@ pub(super) fn dns_subdomain(value: &str) -> Vec<String> {
 }
 
 /// `IsQualifiedName`, which is `IsLabelKey`.
-pub(super) fn qualified_name(value: &str) -> Vec<String> {
+pub(crate) fn qualified_name(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let mut parts = value.split('/');
     let (name, prefix) = match (parts.next(), parts.next(), parts.next()) {
@@ -106,7 +105,7 @@ pub(super) fn qualified_name(value: &str) -> Vec<String> {
 }
 
 /// `IsValidLabelValue`.
-pub(super) fn label_value(value: &str) -> Vec<String> {
+pub(crate) fn label_value(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if value.len() > 63 {
         messages.push("must be no more than 63 bytes".to_owned());
@@ -142,13 +141,6 @@ pub(super) fn port_name(value: &str) -> Vec<String> {
 /// `IsValidPortNum`.
 pub(super) fn port_number(port: i64) -> Option<&'static str> {
     (!(1..=65535).contains(&port)).then_some("must be between 1 and 65535, inclusive")
-}
-
-/// `IsValidPercent`.
-pub(super) fn percent(value: &str) -> Option<&'static str> {
-    let digits = value.strip_suffix('%').unwrap_or_default();
-    let is_valid = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    (!is_valid).then_some(PERCENT)
 }
 
 fn is_label(value: &str) -> bool {

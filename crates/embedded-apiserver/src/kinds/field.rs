@@ -174,12 +174,7 @@ impl Errors {
 
     /// A value that must be unique and is not.
     pub(crate) fn duplicate<'a>(&mut self, path: &Path<'_>, bad: impl Into<Bad<'a>>) {
-        self.duplicate_because(path, bad, "");
-    }
-
-    /// A value that must be unique and is not.
-    pub(crate) fn duplicate_because<'a>(&mut self, path: &Path<'_>, bad: impl Into<Bad<'a>>, detail: &str) {
-        self.push("FieldValueDuplicate", path, format!("Duplicate value: {}", bad.into()), detail);
+        self.push("FieldValueDuplicate", path, format!("Duplicate value: {}", bad.into()), "");
     }
 
     /// A value that is well-formed but not allowed here.

@@ -9,7 +9,7 @@ use crate::status::Status;
 use super::content::{self, NameRule};
 use super::field::{Errors, Path};
 use super::go;
-use super::strategy::Scope;
+use super::strategy::{Kind, Scope};
 use super::tree;
 
 const META: Path<'static> = Path::root("metadata");
@@ -81,24 +81,27 @@ fn generated_name(environment: &dyn Environment, base: &str) -> String {
 }
 
 /// Makes the namespace of the object that of the path.
-pub(super) fn fit_namespace(scope: &Scope<'_>, object: &mut Value) -> Result<(), Status> {
-    let wanted = if scope.kind.namespaced { scope.namespace } else { "" };
-    let meta = tree::field_mut(object, "metadata");
-    let given = tree::text(meta, "namespace");
+///
+/// # Errors
+/// 400 if it has another one.
+pub(crate) fn fit_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
+    let wanted = if kind.namespaced { namespace } else { "" };
+    let given = tree::text(tree::field(object, "metadata"), "namespace");
     if given == wanted {
         return Ok(());
     }
+    if !wanted.is_empty() && !given.is_empty() {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    let meta = tree::field_mut(object, "metadata");
     if wanted.is_empty() {
         tree::remove(meta, "namespace");
-        return Ok(());
-    }
-    if given.is_empty() {
+    } else {
         tree::set(meta, "namespace", wanted);
-        return Ok(());
     }
-    Err(Status::bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request",
-    ))
+    Ok(())
 }
 
 /// Takes over what an update may leave out or must not change.
@@ -230,14 +233,14 @@ pub(super) fn validate_update(object: &Value, old: &Value, errors: &mut Errors) 
 }
 
 /// `ValidateImmutableField`.
-pub(super) fn immutable(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn immutable(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
     if !tree::same(new, old) {
         errors.invalid(path, new, "field is immutable");
     }
 }
 
 /// `ValidateNonnegativeField`.
-pub(super) fn nonnegative(number: i64, path: &Path<'_>, errors: &mut Errors) {
+fn nonnegative(number: i64, path: &Path<'_>, errors: &mut Errors) {
     if number < 0 {
         errors.invalid(path, number, "must be greater than or equal to 0");
     }

@@ -2,7 +2,7 @@
 
 mod allocation;
 mod checks;
-mod content;
+pub(crate) mod content;
 mod endpoints;
 mod endpointslice;
 mod event;
@@ -21,14 +21,14 @@ mod strategy;
 mod table;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(crate) mod tree;
 mod workload;
 mod write;
 
 pub(crate) use allocation::{Allocators, Ranges};
 pub(crate) use field::{Errors, Path};
-pub(crate) use ip::Network;
+pub(crate) use metadata::{field_manager, fit_namespace, timestamp};
 pub(crate) use pod::bind;
-pub(crate) use strategy::{Cluster, Kind, Scope, Subresource, Unread};
+pub(crate) use strategy::{Cluster, Kind, Scope, Subresource};
 pub(crate) use table::KINDS;
 pub(crate) use write::{Prepared, before_create, before_update};

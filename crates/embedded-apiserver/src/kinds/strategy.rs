@@ -25,11 +25,9 @@ pub(crate) struct Kind {
     pub(crate) namespaced: bool,
     /// The name of its Go type in the schema.
     pub(crate) type_name: &'static str,
-    /// The resource whose objects it shows. Both versions of Events show one; all other kinds show their own.
-    pub(crate) storage: &'static str,
     pub(crate) verbs: &'static [&'static str],
     pub(crate) subresources: &'static [Subresource],
-    /// Labels of field selectors besides `metadata.name` and `metadata.namespace`. Paths are those of the storage type.
+    /// Labels of field selectors besides `metadata.name` and `metadata.namespace`.
     pub(crate) selectable_fields: &'static [SelectableField],
     /// The text of the `Warning` header of every request.
     pub(crate) deprecation: Option<&'static str>,
@@ -87,49 +85,14 @@ pub(crate) struct Scope<'a> {
     pub(crate) cluster: &'a dyn Cluster,
 }
 
-/// A field that some objects have in the store and not in what clients read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unread {
-    /// The dotted path of the field by which such objects are known.
-    pub(crate) if_field: &'static str,
-    /// Its value in them.
-    pub(crate) is: &'static str,
-    /// The JSON pointer of the struct that has the field.
-    pub(crate) at: &'static str,
-    /// The name of the field.
-    pub(crate) field: &'static str,
-}
-
-impl Unread {
-    /// Removes the field from an object whose other field has the value.
-    pub(crate) fn leave_out(&self, object: &mut Value) {
-        if let Some(Value::Object(fields)) = object.pointer_mut(self.at) {
-            fields.remove(self.field);
-        }
-    }
-}
-
 /// The rules of a kind. Objects are canonical trees: fields are absent if Go's encoder would leave them out.
 ///
-/// [`default`](Self::default) and the conversions to and from the storage type are functions of the object alone; the
-/// others work on the storage type (upstream's internal type) and are called by [`super::before_create`] and
+/// [`default`](Self::default) is a function of the object alone; the others are called by [`super::before_create`] and
 /// [`super::before_update`].
 pub(crate) trait Strategy: Send + Sync {
     /// Fills the defaults of a decoded object, at every write and before patches are validated, and does what upstream's
     /// conversion to the internal type and back does to it.
     fn default(&self, _object: &mut Value) {}
-
-    /// Turns an object of the requested version into the storage type. Only Events have two.
-    fn to_storage(&self, _object: &mut Value) {}
-
-    /// Turns a stored object into the requested version. Only Events have two.
-    #[expect(clippy::wrong_self_convention, reason = "converts the object, not the strategy")]
-    fn from_storage(&self, _object: &mut Value) {}
-
-    /// A field that is stored, and that reads leave out (upstream's `Store.Decorator`).
-    fn unread(&self) -> Option<Unread> {
-        None
-    }
 
     /// Does what upstream's built-in admission plugins do to the object. `old` is absent at creation.
     ///

@@ -12,7 +12,7 @@ use super::service_account::ServiceAccount;
 use super::strategy::{Kind, SelectableField, Subresource};
 use super::workload::{DEPLOYMENT, REPLICA_SET};
 
-const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const ALL: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
 const fn status(kind: &'static str) -> Subresource {
@@ -50,7 +50,6 @@ const BASE: Kind = Kind {
     categories: &[],
     namespaced: true,
     type_name: "",
-    storage: "",
     verbs: ALL,
     subresources: &[],
     selectable_fields: &[],
@@ -66,7 +65,6 @@ pub(crate) static KINDS: &[Kind] = &[
         singular: "endpoints",
         short_names: &["ep"],
         type_name: "k8s.io/api/core/v1.Endpoints",
-        storage: "endpoints",
         deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
         strategy: &Endpoints,
         ..BASE
@@ -77,9 +75,8 @@ pub(crate) static KINDS: &[Kind] = &[
         singular: "event",
         short_names: &["ev"],
         type_name: "k8s.io/api/core/v1.Event",
-        storage: "events",
-        selectable_fields: CORE_EVENT_FIELDS,
-        strategy: &Event { strict: false },
+        selectable_fields: EVENT_FIELDS,
+        strategy: &Event,
         ..BASE
     },
     Kind {
@@ -89,8 +86,6 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["ns"],
         namespaced: false,
         type_name: "k8s.io/api/core/v1.Namespace",
-        storage: "namespaces",
-        verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
         subresources: &[
             Subresource { name: "finalize", group_version: None, kind: "Namespace", verbs: &["update"] },
             status("Namespace"),
@@ -106,7 +101,6 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["no"],
         namespaced: false,
         type_name: "k8s.io/api/core/v1.Node",
-        storage: "nodes",
         subresources: &[status("Node")],
         selectable_fields: &[SelectableField {
             label: "spec.unschedulable",
@@ -123,7 +117,6 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["po"],
         categories: &["all"],
         type_name: "k8s.io/api/core/v1.Pod",
-        storage: "pods",
         subresources: &[created("binding", None, "Binding"), status("Pod")],
         selectable_fields: POD_FIELDS,
         strategy: &Pod,
@@ -135,7 +128,6 @@ pub(crate) static KINDS: &[Kind] = &[
         singular: "serviceaccount",
         short_names: &["sa"],
         type_name: "k8s.io/api/core/v1.ServiceAccount",
-        storage: "serviceaccounts",
         subresources: &[created("token", Some(("authentication.k8s.io", "v1")), "TokenRequest")],
         strategy: &ServiceAccount,
         ..BASE
@@ -147,22 +139,9 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["svc"],
         categories: &["all"],
         type_name: "k8s.io/api/core/v1.Service",
-        storage: "services",
         subresources: &[status("Service")],
         selectable_fields: &[own("spec.clusterIP", &["spec.clusterIP"]), own("spec.type", &["spec.type"])],
         strategy: &Service,
-        ..BASE
-    },
-    Kind {
-        group: "events.k8s.io",
-        kind: "Event",
-        plural: "events",
-        singular: "event",
-        short_names: &["ev"],
-        type_name: "k8s.io/api/events/v1.Event",
-        storage: "events",
-        selectable_fields: EVENT_FIELDS,
-        strategy: &Event { strict: true },
         ..BASE
     },
     Kind {
@@ -173,7 +152,6 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["deploy"],
         categories: &["all"],
         type_name: "k8s.io/api/apps/v1.Deployment",
-        storage: "deployments",
         subresources: &[SCALE, status("Deployment")],
         strategy: &DEPLOYMENT,
         ..BASE
@@ -186,7 +164,6 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["rs"],
         categories: &["all"],
         type_name: "k8s.io/api/apps/v1.ReplicaSet",
-        storage: "replicasets",
         subresources: &[SCALE, status("ReplicaSet")],
         strategy: &REPLICA_SET,
         ..BASE
@@ -197,7 +174,6 @@ pub(crate) static KINDS: &[Kind] = &[
         plural: "leases",
         singular: "lease",
         type_name: "k8s.io/api/coordination/v1.Lease",
-        storage: "leases",
         strategy: &Lease,
         ..BASE
     },
@@ -207,7 +183,6 @@ pub(crate) static KINDS: &[Kind] = &[
         plural: "endpointslices",
         singular: "endpointslice",
         type_name: "k8s.io/api/discovery/v1.EndpointSlice",
-        storage: "endpointslices",
         strategy: &EndpointSlice,
         ..BASE
     },
@@ -228,7 +203,7 @@ const POD_FIELDS: &[SelectableField] = &[
     own("status.nominatedNodeName", &["status.nominatedNodeName"]),
 ];
 
-const CORE_EVENT_FIELDS: &[SelectableField] = &[
+const EVENT_FIELDS: &[SelectableField] = &[
     own("involvedObject.kind", &["involvedObject.kind"]),
     own("involvedObject.namespace", &["involvedObject.namespace"]),
     own("involvedObject.name", &["involvedObject.name"]),
@@ -239,18 +214,5 @@ const CORE_EVENT_FIELDS: &[SelectableField] = &[
     own("reason", &["reason"]),
     own("reportingComponent", &["reportingComponent"]),
     own("source", &["source.component", "reportingComponent"]),
-    own("type", &["type"]),
-];
-
-const EVENT_FIELDS: &[SelectableField] = &[
-    own("regarding.kind", &["involvedObject.kind"]),
-    own("regarding.namespace", &["involvedObject.namespace"]),
-    own("regarding.name", &["involvedObject.name"]),
-    own("regarding.uid", &["involvedObject.uid"]),
-    own("regarding.apiVersion", &["involvedObject.apiVersion"]),
-    own("regarding.resourceVersion", &["involvedObject.resourceVersion"]),
-    own("regarding.fieldPath", &["involvedObject.fieldPath"]),
-    own("reason", &["reason"]),
-    own("reportingController", &["reportingComponent"]),
     own("type", &["type"]),
 ];

@@ -26,7 +26,7 @@ impl Prepared {
     }
 }
 
-/// Admits, fills and checks a new object of the storage type. The decoded object must be defaulted. On a conflict of a
+/// Admits, fills and checks a new object. The decoded object must be defaulted. On a conflict of a
 /// generated name the caller tries again with a copy of the object as it was, up to 8 times in all, as upstream does.
 ///
 /// Cost: one pass over the object.
@@ -36,7 +36,7 @@ impl Prepared {
 pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     metadata::wipe(object);
     let strategy = scope.kind.strategy;
-    metadata::fit_namespace(scope, object)?;
+    metadata::fit_namespace(scope.kind, scope.namespace, object)?;
     strategy.admit(scope, object, None)?;
     metadata::fill(scope, object);
     // A PUT of the status creates too where PUTs create, and allocates nothing.
@@ -59,7 +59,7 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
     Ok(Prepared { warnings, reservation })
 }
 
-/// Admits, completes and checks a changed object of the storage type. The decoded object must be defaulted, and the
+/// Admits, completes and checks a changed object. The decoded object must be defaulted, and the
 /// caller has compared the resourceVersions, and has filled in the stored one if the object has none and the kind allows
 /// it.
 ///
@@ -75,7 +75,7 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
     } else {
         Reservation::default()
     };
-    metadata::fit_namespace(scope, object)?;
+    metadata::fit_namespace(scope.kind, scope.namespace, object)?;
     metadata::set_generation(object, metadata::generation(old));
     strategy.prepare_for_update(scope, object, old);
     metadata::restore(scope, object, old);
@@ -94,7 +94,5 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
 fn refusal(scope: &Scope<'_>, object: &Value, mut errors: Errors) -> Status {
     errors.deduplicate();
     let name = tree::text(tree::field(object, "metadata"), "name");
-    // Errors name the storage type: both versions of Events are of the core group.
-    let group = if scope.kind.storage == "events" { "" } else { scope.kind.group };
-    errors.into_status(group, scope.kind.kind, name)
+    errors.into_status(scope.kind.group, scope.kind.kind, name)
 }

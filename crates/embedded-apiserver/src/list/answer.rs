@@ -5,14 +5,12 @@ use kube_protobuf::{MAGIC, varint};
 use serde_json::Value;
 
 use super::read::Page;
+use crate::codec::protobuf::{delimited, delimited_length, open};
 
 /// Size from which a chunk is sent.
 const CHUNK: usize = 64 << 10;
 
-const BYTES_1: u8 = 0x0a;
-const BYTES_2: u8 = 0x12;
-const BYTES_3: u8 = 0x1a;
-const BYTES_4: u8 = 0x22;
+/// The tag of field 4 with a number.
 const VARINT_4: u8 = 0x20;
 
 /// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list;
@@ -63,13 +61,12 @@ pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B> + Clone>
     let raw = delimited_length(metadata.len()) + items;
 
     let mut type_meta = Vec::new();
-    delimited(&mut type_meta, BYTES_1, api_version.as_bytes());
-    delimited(&mut type_meta, BYTES_2, kind.as_bytes());
+    delimited(&mut type_meta, 1, api_version.as_bytes());
+    delimited(&mut type_meta, 2, kind.as_bytes());
     let mut buffer = MAGIC.to_vec();
-    delimited(&mut buffer, BYTES_1, &type_meta);
-    buffer.push(BYTES_2);
-    number(&mut buffer, raw as u64);
-    delimited(&mut buffer, BYTES_1, &metadata);
+    delimited(&mut buffer, 1, &type_meta);
+    open(&mut buffer, 2, raw);
+    delimited(&mut buffer, 1, &metadata);
 
     let mut bodies = bodies.into_iter();
     let mut ended = false;
@@ -80,11 +77,11 @@ pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B> + Clone>
         while buffer.len() < CHUNK {
             let Some(body) = bodies.next() else {
                 ended = true;
-                delimited(&mut buffer, BYTES_3, b"");
-                delimited(&mut buffer, BYTES_4, b"");
+                delimited(&mut buffer, 3, b"");
+                delimited(&mut buffer, 4, b"");
                 break;
             };
-            delimited(&mut buffer, BYTES_2, body.as_ref());
+            delimited(&mut buffer, 2, body.as_ref());
         }
         Some(take(&mut buffer))
     })
@@ -106,12 +103,13 @@ impl Page {
     /// `ListMeta` as a message.
     pub(crate) fn metadata_protobuf(&self) -> Vec<u8> {
         let mut metadata = Vec::new();
-        delimited(&mut metadata, BYTES_1, b"");
-        delimited(&mut metadata, BYTES_2, self.version.to_string().as_bytes());
-        delimited(&mut metadata, BYTES_3, self.continue_token.as_bytes());
+        delimited(&mut metadata, 1, b"");
+        delimited(&mut metadata, 2, self.version.to_string().as_bytes());
+        delimited(&mut metadata, 3, self.continue_token.as_bytes());
         if let Some(remaining) = self.remaining {
             metadata.push(VARINT_4);
-            number(&mut metadata, remaining.cast_unsigned());
+            let (bytes, used) = varint(remaining.cast_unsigned());
+            metadata.extend(bytes.into_iter().take(used));
         }
         metadata
     }
@@ -121,19 +119,4 @@ impl Page {
 fn take(buffer: &mut Vec<u8>) -> Bytes {
     let next = Vec::with_capacity(buffer.capacity().min(2 * CHUNK));
     Bytes::from(std::mem::replace(buffer, next))
-}
-
-fn delimited(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
-    out.push(tag);
-    number(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn number(out: &mut Vec<u8>, value: u64) {
-    let (bytes, used) = varint(value);
-    out.extend(bytes.into_iter().take(used));
-}
-
-fn delimited_length(length: usize) -> usize {
-    1 + varint(length as u64).1 + length
 }

@@ -1,8 +1,7 @@
 //! The parameters of lists and watches: `meta/v1 ListOptions`.
 
-use std::borrow::Cow;
-
-use crate::selectors::{FieldSelector, LabelSelector, go_quote};
+use crate::http::query::Query;
+use crate::selectors::{FieldSelector, LabelSelector};
 use crate::status::Status;
 
 /// The parameters of a list or watch.
@@ -21,29 +20,21 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    /// Reads the parameters of a query. `watch` forces a watch, as the paths below `/watch/` do.
+    /// Reads the parameters of a query.
     ///
     /// # Errors
     /// 400 for a parameter that cannot be parsed, 422 for parameters that exclude each other.
-    pub(crate) fn parse<'a, K, V>(
-        query: impl IntoIterator<Item = (K, V)>,
-        watch: bool,
-    ) -> Result<Self, Status>
-    where
-        K: Into<Cow<'a, str>>,
-        V: Into<Cow<'a, str>>,
-    {
-        let mut query = Query(query.into_iter().map(|(key, value)| (key.into(), value.into())).collect());
+    pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
         // The order of the errors is that of the API server: numbers, labels, fields, rules.
         let mut options = Self {
-            watch: query.take("watch").is_some_and(|value| is_true(&value)) || watch,
-            allow_watch_bookmarks: query.take("allowWatchBookmarks").is_some_and(|value| is_true(&value)),
+            watch: query.flag("watch").unwrap_or_default(),
+            allow_watch_bookmarks: query.flag("allowWatchBookmarks").unwrap_or_default(),
             resource_version: query.text("resourceVersion"),
             resource_version_match: query.text("resourceVersionMatch"),
             timeout_seconds: query.number("timeoutSeconds")?,
             limit: query.number("limit")?.unwrap_or_default(),
             continue_token: query.text("continue"),
-            send_initial_events: query.take("sendInitialEvents").map(|value| is_true(&value)),
+            send_initial_events: query.flag("sendInitialEvents"),
             ..Self::default()
         };
         options.labels = LabelSelector::parse(&query.text("labelSelector")).map_err(Status::bad_request)?;
@@ -61,36 +52,4 @@ impl ListOptions {
             "NotOlderThan".clone_into(&mut self.resource_version_match);
         }
     }
-}
-
-/// The first value of each parameter counts.
-struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
-
-impl<'a> Query<'a> {
-    fn take(&mut self, name: &str) -> Option<Cow<'a, str>> {
-        let position = self.0.iter().position(|(key, _)| key == name)?;
-        Some(self.0.remove(position).1)
-    }
-
-    fn text(&mut self, name: &str) -> String {
-        self.take(name).map(Cow::into_owned).unwrap_or_default()
-    }
-
-    fn number(&mut self, name: &str) -> Result<Option<i64>, Status> {
-        let Some(text) = self.take(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error: std::num::ParseIntError| {
-            let wrong = match error.kind() {
-                std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
-                    "value out of range"
-                }
-                _ => "invalid syntax",
-            };
-            Status::bad_request(format!("strconv.ParseInt: parsing {}: {wrong}", go_quote(&text)))
-        })
-    }
-}
-
-/// Any value but these two is true, even none.
-fn is_true(value: &str) -> bool {
-    value != "0" && !value.eq_ignore_ascii_case("false")
 }

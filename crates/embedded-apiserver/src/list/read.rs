@@ -39,8 +39,7 @@ struct Plan {
     at: At,
     /// The least key without the prefix; present if the list is continued.
     continued: Option<String>,
-    /// True if the watch cache answers: it waits for versions of the future, has an index, and ignores the limit at
-    /// version 0.
+    /// True if the watch cache answers: it waits for versions of the future, and ignores the limit at version 0.
     by_cache: bool,
 }
 
@@ -122,7 +121,6 @@ fn read_error(error: ReadError, plan: &Plan, version: u64) -> Status {
 struct Collected<'a> {
     request: &'a Request,
     limit: usize,
-    index: Option<&'a (&'static str, String)>,
     slash: &'static str,
     items: Vec<Arc<Stored>>,
     /// Objects that were looked at, selected or not.
@@ -135,12 +133,9 @@ impl<'a> Collected<'a> {
     fn new(request: &'a Request, plan: &Plan) -> Self {
         let ignored = plan.by_cache && request.options.resource_version == "0";
         let limit = if ignored { 0 } else { usize::try_from(request.options.limit).unwrap_or_default() };
-        // The index holds the current objects, in their order, but not from a key on.
-        let indexed = plan.by_cache && plan.continued.is_none() && matches!(plan.at, At::Latest(_));
         Self {
             request,
             limit,
-            index: request.index.as_ref().filter(|_| indexed && request.single.is_none()),
             // The cache cuts keys before the slash that follows the namespace, etcd's client after it.
             slash: if request.cached { "/" } else { "" },
             items: Vec::new(),
@@ -160,9 +155,6 @@ impl<'a> Collected<'a> {
             return ControlFlow::Continue(());
         }
         let selection = &self.request.selection;
-        if self.index.is_some_and(|(field, value)| !selection.field_is(object, field, value)) {
-            return ControlFlow::Continue(());
-        }
         self.visited += 1;
         if self.items.len() == self.limit {
             self.more = true;

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use super::options::ListOptions;
 use super::validation::validate;
-use crate::selectors::{FieldSelector, SelectableField, Selection};
+use crate::kinds::content;
+use crate::selectors::{SelectableField, Selection};
 use crate::status::Status;
 use crate::store::{Resource, Stored, key};
-
-/// The longest name of a namespace.
-const MAX_NAMESPACE: usize = 63;
 
 /// The resource that a path names.
 #[derive(Debug, Clone)]
@@ -22,8 +20,6 @@ pub(crate) struct Target {
     pub(crate) cached: bool,
     /// The fields of the kind besides name and namespace.
     pub(crate) selectable: Arc<[SelectableField]>,
-    /// The field by which its watch cache is indexed: `spec.nodeName` for Pods.
-    pub(crate) index: Option<&'static str>,
 }
 
 /// A list or watch, ready to run.
@@ -36,46 +32,40 @@ pub(crate) struct Request {
     /// The key of the only object that can be selected.
     pub(crate) single: Option<String>,
     pub(crate) selection: Selection,
-    /// The indexed field and its value, if the selection requires one.
-    pub(crate) index: Option<(&'static str, String)>,
     pub(crate) options: ListOptions,
 }
 
 impl Request {
-    /// Checks the parameters. `name` is the name of the paths `/watch/…/name`.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// 422 for parameters that exclude each other, 400 for a field that the kind does not have.
-    pub(crate) fn new(target: Target, name: Option<&str>, mut options: ListOptions) -> Result<Self, Status> {
+    pub(crate) fn new(target: Target, mut options: ListOptions) -> Result<Self, Status> {
         validate(&options)?;
-        let mut fields = std::mem::take(&mut options.fields)
+        let fields = std::mem::take(&mut options.fields)
             .for_kind(target.namespaced, &target.selectable)
             .map_err(Status::bad_request)?;
-        if let Some(name) = name {
-            if fields.is_empty() {
-                fields = FieldSelector::of_name(name);
-            } else if fields.required_name() != Some(name) {
-                return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
-            }
-        }
         // A continued list is not narrowed. A watch does not look at the token.
         let narrow = options.watch || options.continue_token.is_empty();
         let namespace = match fields.required_namespace() {
-            Some(required) if target.namespace.is_empty() && narrow && is_namespace(required) => required,
+            Some(required)
+                if target.namespace.is_empty() && narrow && content::dns_label(required).is_empty() =>
+            {
+                required
+            }
             _ => &target.namespace,
         };
         let single = match fields.required_name() {
-            Some(name) if narrow && is_path_segment(name) && target.namespaced != namespace.is_empty() => {
+            Some(name) if narrow && is_possible(name) && target.namespaced != namespace.is_empty() => {
                 Some(key(namespace, name))
             }
             _ => None,
         };
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-        let index = target.index.and_then(|field| Some((field, fields.required(field)?.to_owned())));
         let labels = std::mem::take(&mut options.labels);
         let selection = Selection { labels, fields, selectable: target.selectable };
         let (resource, cached) = (target.resource, target.cached);
-        Ok(Self { resource, cached, prefix, single, selection, index, options })
+        Ok(Self { resource, cached, prefix, single, selection, options })
     }
 
     /// True if the path selects an object.
@@ -87,15 +77,7 @@ impl Request {
     }
 }
 
-fn is_namespace(name: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    name.len() <= MAX_NAMESPACE
-        && name.bytes().all(|byte| alphanumeric(byte) || byte == b'-')
-        && name.bytes().next().is_some_and(alphanumeric)
-        && name.bytes().next_back().is_some_and(alphanumeric)
-}
-
-/// True if a name can stand in a path.
-fn is_path_segment(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
+/// True if an object can have this name.
+fn is_possible(name: &str) -> bool {
+    !name.is_empty() && content::path_segment(name, false).is_empty()
 }

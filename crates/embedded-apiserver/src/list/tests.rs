@@ -3,6 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::http::query::Query;
 use crate::status::Status;
 use crate::store::example::labelled;
 use crate::store::{Expect, Resource, Store, StoreOptions};
@@ -31,9 +32,8 @@ fn request_for(namespace: &str, query: &str, cached: bool) -> Result<Request, St
         namespace: namespace.to_owned(),
         cached,
         selectable: Arc::default(),
-        index: None,
     };
-    Request::new(target, None, ListOptions::parse(form_urlencoded::parse(query.as_bytes()), false)?)
+    Request::new(target, ListOptions::parse(&Query::parse(query))?)
 }
 
 async fn page(store: &Store, namespace: &str, query: &str) -> Result<Page, Status> {

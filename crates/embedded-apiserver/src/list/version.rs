@@ -7,6 +7,14 @@ use crate::selectors::go_quote;
 /// # Errors
 /// The message of the API server.
 pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
+    parse_uint(text).map_err(|error| format!("resourceVersion: Invalid value: {}: {error}", go_quote(text)))
+}
+
+/// Parses a number; empty is 0.
+///
+/// # Errors
+/// The message of `strconv.ParseUint`.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -17,6 +25,5 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
         Err(_) if digits => "value out of range",
         _ => "invalid syntax",
     };
-    let quoted = go_quote(text);
-    Err(format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: {wrong}"))
+    Err(format!("strconv.ParseUint: parsing {}: {wrong}", go_quote(text)))
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::kinds::timestamp;
 use crate::status::Status;
 
 use super::check::{Duplicates, check};
@@ -13,7 +14,7 @@ use super::element::same;
 use super::entries::{self, Entry, Identity};
 use super::shape::Shape;
 use super::update::group_version_kind;
-use super::{Failure, FieldManager, OWNERLESS, last_applied, owners, seconds, set_entries, stored_entries};
+use super::{Failure, FieldManager, OWNERLESS, last_applied, owners, set_entries, stored_entries};
 
 /// The owner of what exists before an object is tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -42,7 +43,7 @@ impl FieldManager<'_> {
             zero = self.of.zero();
             &zero
         };
-        let time = seconds(now);
+        let time = timestamp(now);
         let mut applied = self.try_apply(live, config, manager, &time, force)?;
         if manager == last_applied::KUBECTL {
             last_applied::refresh(&mut applied, config);

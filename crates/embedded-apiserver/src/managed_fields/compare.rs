@@ -8,6 +8,7 @@ use super::element::{Element, same};
 use super::problem::Problems;
 use super::set::{Node, Part, Set};
 use super::shape::{List, Shape};
+use crate::kinds::tree::is_void;
 
 /// The paths that differ. No path is in two of them.
 #[derive(Debug, Default)]
@@ -255,15 +256,6 @@ fn split_group<'b, 'a>(
 ) -> (&'b [(Element<'a>, &'a Value)], &'b [(Element<'a>, &'a Value)]) {
     let length = items.iter().take_while(|(other, _)| other == element).count();
     items.split_at_checked(length).unwrap_or((items, &[]))
-}
-
-fn is_void(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
 }
 
 fn is_map(value: &Value) -> bool {

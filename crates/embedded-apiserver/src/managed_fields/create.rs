@@ -8,8 +8,9 @@ use super::entries::Identity;
 use super::fields_v1;
 use super::set::Set;
 use super::shape::Shape;
-use super::{FieldManager, OWNERLESS, seconds, set_entries, stored_entries};
+use super::{FieldManager, OWNERLESS, set_entries, stored_entries};
 use crate::codec::protobuf::{ManagedFieldsEntry, managed_fields};
+use crate::kinds::timestamp;
 
 impl FieldManager<'_> {
     /// Records that `manager` has created `new`, as [`update`](Self::update) does.
@@ -34,7 +35,7 @@ impl FieldManager<'_> {
             manager: &identity.manager,
             operation: "Update",
             api_version: self.api_version,
-            time: &seconds(now),
+            time: &timestamp(now),
             fields: &fields_v1::to_vec(&own),
             subresource: self.subresource,
         })

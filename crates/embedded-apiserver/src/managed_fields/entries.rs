@@ -5,16 +5,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
+use super::element;
 use super::fields_v1;
 use super::set::Set;
-use super::shape::Shape;
-use super::{element, reconcile};
-
-/// The most entries of updates that an object keeps. Source: apimachinery `DefaultMaxUpdateManagers`.
-pub(crate) const MOST_UPDATE_MANAGERS: usize = 10;
-
-/// The manager that takes over the oldest entries beyond that.
-const ANCIENT: &str = "ancient-changes";
 
 /// The identity of an entry. Appliers are the same at every API version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,79 +204,4 @@ pub(crate) fn sort(list: &mut [Value]) {
             .unwrap_or(Ordering::Equal)
     };
     list.sort_by(order);
-}
-
-/// Makes entries that a client sent fit the schema.
-pub(crate) fn normalise(entries: &mut [Entry<'_>], shape: Shape, api_version: &str) {
-    for entry in entries {
-        if entry.api_version == api_version {
-            entry.set = reconcile::reconcile(shape, &entry.set);
-        }
-        entry.encoded = None;
-    }
-}
-
-/// Merges the oldest entries of updates into one a version until there are few enough. Source: apimachinery
-/// `capManagersManager`.
-pub(crate) fn cap(entries: &mut Vec<Entry<'_>>) {
-    let mut updates: Vec<usize> =
-        (0..entries.len()).filter(|at| entries.get(*at).is_some_and(is_update)).collect();
-    let mut count = updates.len();
-    if count <= MOST_UPDATE_MANAGERS {
-        return;
-    }
-    updates
-        .sort_by_cached_key(|at| entries.get(*at).map(|entry| (entry.time.clone(), entry.identity.text())));
-    // taken out one by one; the positions of the others must not change meanwhile
-    let mut slots: Vec<Option<Entry<'_>>> = std::mem::take(entries).into_iter().map(Some).collect();
-    // the oldest entry of each version waits until there is a second one
-    let mut buckets: Vec<(String, usize, bool)> = Vec::new();
-    for at in updates {
-        if count <= MOST_UPDATE_MANAGERS {
-            break;
-        }
-        let Some(version) =
-            slots.get(at).and_then(Option::as_ref).map(|entry| entry.api_version.clone().into_owned())
-        else {
-            continue;
-        };
-        let Some((_, first, _)) = buckets.iter_mut().find(|(of, ..)| *of == version) else {
-            buckets.push((version, at, false));
-            continue;
-        };
-        let first = *first;
-        if merge_into_bucket(&mut slots, first, at, &version) {
-            count -= 1;
-        }
-    }
-    entries.extend(slots.into_iter().flatten());
-}
-
-fn is_update(entry: &Entry<'_>) -> bool {
-    !entry.identity.applied
-}
-
-/// Adds the entry at `at` to the bucket of its version, which is made of the entry at `first` if there is none.
-fn merge_into_bucket(slots: &mut [Option<Entry<'_>>], first: usize, at: usize, version: &str) -> bool {
-    let is_bucket = |entry: &Entry<'_>| {
-        entry.identity.manager == ANCIENT
-            && entry.identity.api_version == version
-            && entry.identity.subresource.is_empty()
-            && is_update(entry)
-    };
-    let existing = slots.iter().position(|slot| slot.as_ref().is_some_and(is_bucket));
-    let Some(entry) = slots.get_mut(at).and_then(Option::take) else { return false };
-    if existing == Some(at) {
-        // upstream merges the bucket with itself, and then deletes what it merged
-        return true;
-    }
-    let Some(bucket) = slots.get_mut(existing.unwrap_or(first)).and_then(Option::as_mut) else {
-        return false;
-    };
-    bucket.identity.manager = Cow::Borrowed(ANCIENT);
-    bucket.identity.subresource = Cow::Borrowed("");
-    bucket.set = std::mem::take(&mut bucket.set).union(entry.set);
-    bucket.time = entry.time;
-    bucket.encoded = None;
-    true
 }

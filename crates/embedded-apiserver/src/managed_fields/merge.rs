@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::element::Element;
 use super::shape::{List, Shape};
+use crate::kinds::tree::is_void;
 
 /// The live object with the values of a configuration. Nothing is removed. Source: structured-merge-diff `typed.Merge`.
 ///
@@ -15,7 +16,7 @@ pub(crate) fn merge(shape: Shape, live: &Value, config: &Value) -> Value {
 /// The merged value of a place. `None` if nothing is left of a container.
 fn walk(shape: Shape, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
     let leaf = config.or(live).is_none_or(|value| shape.is_leaf(value));
-    if leaf || (is_void(live) && is_void(config)) {
+    if leaf || (live.is_none_or(is_void) && config.is_none_or(is_void)) {
         return config.or(live).cloned();
     }
     match shape {
@@ -150,15 +151,6 @@ impl<'m, 'a> Merging<'m, 'a> {
     fn push(&mut self, live: Option<&Value>, config: Option<&Value>) {
         let item = walk(self.list.item(), live, config);
         self.merged.extend(item);
-    }
-}
-
-fn is_void(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null) => true,
-        Some(Value::Object(fields)) => fields.is_empty(),
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(_) => false,
     }
 }
 

@@ -16,7 +16,6 @@ mod last_applied;
 mod merge;
 mod owners;
 mod problem;
-mod reconcile;
 mod remove;
 mod reset;
 mod set;
@@ -27,7 +26,6 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::schema::Type;
@@ -86,11 +84,6 @@ const OWNERLESS: &[&[&str]] = &[
     &["metadata", "managedFields"],
     &["metadata", "resourceVersion"],
 ];
-
-/// The time as `metav1.Time` is written.
-fn seconds(now: Timestamp) -> String {
-    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
 
 fn stored_entries(object: &Value) -> Option<&Value> {
     object.get("metadata")?.get("managedFields")

@@ -40,7 +40,7 @@ pub(super) fn take<'o, 'a>(
     if !conflicts.is_empty() {
         return Err(Failure::Conflicts(conflicts));
     }
-    // Entries of other versions are dropped. Events have two, but each group's type converter knows only its own.
+    // Entries of other versions are dropped: upstream's type converters know only the versions of their group.
     entries.retain(|entry| {
         let known = entry.api_version == manager.api_version || own.is_some_and(|own| entry.identity == *own);
         known && !entry.set.is_empty()

@@ -114,15 +114,6 @@ impl Shape {
         }
     }
 
-    /// The shape of what an element leads to. `None` if it leads nowhere.
-    pub(crate) fn below(self, element: &Element<'_>) -> Option<Self> {
-        match (self, element) {
-            (Self::List(list), _) => Some(list.item()),
-            (_, Element::Field(name)) => self.child(name).map(|(shape, _)| shape),
-            _ => None,
-        }
-    }
-
     /// True if a value in this place has one owner as a whole.
     pub(crate) fn is_leaf(self, value: &Value) -> bool {
         match self {

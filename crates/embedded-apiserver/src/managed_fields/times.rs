@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{set_entries, stored_entries};
+use crate::kinds::tree::is_void;
 
 /// Restores the times of entries if the two versions of an object differ in nothing else but empty lists, so that a write
 /// without effect does not change the object. Called after the rules of the kind. Source: apiserver `IgnoreManagedFieldsTimestampsTransformer`.
@@ -34,7 +35,7 @@ fn equal_except_entries(old: &Value, new: &Value) -> bool {
 fn same_without(a: &Value, b: &Value, field: &str) -> bool {
     let (Value::Object(a), Value::Object(b)) = (a, b) else { return a == b };
     let same = |name: &String, a: &Value, other: &Map<String, Value>| {
-        name == field || other.get(name).map_or_else(|| is_empty(a), |b| is_same(a, b))
+        name == field || other.get(name).map_or_else(|| is_void(a), |b| is_same(a, b))
     };
     a.iter().all(|(name, value)| same(name, value, b))
         && b.iter().all(|(name, value)| a.contains_key(name) || same(name, value, a))
@@ -47,16 +48,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
         }
-        _ => a == b || is_empty(a) && is_empty(b),
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
+        _ => a == b || is_void(a) && is_void(b),
     }
 }
 

@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::go_quote::is_printable;
+use crate::kinds::timestamp;
 
 use super::check::{Duplicates, check};
 use super::compare::compare;
-use super::entries::{self, Entry, Identity, MOST_UPDATE_MANAGERS};
+use super::entries::{self, Entry, Identity};
 use super::fields_v1;
 use super::shape::{Shape, can_lack_keys};
-use super::{Failure, FieldManager, OWNERLESS, owners, seconds, set_entries, stored_entries};
+use super::{Failure, FieldManager, OWNERLESS, owners, set_entries, stored_entries};
 
 /// The longest name of a manager in bytes, if it comes from a user agent.
 const LONGEST_MANAGER: usize = 128;
@@ -46,22 +47,19 @@ impl FieldManager<'_> {
         let entries = match (live, stored) {
             (Some(live), Some(stored)) if unchanged && self.can_edit(stored) => {
                 let stored = sent.filter(|_| self.subresource.is_empty()).unwrap_or_else(|| stored.clone());
-                self.edited((live, new), stored, manager, &seconds(now))
+                self.edited((live, new), stored, manager, &timestamp(now))
             }
-            _ => self.updated(live, new, sent.as_ref(), manager, &seconds(now)),
+            _ => self.updated(live, new, sent.as_ref(), manager, &timestamp(now)),
         };
         set_entries(new, entries);
     }
 
-    /// True if the stored entries can be changed as they are: all are of this API version, and there is room for another.
+    /// True if the stored entries can be changed as they are: all are of this API version.
     fn can_edit(&self, stored: &Value) -> bool {
         let entries = stored.as_array().map_or(&[][..], Vec::as_slice);
         let is_current =
             |entry: &Value| entry.get("apiVersion").and_then(Value::as_str) == Some(self.api_version);
-        !entries.is_empty()
-            && entries.len() < MOST_UPDATE_MANAGERS
-            && entries.iter().all(is_current)
-            && !can_lack_keys(self.of)
+        !entries.is_empty() && entries.iter().all(is_current) && !can_lack_keys(self.of)
     }
 
     /// [`updated`](Self::updated) without decoding the entries, for stored ones, which have upstream's form.
@@ -141,10 +139,7 @@ impl FieldManager<'_> {
             return Vec::new();
         }
         match entries::decode(Some(sent)) {
-            Ok(mut entries) if !entries.is_empty() => {
-                entries::normalise(&mut entries, Shape::of_type(self.of), self.api_version);
-                entries
-            }
+            Ok(entries) if !entries.is_empty() => entries,
             _ => of_stored(),
         }
     }
@@ -192,7 +187,6 @@ impl FieldManager<'_> {
                 }),
             }
         }
-        entries::cap(entries);
         Ok(())
     }
 }

@@ -69,7 +69,6 @@ impl Resource {
                 // Only subresources are created below an object.
                 ("create", Target::Item) if verbs.len() == 1 => ("post", "connect"),
                 ("create", Target::Collection) => ("post", "post"),
-                ("deletecollection", Target::Collection) => ("delete", "deletecollection"),
                 ("list", Target::Collection | Target::Everywhere) => ("get", "list"),
                 _ => continue,
             };
@@ -83,7 +82,7 @@ impl Resource {
         let of_kind = |kind: &str| model(self.group, self.version, kind).map_or_else(|| json!({}), reference);
         let answer = match action {
             "list" => of_kind(&format!("{}List", self.kind)),
-            "delete" | "deletecollection" => reference(&format!("{META}.Status")),
+            "delete" => reference(&format!("{META}.Status")),
             _ => of_kind(self.kind),
         };
         let body = match method {

@@ -12,12 +12,9 @@ use crate::status::Status;
 pub(super) type Fields<'a> = BTreeMap<String, Node<'a>>;
 
 /// A value of a document or of a patch.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Node<'a> {
-    /// Null in a text.
     Null,
-    /// Null as the value of an operation. Unlike other nulls, it is not equal to an absent field.
-    Written,
     /// A text that was not looked into.
     Raw(&'a str),
     Object(Fields<'a>),
@@ -25,7 +22,7 @@ pub(super) enum Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn of(raw: Option<&'a RawValue>) -> Self {
+    fn of(raw: Option<&'a RawValue>) -> Self {
         raw.map_or(Self::Null, |raw| Self::Raw(raw.get()))
     }
 
@@ -44,31 +41,10 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// True if two values are the same; the order of fields does not matter, the form of scalars does.
-    pub(super) fn equals(&mut self, other: &mut Self) -> bool {
-        self.open();
-        other.open();
-        match (self, other) {
-            (Self::Null, Self::Null) | (Self::Written, Self::Written) => true,
-            (Self::Raw(text), Self::Raw(other)) => text.trim() == other.trim(),
-            (Self::Object(fields), Self::Object(others)) => {
-                fields.len() == others.len()
-                    && fields
-                        .iter_mut()
-                        .all(|(name, field)| others.get_mut(name).is_some_and(|other| field.equals(other)))
-            }
-            (Self::Array(items), Self::Array(others)) => {
-                items.len() == others.len()
-                    && items.iter_mut().zip(others).all(|(item, other)| item.equals(other))
-            }
-            _ => false,
-        }
-    }
-
     /// Appends the value as Go writes it: fields of what was looked into in the order of their names.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Null | Self::Written => out.extend_from_slice(b"null"),
+            Self::Null => out.extend_from_slice(b"null"),
             Self::Raw(text) => write_compact(out, text),
             Self::Object(fields) => {
                 out.push(b'{');
@@ -116,7 +92,7 @@ pub(super) fn check_depth(patch: &str) -> Result<(), Status> {
 }
 
 /// The levels of objects and lists in a JSON text. Cost: a pass.
-pub(super) fn depth(text: &str) -> usize {
+fn depth(text: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let (mut quoted, mut escaped) = (false, false);
     for byte in text.bytes() {

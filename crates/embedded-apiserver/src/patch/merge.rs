@@ -63,6 +63,6 @@ fn drop_nulls(value: &mut Node<'_>) {
             fields.values_mut().for_each(drop_nulls);
         }
         Node::Array(items) => items.iter_mut().for_each(drop_nulls),
-        Node::Null | Node::Written | Node::Raw(_) => {}
+        Node::Null | Node::Raw(_) => {}
     }
 }

@@ -9,7 +9,6 @@ mod items;
 mod lookup;
 mod merge;
 mod order;
-mod restore;
 
 use serde_json::Value;
 
@@ -19,8 +18,6 @@ use crate::status::Status;
 use failure::Failure;
 use lookup::Place;
 use merge::merge_map;
-
-pub(crate) use restore::restore;
 
 /// The object with a strategic merge patch applied. The patch loses the directives that were followed, as in upstream, whose
 /// errors about the result show it.

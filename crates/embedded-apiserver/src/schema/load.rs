@@ -104,7 +104,7 @@ impl Declarations {
                 let embedded: Vec<_> = embedded.iter().copied().chain([go]).collect();
                 Part::Inlined(self.message(kind, inner, &embedded, fields)?)
             } else {
-                let mut field = Field::new(json, go, embedded.to_vec(), self.node(kind).ok_or_else(wrong)?);
+                let mut field = Field::new(json, embedded.to_vec(), self.node(kind).ok_or_else(wrong)?);
                 words.try_for_each(|word| field.flag(word)).ok_or_else(wrong)?;
                 fields.push(field);
                 Part::Field(fields.len() - 1)
@@ -198,11 +198,10 @@ fn base(alias: &'static str) -> &'static str {
 }
 
 impl Field {
-    fn new(json: &'static str, go: &'static str, embedded: Vec<&'static str>, node: Node) -> Self {
+    fn new(json: &'static str, embedded: Vec<&'static str>, node: Node) -> Self {
         Self {
             json,
             key: format!("\"{json}\":"),
-            go,
             embedded,
             node,
             omitempty: false,

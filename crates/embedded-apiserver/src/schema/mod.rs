@@ -3,14 +3,12 @@
 //! The facts come from `schema/types.txt`, which `hack/checks/schema` writes from the Go types and kube-apiserver's `OpenAPI`
 //! definitions. Everything that depends on a field (JSON, protobuf, patches, server-side apply, `OpenAPI`) reads them here.
 
-mod known;
 mod load;
 mod lookup;
 mod types;
 
 use std::sync::LazyLock;
 
-pub(crate) use known::go_type;
 pub(crate) use types::{Entry, Field, ListType, MAX_FIELDS, Message, Node, Part, Shape, Type};
 
 /// All types of the schema. Cost: parses 80 kB at first use.

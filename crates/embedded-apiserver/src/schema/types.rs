@@ -35,8 +35,6 @@ pub(crate) struct Field {
     pub(crate) json: &'static str,
     /// The name with quotes and colon, as it is written.
     pub(crate) key: String,
-    /// The name in Go.
-    pub(crate) go: &'static str,
     /// Names of the inlined structs that contain it, outermost first, such as `VolumeSource`.
     pub(crate) embedded: Vec<&'static str>,
     /// The type.

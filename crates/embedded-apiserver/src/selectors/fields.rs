@@ -61,11 +61,6 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// The selector of one name.
-    pub(crate) fn of_name(name: &str) -> Self {
-        Self { terms: vec![Term { field: NAME.to_owned(), equal: true, value: name.to_owned() }] }
-    }
-
     /// Checks that a kind has these fields, and replaces old names of them.
     ///
     /// # Errors
@@ -98,7 +93,7 @@ impl FieldSelector {
     }
 
     /// The value that a field must have.
-    pub(crate) fn required(&self, field: &str) -> Option<&str> {
+    fn required(&self, field: &str) -> Option<&str> {
         self.terms.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
     }
 
@@ -129,11 +124,6 @@ impl FieldSelector {
             (*value == *term.value.as_bytes()) == term.equal
         })
     }
-}
-
-/// True if an object has this value in a field.
-pub(super) fn field_is(body: &[u8], label: &str, value: &str, fields: &[SelectableField]) -> bool {
-    *read(body, label, fields) == *value.as_bytes()
 }
 
 fn has(fields: &[SelectableField], label: &str) -> bool {

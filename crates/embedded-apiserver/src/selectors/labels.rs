@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lexer::{Item, Token, tokens};
-use super::names::{label_key_errors, label_value_errors};
 use super::scan::label;
 use crate::go_quote::quote as go_quote;
+use crate::kinds::content;
 
 /// A label selector, as kubectl's `-l` and the parameter `labelSelector` of lists have it: `app=web`, `tier!=test`,
 /// `app in (web, api)`, `app`, `!app`, `shard>3`, separated by commas. All of its requirements must hold; without any it selects
@@ -93,7 +93,7 @@ impl Requirement {
             }
         }
         for (index, value) in values.iter().enumerate() {
-            let wrong = label_value_errors(value);
+            let wrong = content::label_value(value);
             if !wrong.is_empty() {
                 let (quoted, wrong) = (go_quote(value), wrong.join("; "));
                 errors.push(format!("values[{index}][{key}]: Invalid value: {quoted}: {wrong}"));
@@ -148,7 +148,7 @@ impl Parser {
         if token != Token::Identifier {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        let wrong = label_key_errors(&key);
+        let wrong = content::qualified_name(&key);
         if !wrong.is_empty() {
             // The reference names no field here.
             return Err(format!("<nil>: Invalid value: {}: {}", go_quote(&key), wrong.join("; ")));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fields::{FieldSelector, SelectableField, field_is};
+use super::fields::{FieldSelector, SelectableField};
 use super::labels::LabelSelector;
 use super::scan::metadata;
 use crate::store::Stored;
@@ -27,10 +27,5 @@ impl Selection {
         let body = object.body();
         (self.labels.is_empty() || self.labels.matches(metadata(body)))
             && self.fields.matches(object.namespace(), object.name(), body, &self.selectable)
-    }
-
-    /// True if an object has a value in one field of its kind.
-    pub(crate) fn field_is(&self, object: &Stored, label: &str, value: &str) -> bool {
-        field_is(object.body(), label, value, &self.selectable)
     }
 }

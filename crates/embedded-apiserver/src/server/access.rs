@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::ApiServer;
 use crate::codec::json::{self, FieldValidation};
 use crate::codec::protobuf;
-use crate::core::{Core, Entry, entries, resources};
-use crate::snapshot::{self, SnapshotError, Translation};
-use crate::store::{Expect, Refused, Resource, Span, Store, StoreOptions, Stored, key};
+use crate::core::{Core, Entry, entries};
+use crate::kinds::tree;
+use crate::store::{Expect, Refused, Resource, Span, Stored, key};
 
 /// An object that cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +38,16 @@ pub enum LoadError {
 #[derive(Debug, Default)]
 pub struct KnownObjects(Vec<(Arc<Stored>, Arc<Value>)>);
 
+/// The state of a server at one version, without its history: lists and watches at an older version get 410 once it is
+/// restored, as after a restore of etcd.
+///
+/// Cost: the objects are those of the server, not copies.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    version: u64,
+    objects: Vec<(Resource, Arc<Stored>)>,
+}
+
 impl ApiServer {
     /// Stores an object as it is: without defaults, rules, a uid (which owners need), or a check that its namespace exists.
     /// Fields that its kind does not have are dropped. Watches see it.
@@ -57,7 +67,7 @@ impl ApiServer {
             return Err(LoadError::NoName);
         }
         let key = key(if entry.kind.namespaced { namespace } else { "" }, name);
-        let body = protobuf::encode(entry.stored_as, &tree);
+        let body = protobuf::encode(entry.type_, &tree);
         let core = &self.core;
         let write = || core.store.put(entry.resource, &key, Expect::Absent, &body);
         match core.owners.commit(entry.resource, &key, None, Some(&body), write) {
@@ -119,25 +129,18 @@ impl ApiServer {
         self.core.store.close();
     }
 
-    /// The state as a `v1 List` in YAML, for [`Builder::snapshot`](crate::Builder::snapshot).
-    ///
-    /// # Errors
-    /// A stored object is malformed, which is a bug.
-    pub fn snapshot(&self) -> Result<String, SnapshotError> {
-        snapshot::write(&self.core.store, &Translator)
+    /// The state, for [`restore`](Self::restore).
+    pub fn snapshot(&self) -> Snapshot {
+        let (version, objects) = self.core.store.everything();
+        Snapshot { version, objects }
     }
-}
 
-impl ApiServer {
-    /// Replaces the state by that of a snapshot, as the restore of a backup of etcd does under a running API server: objects
-    /// and versions go back, all watches end, and the history is gone. The next write gets `next_version` if it is given and
-    /// greater than the snapshot's.
-    ///
-    /// # Errors
-    /// The text is no snapshot, or one of its objects is wrong. Then nothing is changed.
-    pub fn restore(&self, snapshot: &str, next_version: Option<u64>) -> Result<(), SnapshotError> {
-        let (version, objects) = snapshot::parse(snapshot, &Translator)?;
-        let version = next_version.map_or(version, |next| version.max(next.saturating_sub(1)));
+    /// Replaces the state by that of a snapshot of this server or of another, as the restore of a backup of etcd does under a
+    /// running API server: objects and versions go back, all watches end, and the history is gone. The next write gets
+    /// `next_version` if it is given and greater than the snapshot's.
+    pub fn restore(&self, snapshot: &Snapshot, next_version: Option<u64>) {
+        let Snapshot { version, objects } = snapshot;
+        let version = next_version.map_or(*version, |next| next.saturating_sub(1).max(*version));
         let core = &self.core;
         let _alone = core.reacting.lock();
         each_object(core, |entry, object| {
@@ -146,31 +149,20 @@ impl ApiServer {
             }
         });
         core.owners.clear();
-        core.store.reset(version, objects);
-        adopt(core);
-        Ok(())
+        core.store.reset(version, objects.clone());
+        each_object(core, |entry, object| {
+            let written = Arc::clone(object);
+            _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
+            if let Ok(tree) = entry.tree(object.body()) {
+                entry.kind.strategy.adopt(&core.allocators, &tree);
+            }
+        });
     }
 }
 
-/// A store with the state of a snapshot.
-pub(super) fn restore(yaml: &str, history: StoreOptions) -> Result<Store, SnapshotError> {
-    snapshot::read(yaml, resources(), history, &Translator)
-}
-
-/// Reserves what the objects of a snapshot have allocated, and enters their owners.
-pub(super) fn adopt(core: &Core) {
-    each_object(core, |entry, object| {
-        let written = Arc::clone(object);
-        _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
-        if let Ok(tree) = entry.tree(object.body()) {
-            entry.kind.strategy.adopt(&core.allocators, &tree);
-        }
-    });
-}
-
-/// Calls `visit` for all objects, each in the version in which it is stored.
+/// Calls `visit` for all objects.
 fn each_object(core: &Core, visit: impl Fn(&'static Entry, &Arc<Stored>)) {
-    for entry in entries().iter().filter(|entry| !entry.converts()) {
+    for entry in entries() {
         let mut objects = Vec::new();
         let span = Span { prefix: "", start: "" };
         _ = core.store.visit(entry.resource, None, span, |object| {
@@ -183,47 +175,15 @@ fn each_object(core: &Core, visit: impl Fn(&'static Entry, &Arc<Stored>)) {
     }
 }
 
-struct Translator;
-
-impl Translation for Translator {
-    fn tree(&self, resource: Resource, body: &[u8]) -> Result<Value, String> {
-        let entry = Entry::stored(resource).ok_or("an unknown resource")?;
-        let tree = protobuf::decode(entry.stored_as, body).map_err(|error| error.to_string())?;
-        Ok(with_head(entry, tree))
-    }
-
-    fn stored(&self, object: Value) -> Result<(Resource, Vec<u8>), String> {
-        let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let entry =
-            Entry::named(api_version, kind).ok_or_else(|| format!("no kind {kind} in {api_version}"))?;
-        let tree = stored_tree(entry, &object)?;
-        Ok((entry.resource, protobuf::encode(entry.stored_as, &tree)))
-    }
-}
-
 /// The canonical tree of an object, as it is stored.
 fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
     let decoded = json::normalise(entry.type_, object, FieldValidation::Ignore);
-    let (mut tree, _) = decoded.map_err(|error| error.to_string())?;
-    if let Value::Object(fields) = &mut tree {
-        fields.remove("kind");
-        fields.remove("apiVersion");
-    }
-    entry.kind.strategy.to_storage(&mut tree);
-    Ok(tree)
+    let (tree, _) = decoded.map_err(|error| error.to_string())?;
+    Ok(tree::without_head(tree))
 }
 
 /// The tree of a stored object, as a client gets it.
 fn presented(entry: &Entry, object: &Stored) -> Option<Value> {
-    let body = entry.present(&entry.read(object.body())).ok()?;
-    Some(with_head(entry, protobuf::decode(entry.type_, &body).ok()?))
-}
-
-fn with_head(entry: &Entry, mut tree: Value) -> Value {
-    if let Value::Object(fields) = &mut tree {
-        fields.insert("apiVersion".to_owned(), entry.api_version.as_str().into());
-        fields.insert("kind".to_owned(), entry.kind.kind.into());
-    }
-    tree
+    let tree = entry.tree(object.body()).ok()?;
+    Some(tree::with_head(tree, &entry.api_version, entry.kind.kind))
 }

@@ -12,42 +12,25 @@ use super::{ApiServer, first};
 use crate::audit::{AuditEvent, Auditor};
 use crate::core::{Behaviour, Core, resources};
 use crate::environment::{Environment, SystemEnvironment};
-use crate::kinds::{Allocators, Network, Ranges};
+use crate::kinds::{Allocators, Ranges};
 use crate::owners::Owners;
-use crate::snapshot::SnapshotError;
 use crate::store::{Store, StoreOptions};
 use crate::users::Users;
 
 /// The options of a server.
 pub struct Builder {
-    service_ranges: Vec<String>,
     node_ports: RangeInclusive<u16>,
-    history: StoreOptions,
     environment: Arc<dyn Environment>,
     first_objects: bool,
     behaviour: Behaviour,
-    snapshot: Option<String>,
     auditor: Option<Box<Auditor>>,
     users: Users,
-}
-
-/// The options do not make a server.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BuildError {
-    /// A range of cluster IPs is unusable.
-    #[error("service range {0:?} is no network: give one such as 10.96.0.0/16, or one of each family")]
-    ServiceRange(String),
-    /// The snapshot cannot be read.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
 }
 
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            service_ranges: vec!["10.96.0.0/16".to_owned(), "fd00:96::/112".to_owned()],
             node_ports: 30000..=32767,
-            history: StoreOptions::default(),
             environment: Arc::new(SystemEnvironment::default()),
             first_objects: true,
             behaviour: Behaviour {
@@ -55,7 +38,6 @@ impl Default for Builder {
                 terminates_namespaces: true,
                 deletes_endpoints: false,
             },
-            snapshot: None,
             auditor: None,
             users: Users::default(),
         }
@@ -66,9 +48,7 @@ impl fmt::Debug for Builder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Builder")
-            .field("service_ranges", &self.service_ranges)
             .field("node_ports", &self.node_ports)
-            .field("history", &self.history)
             .field("first_objects", &self.first_objects)
             .finish_non_exhaustive()
     }
@@ -77,7 +57,7 @@ impl fmt::Debug for Builder {
 impl ApiServer {
     /// A server with the default options.
     pub fn new() -> Self {
-        Builder::default().build().unwrap_or_else(|_| unreachable!("the default options are valid"))
+        Builder::default().build()
     }
 
     /// The options of a server.
@@ -93,25 +73,10 @@ impl Default for ApiServer {
 }
 
 impl Builder {
-    /// Sets the networks of cluster IPs: one, or one of each family. The family of the first is the default of Services.
-    /// Without this, `10.96.0.0/16` and `fd00:96::/112`.
-    #[must_use]
-    pub fn service_ranges<T: Into<String>>(mut self, ranges: impl IntoIterator<Item = T>) -> Self {
-        self.service_ranges = ranges.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Sets the ports that Services of type `NodePort` get. Without this, 30000 to 32767.
     #[must_use]
     pub fn node_ports(mut self, ports: RangeInclusive<u16>) -> Self {
         self.node_ports = ports;
-        self
-    }
-
-    /// Bounds the history that lists at older versions and resumed watches need.
-    #[must_use]
-    pub fn history(mut self, bounds: StoreOptions) -> Self {
-        self.history = bounds;
         self
     }
 
@@ -179,35 +144,13 @@ impl Builder {
         self
     }
 
-    /// Begins with the state of a [snapshot](ApiServer::snapshot) and without the first objects.
-    #[must_use]
-    pub fn snapshot(mut self, yaml: impl Into<String>) -> Self {
-        self.snapshot = Some(yaml.into());
-        self
-    }
-
     /// Makes the server.
-    ///
-    /// # Errors
-    /// A range is no network, or the snapshot cannot be read.
-    pub fn build(self) -> Result<ApiServer, BuildError> {
-        let networks = self
-            .service_ranges
-            .iter()
-            .map(|range| Network::parse(range).ok_or_else(|| BuildError::ServiceRange(range.clone())));
-        let services = networks.collect::<Result<Vec<_>, _>>()?;
-        if services.is_empty() || services.len() > 2 {
-            return Err(BuildError::ServiceRange(self.service_ranges.join(",")));
-        }
-        let store = match &self.snapshot {
-            Some(yaml) => super::access::restore(yaml, self.history)?,
-            None => Store::new(resources(), self.history),
-        };
-        let allocators = Arc::new(Allocators::new(Ranges { services, node_ports: self.node_ports }));
+    pub fn build(self) -> ApiServer {
+        let ranges = Ranges { node_ports: self.node_ports, ..Ranges::default() };
         let core = Core {
-            store: Arc::new(store),
+            store: Arc::new(Store::new(resources(), StoreOptions::default())),
             environment: self.environment,
-            allocators,
+            allocators: Arc::new(Allocators::new(ranges)),
             behaviour: self.behaviour,
             owners: Owners::default(),
             auditor: self.auditor,
@@ -217,11 +160,9 @@ impl Builder {
             requests: AtomicU64::new(0),
         };
         let server = ApiServer { core: Arc::new(core) };
-        if self.snapshot.is_some() {
-            super::access::adopt(&server.core);
-        } else if self.first_objects {
+        if self.first_objects {
             first::create(&server.core);
         }
-        Ok(server)
+        server
     }
 }

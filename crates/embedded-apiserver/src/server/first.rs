@@ -1,7 +1,5 @@
 //! The objects that kube-apiserver makes at its start.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use serde_json::{Value, json};
 
 use crate::core::{Core, Entry};
@@ -14,8 +12,7 @@ pub(super) fn create(core: &Core) {
     for name in ["kube-system", "kube-public", "kube-node-lease", "default"] {
         create_one(core, "Namespace", "", json!({ "metadata": { "name": name } }));
     }
-    let Some(network) = core.allocators.services().first() else { return };
-    let ip = after(network.first());
+    let ip = core.allocators.first_ip().to_string();
     let service = json!({
         "metadata": {
             "name": "kubernetes",
@@ -23,23 +20,15 @@ pub(super) fn create(core: &Core) {
         },
         "spec": {
             "ports": [{ "name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443 }],
-            "clusterIP": ip.to_string(),
-            "clusterIPs": [ip.to_string()],
+            "clusterIP": ip,
+            "clusterIPs": [ip],
             "type": "ClusterIP",
             "sessionAffinity": "None",
-            "ipFamilies": [if ip.is_ipv4() { "IPv4" } else { "IPv6" }],
+            "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack",
         },
     });
     create_one(core, "Service", "default", service);
-}
-
-/// The next address.
-fn after(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits().wrapping_add(1)).into(),
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits().wrapping_add(1)).into(),
-    }
 }
 
 /// The objects are valid, so that nothing refuses them; a test proves it.

@@ -22,8 +22,8 @@ use crate::http::Body;
 use crate::http::body::read;
 use crate::verbs::answer;
 
-pub use access::{KnownObjects, LoadError};
-pub use builder::{BuildError, Builder};
+pub use access::{KnownObjects, LoadError, Snapshot};
+pub use builder::Builder;
 pub use kubeconfig::{kubeconfig, kubeconfig_of};
 pub use tls::{Tls, TlsError};
 

@@ -19,7 +19,6 @@ use tower::Service as _;
 use super::{ApiServer, Tls};
 use crate::http::Body;
 use crate::http::answer::error;
-use crate::http::query::Query;
 use crate::status::Status;
 
 /// Time that connections get to finish their requests after the end of watches.
@@ -94,12 +93,11 @@ where
 
 /// The answer to a client that must name itself and does not.
 fn refusal<B>(server: &ApiServer, request: &Request<B>) -> Option<Response<Body>> {
-    let (uri, headers) = (request.uri(), request.headers());
-    if server.core.users.admit(uri.path(), headers) {
+    let headers = request.headers();
+    if server.core.users.admit(request.uri().path(), headers) {
         return None;
     }
-    let query = Query::parse(uri.query().unwrap_or_default());
-    Some(error(&Status::new(401, "Unauthorized", "Unauthorized"), headers, &query))
+    Some(error(&Status::new(401, "Unauthorized", "Unauthorized"), headers))
 }
 
 /// Ends a body without an end, that of a watch, when the server stops.

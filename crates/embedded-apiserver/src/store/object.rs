@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::codec::protobuf::Template;
 
-/// A kind of stored objects, as an index. Several API versions of a kind share one.
+/// A kind of stored objects, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Resource(pub(crate) u16);
 
@@ -63,7 +63,7 @@ impl Stored {
         self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
     }
 
-    /// The protobuf message of the storage type, without an envelope.
+    /// The protobuf message of its type, without an envelope.
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
     }

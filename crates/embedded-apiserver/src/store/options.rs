@@ -1,15 +1,15 @@
 //! The bounds of the log.
 
-/// Bounds of the history that a server keeps for lists at older versions and for watches that resume.
+/// Bounds of the history that a store keeps for lists at older versions and for watches that resume.
 ///
 /// A real cluster compacts by time (five minutes); this store compacts by size, so that it needs no timer and its memory is
 /// bounded under any load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreOptions {
+pub(crate) struct StoreOptions {
     /// Number of events.
-    pub history_events: usize,
+    pub(crate) history_events: usize,
     /// Bytes of the superseded and deleted objects that only events refer to.
-    pub history_bytes: usize,
+    pub(crate) history_bytes: usize,
 }
 
 impl Default for StoreOptions {

@@ -78,15 +78,6 @@ pub(crate) enum ReadError {
     Future(u64),
 }
 
-/// An object of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Restored {
-    pub(crate) resource: Resource,
-    pub(crate) key: String,
-    pub(crate) version: u64,
-    pub(crate) body: Vec<u8>,
-}
-
 /// The keys that a read covers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span<'a> {
@@ -99,39 +90,25 @@ pub(crate) struct Span<'a> {
 impl Store {
     /// An empty store for this number of resources.
     pub(crate) fn new(resources: usize, options: StoreOptions) -> Self {
-        Self::restore(resources, options, FIRST_VERSION, Vec::new())
-    }
-
-    /// A store with these objects, at a version that is not less than any of theirs. Its history begins now.
-    pub(crate) fn restore(
-        resources: usize,
-        options: StoreOptions,
-        version: u64,
-        restored: Vec<Restored>,
-    ) -> Self {
-        let inner = Inner::restore(resources, options, version, restored);
-        let version = inner.log.version();
         Self {
-            inner: RwLock::new(inner),
-            changed: (0..resources).map(|_| watch::Sender::new(version)).collect(),
-            version: watch::Sender::new(version),
+            inner: RwLock::new(Inner::new(resources, options, FIRST_VERSION, Vec::new())),
+            changed: (0..resources).map(|_| watch::Sender::new(FIRST_VERSION)).collect(),
+            version: watch::Sender::new(FIRST_VERSION),
             life: watch::Sender::new(Life::default()),
         }
     }
 
-    /// Replaces everything, as the restore of a backup of etcd does: objects and version may go back, and all watches end.
-    /// Returns the version.
-    pub(crate) fn reset(&self, version: u64, restored: Vec<Restored>) -> u64 {
+    /// Replaces everything by these objects, at a version that is not less than any of theirs, as the restore of a backup of
+    /// etcd does: objects and version may go back, and all watches end.
+    pub(crate) fn reset(&self, version: u64, objects: Vec<(Resource, Arc<Stored>)>) {
         let mut inner = self.inner.write();
-        *inner = Inner::restore(inner.objects.len(), inner.log.bounds(), version, restored);
-        let version = inner.log.version();
+        *inner = Inner::new(inner.objects.len(), inner.log.bounds(), version, objects);
         // Under the lock, so that no watch of the new life is ended and no write is overtaken.
         self.life.send_modify(|life| life.number += 1);
         self.version.send_replace(version);
         for changed in &self.changed {
             changed.send_replace(version);
         }
-        version
     }
 
     /// The version of the last write.
@@ -313,16 +290,20 @@ impl Store {
 }
 
 impl Inner {
-    fn restore(resources: usize, options: StoreOptions, version: u64, restored: Vec<Restored>) -> Self {
+    /// These objects, at this version. The history begins now.
+    fn new(
+        resources: usize,
+        options: StoreOptions,
+        version: u64,
+        restored: Vec<(Resource, Arc<Stored>)>,
+    ) -> Self {
         let mut objects: Vec<Objects> = (0..resources).map(|_| Objects::default()).collect();
-        let mut last = version.max(FIRST_VERSION);
-        for Restored { resource, key, version, body } in restored {
-            last = last.max(version);
+        for (resource, object) in restored {
             if let Some(objects) = objects.get_mut(usize::from(resource.0)) {
-                objects.put(Arc::new(Stored::new(version, key.into(), Template::cut(&body).stamp(version))));
+                objects.put(object);
             }
         }
-        Self { objects, log: Log::new(resources, last, options) }
+        Self { objects, log: Log::new(resources, version, options) }
     }
 
     fn objects(&self, resource: Resource) -> Option<&Objects> {

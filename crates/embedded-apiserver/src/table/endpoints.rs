@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::object::{Age, NONE, int, list, name, text};
+use super::object::{Age, NONE, name};
+use crate::kinds::tree::{int, list, text};
 
 const SHOWN: usize = 3;
 

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::object::{Age, NONE, child, flag, list, name, text, text_or};
+use super::object::{Age, NONE, name, text_or};
+use crate::kinds::tree::{field, flag, list, text};
 
 pub(super) fn cells(node: &Value, age: Age) -> Vec<Value> {
     const UNKNOWN: &str = "<unknown>";
-    let status = child(node, "status");
-    let info = child(status, "nodeInfo");
+    let status = field(node, "status");
+    let info = field(status, "nodeInfo");
     let roles = roles(node);
     let kernel = text_or(info, "kernelVersion", UNKNOWN);
     let kernel = match text(info, "architecture") {
@@ -31,13 +32,13 @@ pub(super) fn cells(node: &Value, age: Age) -> Vec<Value> {
 }
 
 fn readiness(node: &Value) -> String {
-    let conditions = list(child(node, "status"), "conditions");
+    let conditions = list(field(node, "status"), "conditions");
     let ready = match conditions.iter().rfind(|condition| text(condition, "type") == "Ready") {
         Some(condition) if text(condition, "status") == "True" => "Ready",
         Some(_) => "NotReady",
         None => "Unknown",
     };
-    if flag(child(node, "spec"), "unschedulable") {
+    if flag(field(node, "spec"), "unschedulable") {
         format!("{ready},SchedulingDisabled")
     } else {
         ready.to_owned()
@@ -46,7 +47,7 @@ fn readiness(node: &Value) -> String {
 
 /// The roles in labels: `node-role.kubernetes.io/ROLE` and `kubernetes.io/role=ROLE`.
 fn roles(node: &Value) -> String {
-    let labels = child(child(node, "metadata"), "labels").as_object().into_iter().flatten();
+    let labels = field(field(node, "metadata"), "labels").as_object().into_iter().flatten();
     let role = |(key, value): (&'_ String, &'_ Value)| match key.strip_prefix("node-role.kubernetes.io/") {
         Some(role) => Some(role.to_owned()),
         None if key == "kubernetes.io/role" => value.as_str().map(str::to_owned),

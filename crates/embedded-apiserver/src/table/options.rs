@@ -7,8 +7,6 @@ use crate::status::Status;
 pub(crate) struct Options {
     /// The part of its object that each row has besides the cells.
     pub(crate) include: Include,
-    /// The version of `meta.k8s.io` that the client accepts.
-    pub(crate) version: Version,
 }
 
 /// The query parameter `includeObject`.
@@ -19,27 +17,12 @@ pub(crate) enum Include {
     Object,
 }
 
-/// A version of `meta.k8s.io` that has tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
-    V1,
-    V1Beta1,
-}
-
 impl Options {
-    /// Reads the version of the media type (`v=`) and the query parameter `includeObject`.
+    /// Reads the query parameter `includeObject`.
     ///
     /// # Errors
-    /// 406 if this version has no tables, 400 if the parameter has another value than `None`, `Metadata`, `Object` or none.
-    pub(crate) fn parse(version: &str, include_object: Option<&str>) -> Result<Self, Status> {
-        let version = match version {
-            "v1" => Version::V1,
-            "v1beta1" => Version::V1Beta1,
-            other => {
-                let message = format!("no Table exists in group version meta.k8s.io/{other}");
-                return Err(Status::new(406, "NotAcceptable", message));
-            }
-        };
+    /// 400 if it has another value than `None`, `Metadata`, `Object` or none.
+    pub(crate) fn parse(include_object: Option<&str>) -> Result<Self, Status> {
         let include = match include_object.unwrap_or_default() {
             "None" => Include::None,
             "" | "Metadata" => Include::Metadata,
@@ -51,13 +34,6 @@ impl Options {
                 )));
             }
         };
-        Ok(Self { include, version })
-    }
-
-    pub(super) fn api_version(self) -> &'static str {
-        match self.version {
-            Version::V1 => "meta.k8s.io/v1",
-            Version::V1Beta1 => "meta.k8s.io/v1beta1",
-        }
+        Ok(Self { include })
     }
 }

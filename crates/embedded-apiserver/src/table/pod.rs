@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::object::{Age, NONE, child, flag, int, list, name, part, text, text_or, time};
+use super::object::{Age, NONE, name, part, text_or, time};
+use crate::kinds::tree::{field, flag, int, list, text};
 
 /// Reason and message of the condition of a row whose pod has ended.
 pub(super) fn completion(pod: &Value) -> Option<(&'static str, &'static str)> {
-    match text(child(pod, "status"), "phase") {
+    match text(field(pod, "status"), "phase") {
         "Succeeded" => Some(("Succeeded", "The pod has completed successfully.")),
         "Failed" => Some(("Failed", "The pod failed.")),
         _ => None,
@@ -15,7 +16,7 @@ pub(super) fn completion(pod: &Value) -> Option<(&'static str, &'static str)> {
 }
 
 pub(super) fn cells(pod: &Value, age: Age) -> Vec<Value> {
-    let (spec, status) = (child(pod, "spec"), child(pod, "status"));
+    let (spec, status) = (field(pod, "spec"), field(pod, "status"));
     let summary = Summary::of(pod);
     let restarts = match summary.restarted.last {
         Some(last) if summary.restarted.count != 0 => {
@@ -69,14 +70,14 @@ impl Restarts {
     fn add(&mut self, container: &Value) {
         self.count += int(container, "restartCount");
         let ended =
-            part(child(container, "lastState"), "terminated").and_then(|state| time(state, "finishedAt"));
+            part(field(container, "lastState"), "terminated").and_then(|state| time(state, "finishedAt"));
         self.last = self.last.max(ended);
     }
 }
 
 impl Summary {
     fn of(pod: &Value) -> Self {
-        let (spec, status) = (child(pod, "spec"), child(pod, "status"));
+        let (spec, status) = (field(pod, "spec"), field(pod, "status"));
         let sidecars = list(spec, "initContainers").iter().filter(|container| is_sidecar(container)).count();
         let mut summary = Self {
             reason: initial_reason(status),
@@ -89,7 +90,7 @@ impl Summary {
             summary.restarted = sidecars_restarted;
             summary.add_containers(status);
         }
-        if part(child(pod, "metadata"), "deletionTimestamp").is_some() {
+        if part(field(pod, "metadata"), "deletionTimestamp").is_some() {
             if text(status, "reason") == "NodeLost" {
                 "Unknown".clone_into(&mut summary.reason);
             } else if !matches!(text(status, "phase"), "Succeeded" | "Failed") {
@@ -111,7 +112,7 @@ impl Summary {
             if is_sidecar {
                 sidecars.add(container);
             }
-            let state = child(container, "state");
+            let state = field(container, "state");
             let terminated = part(state, "terminated");
             if terminated.is_some_and(|state| int(state, "exitCode") == 0) {
                 continue;
@@ -139,7 +140,7 @@ impl Summary {
         let mut failure = None;
         for container in list(status, "containerStatuses").iter().rev() {
             self.restarted.add(container);
-            let state = child(container, "state");
+            let state = field(container, "state");
             let waits_for = part(state, "waiting").map_or("", |state| text(state, "reason"));
             if !waits_for.is_empty() {
                 waits_for.clone_into(&mut self.reason);

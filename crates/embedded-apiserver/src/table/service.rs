@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::object::{Age, NONE, child, int, joined, list, name, text, text_or};
+use super::object::{Age, NONE, joined, name, text_or};
 use super::workload::labels;
+use crate::kinds::tree::{field, int, list, text};
 
 pub(super) fn cells(service: &Value, age: Age) -> Vec<Value> {
-    let spec = child(service, "spec");
+    let spec = field(service, "spec");
     let cluster_ip = list(spec, "clusterIPs").first().and_then(Value::as_str).unwrap_or(NONE);
     let ports: Vec<_> = list(spec, "ports").iter().map(port).collect();
     let ports = if ports.is_empty() { NONE.to_owned() } else { ports.join(",") };
-    let selector = labels(child(spec, "selector"));
+    let selector = labels(field(spec, "selector"));
     vec![
         name(service),
         text(spec, "type").into(),
         cluster_ip.into(),
-        external_ip(spec, child(service, "status")).into(),
+        external_ip(spec, field(service, "status")).into(),
         ports.into(),
         age.of_object(service),
         if selector.is_empty() { NONE.into() } else { selector.into() },
@@ -54,7 +55,7 @@ fn external_ip(spec: &Value, status: &Value) -> String {
 
 /// The addresses of the load balancer, each once, sorted.
 fn ingresses(status: &Value) -> String {
-    let addresses: BTreeSet<_> = list(child(status, "loadBalancer"), "ingress")
+    let addresses: BTreeSet<_> = list(field(status, "loadBalancer"), "ingress")
         .iter()
         .map(|ingress| text_or(ingress, "ip", text(ingress, "hostname")))
         .filter(|address| !address.is_empty())

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::object::{Age, NONE, child, int, list, name, text};
+use super::object::{Age, NONE, name};
+use crate::kinds::tree::{field, int, list, text};
 
 pub(super) fn replica_set_cells(set: &Value, age: Age) -> Vec<Value> {
-    let (spec, status) = (child(set, "spec"), child(set, "status"));
+    let (spec, status) = (field(set, "spec"), field(set, "status"));
     let [names, images] = containers(spec);
-    let selector = match label_selector(child(spec, "selector")) {
+    let selector = match label_selector(field(spec, "selector")) {
         None => "<error>".to_owned(),
         Some(text) if text.is_empty() => NONE.to_owned(),
         Some(text) => text,
@@ -25,7 +26,7 @@ pub(super) fn replica_set_cells(set: &Value, age: Age) -> Vec<Value> {
 }
 
 pub(super) fn deployment_cells(deployment: &Value, age: Age) -> Vec<Value> {
-    let (spec, status) = (child(deployment, "spec"), child(deployment, "status"));
+    let (spec, status) = (field(deployment, "spec"), field(deployment, "status"));
     let [names, images] = containers(spec);
     vec![
         name(deployment),
@@ -35,7 +36,7 @@ pub(super) fn deployment_cells(deployment: &Value, age: Age) -> Vec<Value> {
         age.of_object(deployment),
         names,
         images,
-        label_selector(child(spec, "selector")).unwrap_or_else(|| "<invalid>".to_owned()).into(),
+        label_selector(field(spec, "selector")).unwrap_or_else(|| "<invalid>".to_owned()).into(),
     ]
 }
 
@@ -43,15 +44,15 @@ pub(super) fn deployment_cells(deployment: &Value, age: Age) -> Vec<Value> {
 pub(super) fn scale_cells(scale: &Value, age: Age) -> Vec<Value> {
     vec![
         name(scale),
-        int(child(scale, "spec"), "replicas").into(),
-        int(child(scale, "status"), "replicas").into(),
+        int(field(scale, "spec"), "replicas").into(),
+        int(field(scale, "status"), "replicas").into(),
         age.of_object(scale),
     ]
 }
 
 /// The names and the images of the containers of a pod template.
 fn containers(spec: &Value) -> [Value; 2] {
-    let containers = list(child(child(spec, "template"), "spec"), "containers");
+    let containers = list(field(field(spec, "template"), "spec"), "containers");
     ["name", "image"]
         .map(|key| containers.iter().map(|one| text(one, key)).collect::<Vec<_>>().join(",").into())
 }
@@ -67,7 +68,7 @@ pub(super) fn labels(labels: &Value) -> String {
 
 /// A label selector as text: `a=b,c in (d,e),!f`, by key. None if an operator is unknown.
 pub(crate) fn label_selector(selector: &Value) -> Option<String> {
-    let labels = child(selector, "matchLabels").as_object().into_iter().flatten();
+    let labels = field(selector, "matchLabels").as_object().into_iter().flatten();
     let mut requirements: Vec<(&str, String)> = labels
         .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())))
         .collect();

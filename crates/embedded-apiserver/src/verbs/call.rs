@@ -12,7 +12,7 @@ use crate::http::route::Target;
 use crate::schema::Type;
 use crate::status::Status;
 
-use super::change::{Change, Changed, Effect};
+use super::change::{Change, Changed};
 use super::options::WriteOptions;
 
 /// A request for objects of a kind.
@@ -48,20 +48,6 @@ impl<'a> Call<'a> {
     pub(crate) fn body(&self) -> Result<&Bytes, Status> {
         self.body.as_ref().map_err(Clone::clone)
     }
-
-    /// A stored object as a read of the resource has it. Subresources have it as it is stored.
-    pub(crate) fn shown(&self, stored: Bytes) -> Content {
-        Content::Stored(if self.target.subresource.is_empty() { self.entry.read(&stored) } else { stored })
-    }
-
-    /// The answer to a change. An object that it deletes is not read again, and shown as it was stored.
-    pub(crate) fn changed(&self, Changed { body, effect }: Changed) -> Outcome {
-        match effect {
-            Effect::Created => Outcome::new(201, self.shown(body)),
-            Effect::Updated => Outcome::new(200, self.shown(body)),
-            Effect::Deleted => Outcome::new(200, Content::Stored(body)),
-        }
-    }
 }
 
 /// The answer of a verb.
@@ -86,5 +72,10 @@ impl Outcome {
     /// An answer.
     pub(crate) fn new(code: u16, content: Content) -> Self {
         Self { code, content, created: None }
+    }
+
+    /// The answer to a change.
+    pub(crate) fn of_change(Changed { body, created }: Changed) -> Self {
+        Self::new(if created { 201 } else { 200 }, Content::Stored(body))
     }
 }

@@ -13,8 +13,8 @@ use super::names;
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::kinds::{before_create, before_update};
+use crate::list::parse_uint;
 use crate::managed_fields::keep_times;
-use crate::selectors::go_quote;
 use crate::status::Status;
 use crate::store::{Refused, Stored};
 
@@ -37,20 +37,11 @@ pub(crate) struct Change<'a> {
 pub(crate) struct Changed {
     /// The stored bytes.
     pub(crate) body: Bytes,
-    pub(crate) effect: Effect,
+    /// False if it was there, with or without a difference, or is gone now.
+    pub(crate) created: bool,
 }
 
-/// The effect of a change on the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    Created,
-    /// Possibly without a difference.
-    Updated,
-    /// The last finalizer is gone from an object that was being deleted.
-    Deleted,
-}
-
-/// Computes the new object of the requested version from the current one, which is absent if it is to be created. Called
+/// Computes the new object from the current one, which is absent if it is to be created. Called
 /// again if another request was faster.
 pub(crate) type Make<'a> = dyn FnMut(Option<&Value>, &mut Vec<String>) -> Result<Value, Status> + 'a;
 
@@ -86,8 +77,7 @@ fn create_instead(
     make: &mut Make<'_>,
 ) -> Result<Option<Changed>, Status> {
     let Change { entry, namespace, name, dry_run, .. } = change;
-    let strategy = entry.kind.strategy;
-    let allowed = change.creates || strategy.creates_on_update();
+    let allowed = change.creates || entry.kind.strategy.creates_on_update();
     let missing = || Status::not_found(entry.kind.group, entry.kind.plural, name);
     if !allowed {
         return Err(missing());
@@ -101,12 +91,11 @@ fn create_instead(
     parse_version(meta::text(&object, "resourceVersion"))?;
     // Any number is ignored here, other than at a plain creation.
     meta::remove(&mut object, "resourceVersion");
-    strategy.to_storage(&mut object);
     let prepared = before_create(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
     match create::store(core, creation, (&object, &[]), prepared) {
-        Ok(body) => Ok(Some(Changed { body, effect: Effect::Created })),
+        Ok(body) => Ok(Some(Changed { body, created: true })),
         Err(status) if status.reason == "AlreadyExists" && !dry_run => Ok(None),
         Err(status) => Err(status),
     }
@@ -120,27 +109,19 @@ fn update(
     make: &mut Make<'_>,
 ) -> Result<Option<Changed>, Status> {
     let Change { entry, namespace, subresource, dry_run, .. } = change;
-    let strategy = entry.kind.strategy;
     let old = entry.tree(stored.body())?;
     let uid = meta::text(&old, "uid");
     if !change.uid.is_empty() && change.uid != uid {
         return Err(precondition_failed(change, "UID", change.uid, uid));
     }
-    let mut object = if entry.converts() {
-        let mut shown = old.clone();
-        strategy.from_storage(&mut shown);
-        make(Some(&shown), warnings)?
-    } else {
-        make(Some(&old), warnings)?
-    };
+    let mut object = make(Some(&old), warnings)?;
     warn_of_repeated_owners(&mut object, warnings);
-    strategy.to_storage(&mut object);
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;
     keep_times(&old, &mut object);
     warnings.extend_from_slice(&prepared.warnings);
-    let body = protobuf::encode(entry.stored_as, &object);
-    let done = |body: Bytes, effect| Ok(Some(Changed { body, effect }));
+    let body = protobuf::encode(entry.type_, &object);
+    let done = |body: Bytes| Ok(Some(Changed { body, created: false }));
     if ends_deletion(entry, &object, &old) {
         if !dry_run {
             prepared.commit();
@@ -148,19 +129,19 @@ fn update(
                 return Ok(None);
             }
         }
-        return done(body.into(), Effect::Deleted);
+        return done(body.into());
     }
     if body == *stored.body() {
         prepared.commit();
-        return done(stored.body().clone(), Effect::Updated);
+        return done(stored.body().clone());
     }
     if dry_run {
-        return done(body.into(), Effect::Updated);
+        return done(body.into());
     }
     match commit::put(core, entry, stored.key(), Some(stored), (&object, &body)) {
         Ok(stored) => {
             prepared.commit();
-            done(stored.body().clone(), Effect::Updated)
+            done(stored.body().clone())
         }
         Err(_) => Ok(None),
     }
@@ -191,16 +172,7 @@ fn fit_version(change: Change<'_>, object: &mut Value, old: &Value) -> Result<()
 }
 
 fn parse_version(text: &str) -> Result<u64, Status> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let wrong = match text.parse() {
-        Ok(version) if digits => return Ok(version),
-        Err(_) if digits => "value out of range",
-        _ => "invalid syntax",
-    };
-    Err(Status::new(500, "", format!("strconv.ParseUint: parsing {}: {wrong}", go_quote(text))))
+    parse_uint(text).map_err(|error| Status::new(500, "", error))
 }
 
 /// `ShouldDeleteDuringUpdate`: the update took the last finalizer of an object that is being deleted.
@@ -237,7 +209,7 @@ pub(crate) fn failed_precondition(
     found: &str,
 ) -> Status {
     let Place { namespace, name, dry_run } = place;
-    let prefix = match entry.kind.storage {
+    let prefix = match entry.kind.plural {
         "services" => "services/specs",
         "endpoints" => "services/endpoints",
         "nodes" => "minions",

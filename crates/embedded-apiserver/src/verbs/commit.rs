@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::meta;
 use crate::core::{Core, Entry, Happened};
-use crate::owners::owners_of;
 use crate::store::{Expect, Refused, Stored};
 
 /// Writes an object in place of `before`. `tree` is what `body` encodes.
@@ -30,12 +29,6 @@ pub(crate) fn put(
     };
     if meta::is_deleting(tree) {
         core.note(Happened::Deleting(entry, key.to_owned()));
-    }
-    if let Some(before) =
-        before.filter(|before| core.behaviour.collects_garbage && !owners_of(before.body()).is_empty())
-        && owners_of(before.body()) != owners_of(body)
-    {
-        core.note(Happened::Disowned(entry, Arc::clone(before)));
     }
     Ok(stored)
 }

@@ -10,7 +10,7 @@ use super::names;
 use super::tracking;
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
-use crate::kinds::{Prepared, before_create};
+use crate::kinds::{Prepared, before_create, fit_namespace};
 use crate::status::Status;
 use crate::store::Refused;
 
@@ -27,7 +27,7 @@ pub(crate) struct Creation<'a> {
     pub(crate) manager: &'a str,
 }
 
-/// Creates an object of the requested version, decoded and without kind and apiVersion. Returns the stored bytes.
+/// Creates an object, decoded and without kind and apiVersion. Returns the stored bytes.
 ///
 /// # Errors
 /// The object is refused, or exists.
@@ -41,7 +41,7 @@ pub(crate) fn create(
     for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta::remove(&mut object, field);
     }
-    names::fit_namespace(entry, namespace, &mut object)?;
+    fit_namespace(entry.kind, namespace, &mut object)?;
     warn_of_repeated_owners(&mut object, warnings);
     let managed = tracking::manager(entry, "").create(&mut object, manager, core.environment.now());
     lifecycle::admit_create(core, entry, namespace, meta::text(&object, "name"))?;
@@ -49,7 +49,6 @@ pub(crate) fn create(
     if meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or_default() == 0 {
         meta::remove(&mut object, "resourceVersion");
     }
-    entry.kind.strategy.to_storage(&mut object);
     let generates = meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
     let mut attempts = if generates { ATTEMPTS } else { 1 };
     loop {
@@ -93,7 +92,7 @@ pub(crate) fn store(
     if !dry_run && meta::has(object, "resourceVersion") {
         return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
-    let mut body = protobuf::encode(entry.stored_as, object);
+    let mut body = protobuf::encode(entry.type_, object);
     if !managed.is_empty() {
         body = protobuf::append_to_metadata(&body, managed).map_err(Status::internal)?;
     }

@@ -9,25 +9,15 @@ use serde_json::Value;
 use super::meta;
 use crate::codec::json::{self, FieldValidation, Problem};
 use crate::codec::{DecodeError, protobuf};
-use crate::core::{Entry, entries};
+use crate::core::Entry;
 use crate::http::accept::Format;
-use crate::schema::{self, Type};
+use crate::kinds::tree;
+use crate::schema::Type;
 use crate::selectors::go_quote;
 use crate::status::Status;
 
 /// Bytes of a body that an error quotes.
 const QUOTED: usize = 30;
-/// Versions that the API server can decode and does not serve.
-const FORMER: &[(&str, &str)] = &[
-    ("apps/v1beta1", "Deployment"),
-    ("apps/v1beta2", "Deployment"),
-    ("apps/v1beta2", "ReplicaSet"),
-    ("extensions/v1beta1", "Deployment"),
-    ("extensions/v1beta1", "ReplicaSet"),
-    ("coordination.k8s.io/v1beta1", "Lease"),
-    ("discovery.k8s.io/v1beta1", "EndpointSlice"),
-    ("events.k8s.io/v1beta1", "Event"),
-];
 
 /// The kind that a path accepts.
 #[derive(Debug, Clone, Copy)]
@@ -73,32 +63,20 @@ pub(crate) fn body(
             go_quote(version)
         ))
     };
-    let type_ = decodable(&api_version, &kind, expected)
-        .ok_or_else(|| refused(&unregistered(&api_version, &kind)))?;
+    check(expected, &api_version, &kind).map_err(|error| refused(&error))?;
+    let of = expected.type_;
     let (tree, problems) = match &found.body {
-        Raw::Protobuf(raw) => (protobuf::decode(type_, raw).map_err(|error| refused(&error))?, Vec::new()),
-        Raw::Json(text) => json::decode(type_, text, validation).map_err(|error| refused(&error))?,
+        Raw::Protobuf(raw) => (protobuf::decode(of, raw).map_err(|error| refused(&error))?, Vec::new()),
+        Raw::Json(text) => json::decode(of, text, validation).map_err(|error| refused(&error))?,
     };
     let problems: Vec<String> = problems.iter().map(Problem::to_string).collect();
-    // Conversion comes before what strict decoding found (`versioning.codec.Decode`).
-    if kind != expected.kind
-        || !std::ptr::eq(type_, expected.type_) && !same_storage(&api_version, &kind, expected)
-    {
-        return Err(refused(&no_conversion(&api_version, &kind, expected)));
-    }
     if validation == FieldValidation::Strict && !problems.is_empty() {
         return Err(refused(&format_args!("strict decoding error: {}", problems.join(", "))));
-    }
-    if api_version != expected.api_version {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            expected.api_version
-        )));
     }
     if validation == FieldValidation::Warn {
         warnings.extend(problems);
     }
-    Ok(without_head(tree))
+    Ok(tree::without_head(tree))
 }
 
 /// Restores an empty list of managed fields, which canonical trees leave out.
@@ -123,16 +101,7 @@ pub(crate) fn keep_reset(format: Format, body: &[u8], object: &mut Value) {
 /// The words of upstream's decoder.
 pub(crate) fn check_kind(expected: Expected<'_>, api_version: &str, kind: &str) -> Result<(), String> {
     let (api_version, kind) = with_defaults(api_version.to_owned(), kind.to_owned(), expected);
-    if api_version == expected.api_version && kind == expected.kind {
-        return Ok(());
-    }
-    if decodable(&api_version, &kind, expected).is_none() {
-        return Err(unregistered(&api_version, &kind));
-    }
-    if same_storage(&api_version, &kind, expected) {
-        return Ok(());
-    }
-    Err(no_conversion(&api_version, &kind, expected))
+    check(expected, &api_version, &kind)
 }
 
 /// Decodes a body whose kind is not looked at closely, such as `DeleteOptions`.
@@ -154,7 +123,7 @@ pub(crate) fn options(format: Format, bytes: &Bytes, type_: &'static Type) -> Re
             decoded.map_err(|error| Status::bad_request(error.to_string()))?.0
         }
     };
-    Ok(without_head(tree))
+    Ok(tree::without_head(tree))
 }
 
 /// A body whose kind is known.
@@ -213,31 +182,10 @@ fn group_version(api_version: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The type of a kind that the API server can decode; `None` if it does not know the kind.
-fn decodable(api_version: &str, kind: &str, expected: Expected<'_>) -> Option<&'static Type> {
-    if api_version == expected.api_version && kind == expected.kind {
-        return Some(expected.type_);
-    }
-    if let Some(entry) = Entry::named(api_version, kind) {
-        return Some(entry.type_);
-    }
-    schema::go_type(api_version, kind)?;
-    if FORMER.contains(&(api_version, kind)) {
-        return entries().iter().find(|entry| entry.kind.kind == kind).map(|entry| entry.type_);
-    }
-    unserved(api_version, kind)
-}
-
-/// The type as which an object of a kind that is not served is decoded, before it is refused. Of most kinds, that is only
-/// the metadata.
-fn unserved(api_version: &str, kind: &str) -> Option<&'static Type> {
-    let list = entries().iter().find(|entry| entry.api_version == api_version && entry.list_kind == kind);
-    if let Some(entry) = list {
-        return Type::named(&format!("{}List", entry.kind.type_name));
-    }
-    let of_meta = |name: &str| Type::named(&format!("k8s.io/apimachinery/pkg/apis/meta/v1.{name}"));
-    let partial = if kind.ends_with("List") { "PartialObjectMetadataList" } else { "PartialObjectMetadata" };
-    of_meta(kind).or_else(|| of_meta(partial))
+/// Every kind but the expected one is refused as one that does not exist.
+fn check(expected: Expected<'_>, api_version: &str, kind: &str) -> Result<(), String> {
+    let is_expected = api_version == expected.api_version && kind == expected.kind;
+    if is_expected { Ok(()) } else { Err(unregistered(api_version, kind)) }
 }
 
 fn unregistered(api_version: &str, kind: &str) -> String {
@@ -246,41 +194,6 @@ fn unregistered(api_version: &str, kind: &str) -> String {
         go_quote(kind),
         go_quote(api_version)
     )
-}
-
-/// True if one kind shows the objects of the other: both versions of Events, and former versions.
-fn same_storage(api_version: &str, kind: &str, expected: Expected<'_>) -> bool {
-    if FORMER.contains(&(api_version, kind)) {
-        return kind == expected.kind;
-    }
-    match (Entry::named(api_version, kind), Entry::named(expected.api_version, expected.kind)) {
-        (Some(a), Some(b)) => a.resource == b.resource,
-        _ => false,
-    }
-}
-
-/// Go's error for an object that cannot be converted to the expected kind.
-fn no_conversion(api_version: &str, kind: &str, expected: Expected<'_>) -> String {
-    let from = schema::go_type(api_version, kind).unwrap_or_else(|| kind.to_owned());
-    format!("converting ({from}) to ({}): unknown conversion", internal_type(expected))
-}
-
-/// The name of the internal Go type, such as `core.Pod`.
-fn internal_type(expected: Expected<'_>) -> String {
-    let group = expected.api_version.split_once('/').map_or("", |(group, _)| group);
-    let package = match group {
-        "" | "events.k8s.io" => "core",
-        group => group.split('.').next().unwrap_or_default(),
-    };
-    format!("{package}.{}", expected.kind)
-}
-
-fn without_head(mut tree: Value) -> Value {
-    if let Value::Object(fields) = &mut tree {
-        fields.remove("kind");
-        fields.remove("apiVersion");
-    }
-    tree
 }
 
 /// The beginning of a body: JSON as it is, the rest in hexadecimal (`summarizeData`).

@@ -13,6 +13,7 @@ use super::names;
 use super::options::DeleteOptions;
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
+use crate::kinds::{timestamp, tree};
 use crate::status::Status;
 use crate::store::{Refused, Stored};
 
@@ -99,7 +100,7 @@ impl Request<'_> {
         if graceful.is_none() && !waits {
             return self.remove(stored, stored.body().clone());
         }
-        let body = protobuf::encode(entry.stored_as, &object);
+        let body = protobuf::encode(entry.type_, &object);
         let gone = graceful == Some(0) && !waits;
         if self.options.dry_run {
             return Ok(Attempt::Done(Deletion { body: body.into(), gone, marked: true }));
@@ -135,9 +136,7 @@ impl Request<'_> {
     /// `rest.BeforeDelete`: the kind stands where other errors have the resource.
     fn check_preconditions(&self, object: &Value) -> Result<(), Status> {
         let kind = self.entry.kind;
-        // Both versions of Events are stored as one of the core group.
-        let group = if kind.storage == "events" { "" } else { kind.group };
-        let conflict = |cause: String| Err(Status::conflict(group, kind.kind, self.name, &cause));
+        let conflict = |cause: String| Err(Status::conflict(kind.group, kind.kind, self.name, &cause));
         let uid = meta::text(object, "uid");
         if let Some(wanted) = self.options.uid.as_deref().filter(|wanted| *wanted != uid) {
             return conflict(format!(
@@ -179,12 +178,11 @@ impl Request<'_> {
             return self.object(stored);
         }
         lifecycle::admit_delete(self.entry, self.name)?;
-        meta::set(&mut object, "deletionTimestamp", seconds(self.core.environment.now()).into());
-        let status = meta::map(&mut object).entry("status").or_insert(Value::Null);
-        meta::map(status).insert("phase".to_owned(), "Terminating".into());
+        meta::set(&mut object, "deletionTimestamp", timestamp(self.core.environment.now()).into());
+        tree::set(tree::field_mut(&mut object, "status"), "phase", "Terminating");
         let finalizers = finalizers_of_namespace(&object, self.options);
         meta::set_finalizers(&mut object, &finalizers);
-        let body = protobuf::encode(self.entry.stored_as, &object);
+        let body = protobuf::encode(self.entry.type_, &object);
         if self.options.dry_run {
             return Ok(Attempt::Done(Deletion { body: body.into(), gone: false, marked: true }));
         }
@@ -212,7 +210,7 @@ fn grace_of(entry: &Entry, object: &mut Value, requested: Option<i64>, now: Time
     let Some(seconds_left) = entry.kind.strategy.grace_period(object, requested) else { return Grace::None };
     if !meta::is_deleting(object) {
         let at = now.saturating_add(SignedDuration::from_secs(seconds_left)).unwrap_or(now);
-        meta::set(object, "deletionTimestamp", seconds(at).into());
+        meta::set(object, "deletionTimestamp", timestamp(at).into());
         meta::set(object, "deletionGracePeriodSeconds", seconds_left.into());
         bump_generation(object);
         return Grace::Seconds(seconds_left);
@@ -231,7 +229,7 @@ fn grace_of(entry: &Entry, object: &mut Value, requested: Option<i64>, now: Time
             period = 1;
         }
     }
-    meta::set(object, "deletionTimestamp", seconds(at).into());
+    meta::set(object, "deletionTimestamp", timestamp(at).into());
     meta::set(object, "deletionGracePeriodSeconds", period.into());
     Grace::Seconds(period)
 }
@@ -243,7 +241,7 @@ fn mark(object: &mut Value, now: Timestamp) {
     }
     let marked: Option<Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
     if marked.is_none_or(|marked| marked > now) {
-        meta::set(object, "deletionTimestamp", seconds(now).into());
+        meta::set(object, "deletionTimestamp", timestamp(now).into());
     }
     meta::set(object, "deletionGracePeriodSeconds", json!(0));
 }
@@ -252,11 +250,6 @@ fn bump_generation(object: &mut Value) {
     if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
         meta::set(object, "generation", (generation + 1).into());
     }
-}
-
-/// The time as `metav1.Time` prints it.
-fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// `deletionFinalizersForGarbageCollection`: the finalizers if they must change.

@@ -20,12 +20,12 @@ use super::scale::{self, SCALE};
 use super::{patch, read, remove, subresources, tracking, update};
 use crate::core::{Core, Entry};
 use crate::discovery;
-use crate::http::accept::{Endpoint, Media, check_route, negotiate};
+use crate::http::accept::{Endpoint, Format, check_route, negotiate};
 use crate::http::answer::{TEXT, error, json_bytes, object, of, text, tree};
 use crate::http::body::Body;
 use crate::http::content_type::{declared, format_of};
 use crate::http::query::{Query, decode_percent};
-use crate::http::route::{Lost, Route, Target, Verb, not_found, route};
+use crate::http::route::{Route, Target, Verb, not_found, route};
 use crate::http::warnings;
 use crate::kinds::KINDS;
 use crate::openapi;
@@ -77,30 +77,29 @@ async fn routed(
     let Parts { method, uri, headers, .. } = request;
     let query = Query::parse(uri.query().unwrap_or_default());
     let Some(path) = decode_percent(uri.path()) else { return text(400, "400 Bad Request") };
-    match route(method, &path, uri.path()) {
+    match route(method, &path) {
         Ok(Route::Objects(target)) => {
             let Some(entry) = Entry::of(target.kind) else {
-                return error(&Status::internal("a kind without a schema"), headers, &query);
+                return error(&Status::internal("a kind without a schema"), headers);
             };
             let call = Call { core, entry, target: &target, headers, query: &query, body: &body };
             let mut texts = Vec::new();
-            let answered = objects(call, method, &mut texts).await;
-            let mut response = answered.unwrap_or_else(|status| error(&status, headers, &query));
+            let answered = objects(call, &mut texts).await;
+            let mut response = answered.unwrap_or_else(|status| error(&status, headers));
             warnings::write(response.headers_mut(), &texts);
             response
         }
         Ok(Route::Review(review)) => {
             let answered = review_answer(core, review, headers, &query, &body, user);
-            answered.unwrap_or_else(|status| error(&status, headers, &query))
+            answered.unwrap_or_else(|status| error(&status, headers))
         }
-        Ok(Route::Other { in_api }) => other(request, &path, &query, in_api),
-        Err(Lost::Status(status)) => error(&status, headers, &query),
-        Err(Lost::Text(message)) => text(500, &message),
+        Ok(Route::Other { in_api }) => other(request, &path, in_api),
+        Err(status) => error(&status, headers),
     }
 }
 
 /// Discovery, health, and what is nowhere.
-fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<Body> {
+fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
     let Parts { method, uri, headers, .. } = request;
     if method == Method::GET {
         match path.trim_end_matches('/') {
@@ -114,45 +113,30 @@ fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<B
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(Authority::as_str)).unwrap_or("localhost:443");
-        match discovery::answer(path, headers, host, KINDS) {
-            Some(discovery::Answer::Document(document)) => {
-                return document.response(headers, "public").map(Body::from);
-            }
-            Some(discovery::Answer::Object(object)) => {
-                return match negotiate(headers, query, Endpoint::Other) {
-                    Ok(media) => tree(200, media, &object),
-                    Err(status) => error(&status, headers, query),
-                };
-            }
-            None => {}
+        if let Some(object) = discovery::answer(path, host, KINDS) {
+            return match negotiate(headers, Endpoint::Other) {
+                Ok(_) => tree(200, &object),
+                Err(status) => error(&status, headers),
+            };
         }
     }
-    if in_api { error(&not_found(), headers, query) } else { text(404, "404 page not found\n") }
+    if in_api { error(&not_found(), headers) } else { text(404, "404 page not found\n") }
 }
 
-async fn objects(
-    call: Call<'_>,
-    method: &Method,
-    warnings: &mut Vec<String>,
-) -> Result<Response<Body>, Status> {
+async fn objects(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Response<Body>, Status> {
     let Call { entry, target, headers, query, .. } = call;
     let verb = target.verb;
     if verb == Verb::Patch && !patch::is_known(declared(headers)) {
         return Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details());
     }
-    check_route(headers, matches!(verb, Verb::List | Verb::Watch) && method == Method::GET)?;
+    check_route(headers, verb == Verb::List)?;
     warnings.extend(entry.kind.deprecation.map(str::to_owned));
-    let media = negotiate(headers, query, Endpoint::Resource)?;
+    let media = negotiate(headers, Endpoint::Resource)?;
     let renderer = || Renderer::new(entry, media, query, &call.core.environment);
     let outcome = match verb {
-        Verb::List | Verb::Watch => return read::list(call, media).await,
+        Verb::List => return read::list(call, media).await,
         Verb::Get if target.subresource == SCALE => scale::get(call)?,
         Verb::Get => read::get(call).await?,
-        Verb::DeleteCollection => {
-            let page = remove::many(call).await?;
-            react(call.core);
-            return render::list(&renderer()?, &page);
-        }
         Verb::Create if target.subresource.is_empty() => created(call, warnings)?,
         Verb::Create => subresources::create(call, warnings)?,
         Verb::Update if target.subresource == SCALE => scale::update(call, warnings)?,
@@ -165,21 +149,21 @@ async fn objects(
         react(call.core);
     }
     let created = outcome.created.clone();
-    let mut response = show(media, &renderer()?, outcome)?;
+    let mut response = show(media.format, &renderer()?, outcome)?;
     if let Some(name) = created {
         response.extensions_mut().insert(Created(name));
     }
     Ok(response)
 }
 
-fn show(media: Media, renderer: &Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
+fn show(format: Format, renderer: &Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
     let code = outcome.code;
     Ok(match outcome.content {
         Content::Stored(body) => render::object(code, renderer, &body)?,
         Content::Other(api_version, kind, type_, shown) => {
             match renderer.table_of((api_version, kind), type_, &shown) {
-                Some(table) => json_bytes(code, media, table),
-                None => object(code, media, (api_version, kind), type_, shown),
+                Some(table) => json_bytes(code, table),
+                None => object(code, format, (api_version, kind), type_, shown),
             }
         }
     })
@@ -199,7 +183,7 @@ fn created(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
     let generates = core.auditor.is_some() && meta::text(&object, "name").is_empty();
     let body = create::create(core, creation, object, warnings)?;
     let created = if generates { Some(meta::text(&entry.tree(&body)?, "name").to_owned()) } else { None };
-    Ok(Outcome { code: 201, content: call.shown(body), created })
+    Ok(Outcome { code: 201, content: Content::Stored(body), created })
 }
 
 fn review_answer(
@@ -211,7 +195,7 @@ fn review_answer(
     user: &str,
 ) -> Result<Response<Body>, Status> {
     check_route(headers, false)?;
-    let media = negotiate(headers, query, Endpoint::Resource)?;
+    let media = negotiate(headers, Endpoint::Resource)?;
     let format = format_of(headers)?;
     let body = body.as_ref().map_err(Clone::clone)?;
     let options = WriteOptions::parse(query, "CreateOptions")?;
@@ -225,7 +209,7 @@ fn review_answer(
     let fields = tracking::of_other(type_, &api_version, review.kind, "");
     fields.update(None, &mut question, &by, core.environment.now());
     let answered = reviews::answer(review, question, user, &core.users)?;
-    let mut response = object(201, media, (&api_version, review.kind), Some(type_), answered);
+    let mut response = object(201, media.format, (&api_version, review.kind), Some(type_), answered);
     warnings::write(response.headers_mut(), &texts);
     Ok(response)
 }

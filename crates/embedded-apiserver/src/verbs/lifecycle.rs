@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use kube_protobuf::{Fields, Value as Wire};
-
 use crate::core::{Core, Entry};
+use crate::selectors::text_at;
 use crate::status::{Cause, Status};
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
+/// `status.phase` of a Namespace, by the numbers of its fields.
+const PHASE: &[u32] = &[3, 1];
 
 /// Allows new objects only in existing namespaces that are not being deleted.
 ///
@@ -48,21 +49,6 @@ fn phase(core: &Core, entry: &Entry, namespace: &str) -> Result<Option<String>, 
     let namespaces = Entry::named("v1", "Namespace").ok_or_else(|| Status::internal("no kind Namespace"))?;
     let stored = core.store.get(namespaces.resource, namespace);
     let stored = stored.ok_or_else(|| Status::not_found("", "namespaces", namespace))?;
-    Ok(Some(phase_of(stored.body())))
-}
-
-/// `status.phase` of an encoded Namespace.
-fn phase_of(body: &[u8]) -> String {
-    let status = field(body, 3).unwrap_or_default();
-    String::from_utf8_lossy(field(status, 1).unwrap_or_default()).into_owned()
-}
-
-fn field(message: &[u8], wanted: u32) -> Option<&[u8]> {
-    let mut fields = Fields::new("Namespace", message);
-    while let Ok(Some((number, value))) = fields.next_field() {
-        if let (true, Wire::Bytes(bytes)) = (number == wanted, value) {
-            return Some(bytes);
-        }
-    }
-    None
+    let phase = text_at(stored.body(), PHASE).unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(phase).into_owned()))
 }

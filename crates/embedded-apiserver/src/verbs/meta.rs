@@ -1,20 +1,22 @@
 //! Reading and changing `metadata` of a tree.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::kinds::tree;
 
 /// A text of the metadata; empty if it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
+    tree::text(tree::field(object, "metadata"), field)
 }
 
 /// A number of the metadata.
 pub(crate) fn number(object: &Value, field: &str) -> Option<i64> {
-    object.get("metadata")?.get(field)?.as_i64()
+    tree::maybe_int(tree::field(object, "metadata"), field)
 }
 
 /// True if the metadata has a field.
 pub(crate) fn has(object: &Value, field: &str) -> bool {
-    object.get("metadata").and_then(|meta| meta.get(field)).is_some_and(|value| !value.is_null())
+    tree::has(tree::field(object, "metadata"), field)
 }
 
 /// True if the object is being deleted.
@@ -24,8 +26,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
 
 /// The finalizers.
 pub(crate) fn finalizers(object: &Value) -> Vec<String> {
-    let finalizers = object.get("metadata").and_then(|meta| meta.get("finalizers")).and_then(Value::as_array);
-    finalizers.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    tree::texts(tree::field(object, "metadata"), "finalizers").into_iter().map(str::to_owned).collect()
 }
 
 /// Replaces the finalizers.
@@ -39,30 +40,13 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
 
 /// Sets a field of the metadata.
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
-    fields(object).insert(field.to_owned(), value);
+    tree::set(tree::field_mut(object, "metadata"), field, value);
 }
 
 /// Removes a field of the metadata.
 pub(crate) fn remove(object: &mut Value, field: &str) {
-    if let Some(Value::Object(meta)) = object.get_mut("metadata") {
-        meta.remove(field);
-    }
-}
-
-/// The metadata, made if there is none.
-pub(crate) fn fields(object: &mut Value) -> &mut Map<String, Value> {
-    map(map(object).entry("metadata").or_insert(Value::Null))
-}
-
-/// The fields of an object; anything else becomes one.
-pub(crate) fn map(value: &mut Value) -> &mut Map<String, Value> {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    match value {
-        Value::Object(fields) => fields,
-        // Made an object above.
-        _ => map(value),
+    if let Some(meta) = object.get_mut("metadata") {
+        tree::remove(meta, field);
     }
 }
 
@@ -86,8 +70,7 @@ pub(crate) fn drop_repeated_owners(object: &mut Value) -> Vec<String> {
         let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
         for owner in owners.drain(..) {
             if kept.contains(&owner) {
-                let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default();
-                dropped.push(uid.to_owned());
+                dropped.push(tree::text(&owner, "uid").to_owned());
             } else {
                 kept.push(owner);
             }

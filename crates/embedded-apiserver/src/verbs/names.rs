@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::meta;
 use crate::core::Entry;
+use crate::kinds::content;
 use crate::selectors::go_quote;
 use crate::status::Status;
 use crate::store::key;
@@ -16,42 +17,15 @@ pub(crate) fn key_of(entry: &Entry, namespace: &str, name: &str) -> Result<Strin
     if entry.kind.namespaced && namespace.is_empty() {
         return Err(Status::bad_request("Namespace parameter required."));
     }
-    let wrong = match name {
-        "" => return Err(Status::bad_request("Name parameter required.")),
-        "." | ".." => vec![format!("may not be '{name}'")],
-        name => ['/', '%']
-            .into_iter()
-            .filter(|c| name.contains(*c))
-            .map(|c| format!("may not contain '{c}'"))
-            .collect(),
-    };
+    if name.is_empty() {
+        return Err(Status::bad_request("Name parameter required."));
+    }
+    let wrong = content::path_segment(name, false);
     if !wrong.is_empty() {
         let name = go_quote(name);
         return Err(Status::bad_request(format!("Name parameter invalid: {name}: {}", wrong.join(";"))));
     }
     Ok(key(if entry.kind.namespaced { namespace } else { "" }, name))
-}
-
-/// Gives the object the namespace of the path.
-///
-/// # Errors
-/// 400 if it has another one.
-pub(crate) fn fit_namespace(entry: &Entry, namespace: &str, object: &mut Value) -> Result<(), Status> {
-    let wanted = if entry.kind.namespaced { namespace } else { "" };
-    let given = meta::text(object, "namespace");
-    if given == wanted {
-        return Ok(());
-    }
-    if wanted.is_empty() {
-        meta::remove(object, "namespace");
-        return Ok(());
-    }
-    if given.is_empty() {
-        meta::set(object, "namespace", wanted.into());
-        return Ok(());
-    }
-    let message = "the namespace of the provided object does not match the namespace sent on the request";
-    Err(Status::bad_request(message))
 }
 
 /// Checks that the object has the name of the path.

@@ -7,17 +7,14 @@ use serde_json::{Value, json};
 
 use super::decode;
 use crate::codec::json::FieldValidation;
-use crate::go_quote::is_printable;
 use crate::http::content_type;
 use crate::http::query::Query;
-use crate::kinds::{Errors, Path};
+use crate::kinds::{self, Errors, Path};
 use crate::managed_fields::manager_of;
 use crate::schema::Type;
 use crate::status::Status;
 
 const GROUP: &str = "meta.k8s.io";
-/// Bytes of the name of a field manager.
-const MANAGER_LIMIT: usize = 128;
 const VALIDATIONS: &[&str] = &["", "Ignore", "Strict", "Warn"];
 const POLICIES: &[&str] = &["Foreground", "Background", "Orphan", "nil"];
 
@@ -59,7 +56,7 @@ impl WriteOptions {
 
     fn checked(query: &Query, kind: &str, mut errors: Errors) -> Result<Self, Status> {
         let field_manager = query.text("fieldManager");
-        check_manager(&field_manager, &mut errors);
+        kinds::field_manager(&field_manager, &Path::root("fieldManager"), &mut errors);
         let dry_run = query.all("dryRun");
         check_dry_run(&dry_run, &mut errors);
         let validation = query.text("fieldValidation");
@@ -155,17 +152,6 @@ impl DeleteOptions {
             dry_run: !dry_run.is_empty(),
         };
         Ok((options, dry_run))
-    }
-}
-
-fn check_manager(manager: &str, errors: &mut Errors) {
-    let path = Path::root("fieldManager");
-    if manager.len() > MANAGER_LIMIT {
-        errors.too_long(&path, MANAGER_LIMIT);
-    }
-    for (position, c) in manager.char_indices().filter(|(_, c)| !is_printable(*c)) {
-        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(c));
-        errors.invalid(&path, manager, &detail);
     }
 }
 

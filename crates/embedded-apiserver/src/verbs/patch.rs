@@ -15,7 +15,7 @@ use crate::codec::yaml;
 use crate::core::Entry;
 use crate::http::accept::Format;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path};
+use crate::kinds::{Errors, Path, fit_namespace, tree};
 use crate::patch::{self, go_text};
 use crate::status::Status;
 
@@ -75,11 +75,11 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
             );
             return Err(Status::conflict(entry.kind.group, entry.kind.plural, &target.name, &cause));
         }
-        names::fit_namespace(entry, &target.namespace, &mut object)?;
+        fit_namespace(entry.kind, &target.namespace, &mut object)?;
         names::check_name(&object, &target.name)?;
         Ok(object)
     })?;
-    Ok(call.changed(changed))
+    Ok(Outcome::of_change(changed))
 }
 
 /// The kind of a patch, by its content type, and its parameters.
@@ -143,25 +143,27 @@ struct Patch<'a> {
 impl Patch<'_> {
     /// The object with the patch applied, as the type has it.
     fn patched(&self, live: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
-        let original = with_head(self.of, live);
+        let original = self.with_head(live);
         match self.kind {
-            Kind::Strategic | Kind::Apply => self.strategic(&original, warnings),
-            Kind::Json | Kind::Merge => self.of_text(&original, warnings),
+            Kind::Json | Kind::Strategic | Kind::Apply => self.of_tree(&original, warnings),
+            Kind::Merge => self.merge(&original, warnings),
         }
     }
 
-    /// The object with a patch of JSON text applied.
-    fn of_text(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
+    /// The object with kind and apiVersion, which patches may test.
+    fn with_head(&self, object: &Value) -> Value {
+        tree::with_head(object.clone(), self.of.api_version, self.of.kind)
+    }
+
+    /// The object with a merge patch applied.
+    fn merge(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
         let of = self.of.type_;
         let body = String::from_utf8_lossy(self.body);
         let mut problems = self.check(&body)?;
         let mut text = Vec::with_capacity(1024);
         json::encode(of, original, &mut text);
         let original = String::from_utf8_lossy(&text);
-        let patched = match self.kind {
-            Kind::Json => patch::json_patch(&original, &body)?,
-            _ => patch::merge(&original, &body)?,
-        };
+        let patched = patch::merge(&original, &body)?;
         let refused = |error: &str| refused(&patched, error);
         let head = json::head(patched.as_bytes()).map_err(|error| refused(&error.to_string()))?;
         decode::check_kind(self.of, &head.api_version, &head.kind).map_err(|error| refused(&error))?;
@@ -169,13 +171,13 @@ impl Patch<'_> {
             .map_err(|error| refused(&error.to_string()))?;
         problems.extend(more.iter().map(Problem::to_string));
         self.report(problems, &patched, warnings)?;
-        let mut object = without_head(object);
+        let mut object = tree::without_head(object);
         decode::keep_reset(Format::Json, patched.as_bytes(), &mut object);
         Ok(object)
     }
 
-    /// The object with a strategic merge patch applied.
-    fn strategic(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
+    /// The object with a JSON patch or a strategic merge patch applied.
+    fn of_tree(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
         let of = self.of.type_;
         let (patch, duplicates) = untyped(self.body).map_err(Status::bad_request)?;
         let checks = self.options.validation != FieldValidation::Ignore;
@@ -183,39 +185,36 @@ impl Patch<'_> {
         let mut patch = match patch {
             Value::Null => Value::Object(Map::new()),
             Value::Object(_) => patch,
+            Value::Array(_) if self.kind == Kind::Json => patch,
             other => return Err(Status::bad_request(not_an_object(&other))),
         };
-        let mut patched = patch::strategic(of, original, &mut patch)?;
+        let patched = match self.kind {
+            Kind::Json => patch::replace(original, &patch)?,
+            _ => patch::strategic(of, original, &mut patch)?,
+        };
         // Upstream shows the patch, as Go prints a map.
         let shown = || go_text::plain(&patch);
-        patch::restore(of, &mut patched).map_err(|error| refused(&shown(), &error))?;
         let (object, more) = json::normalise(of, &patched, self.options.validation)
             .map_err(|error| refused(&shown(), &error.to_string()))?;
         let mut more: Vec<String> = more.iter().map(Problem::to_string).collect();
         more.sort();
         problems.append(&mut more);
         self.report(problems, &shown(), warnings)?;
-        let mut object = without_head(object);
+        let mut object = tree::without_head(object);
         meta::keep_reset(&mut object, &patched);
         Ok(object)
     }
 
-    /// Checks the types of a patch of JSON text, unless unknown fields are ignored. Returns the texts about its unknown and
-    /// duplicate fields.
+    /// Checks that a merge patch is an object, unless unknown fields are ignored. Returns the texts about its duplicate fields.
     fn check(&self, body: &str) -> Result<Vec<String>, Status> {
         if self.options.validation == FieldValidation::Ignore {
             return Ok(Vec::new());
         }
         let wrong = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
         let (patch, duplicates) = untyped(body.as_bytes()).map_err(wrong)?;
-        match (self.kind, &patch) {
-            (Kind::Json, _) => {
-                let unknown = patch::check_operations(&patch)?;
-                let duplicates = duplicates.into_iter().map(|text| format!("json patch {text}"));
-                Ok(duplicates.chain(unknown).collect())
-            }
-            (_, Value::Object(_) | Value::Null) => Ok(duplicates),
-            (_, other) => Err(wrong(not_an_object(other))),
+        match patch {
+            Value::Object(_) | Value::Null => Ok(duplicates),
+            other => Err(wrong(not_an_object(&other))),
         }
     }
 
@@ -241,12 +240,12 @@ impl Patch<'_> {
         let failed = |error: &str| Status::bad_request(format!("error decoding patch: {error}"));
         let text = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
         let (config, _) = untyped(&text).map_err(|error| failed(&error))?;
-        let live = live.map(|live| with_head(self.of, live));
+        let live = live.map(|live| self.with_head(live));
         let manager = tracking::manager(self.entry, self.subresource);
         let applied = manager.apply(live.as_ref(), &config, by, self.options.force, now)?;
         let normal = json::normalise(self.entry.type_, &applied, FieldValidation::Ignore);
         let (object, _) = normal.map_err(|error| Status::new(500, "", error.to_string()))?;
-        let mut object = without_head(object);
+        let mut object = tree::without_head(object);
         self.entry.kind.strategy.default(&mut object);
         Ok(object)
     }
@@ -269,20 +268,4 @@ fn not_an_object(patch: &Value) -> String {
 fn untyped(body: &[u8]) -> Result<(Value, Vec<String>), String> {
     let (tree, problems) = json::untyped(body).map_err(|error| error.to_string())?;
     Ok((tree, problems.iter().map(Problem::to_string).collect()))
-}
-
-/// The object with kind and apiVersion, which patches may test.
-fn with_head(of: Expected<'_>, object: &Value) -> Value {
-    let mut object = object.clone();
-    let fields: &mut Map<String, Value> = meta::map(&mut object);
-    fields.insert("kind".to_owned(), of.kind.into());
-    fields.insert("apiVersion".to_owned(), of.api_version.into());
-    object
-}
-
-fn without_head(mut object: Value) -> Value {
-    let fields = meta::map(&mut object);
-    fields.remove("kind");
-    fields.remove("apiVersion");
-    object
 }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use super::change::{Change, change};
@@ -14,6 +13,7 @@ use super::delete::{FOREGROUND, ORPHAN, delete};
 use super::meta;
 use super::options::DeleteOptions;
 use crate::core::{Core, Entry, Happened, entries};
+use crate::kinds::tree::{self, text};
 use crate::store::{Resource, Span, Stored, key};
 
 /// Reacts to what happened, and to what happens by that, until nothing is left.
@@ -23,11 +23,7 @@ pub(crate) fn react(core: &Core) {
         let Some(happened) = core.happened.lock().pop_front() else { return };
         match happened {
             Happened::Gone(entry, object) => gone(core, entry, &object),
-            Happened::Disowned(entry, before) if core.behaviour.collects_garbage => {
-                recheck_owners(core, entry, before.body());
-            }
             Happened::Deleting(entry, key) => deleting(core, entry, &key),
-            Happened::Disowned(..) => {}
         }
     }
 }
@@ -40,20 +36,21 @@ fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
         let place = (object.namespace(), object.name());
         _ = delete(core, endpoints, place, &DeleteOptions::default());
     }
-    if core.behaviour.collects_garbage && entry.kind.strategy.is_collected() {
-        if let Ok(tree) = entry.tree(object.body()) {
-            for (resource, key) in core.owners.dependents(meta::text(&tree, "uid")) {
-                collect(core, resource, &key);
-            }
+    if core.behaviour.collects_garbage
+        && entry.kind.strategy.is_collected()
+        && let Ok(tree) = entry.tree(object.body())
+    {
+        for (resource, key) in core.owners.dependents(meta::text(&tree, "uid")) {
+            collect(core, resource, &key);
         }
-        recheck_owners(core, entry, object.body());
     }
     if core.behaviour.terminates_namespaces && !object.namespace().is_empty() {
         terminate(core, object.namespace());
     }
 }
 
-/// An object that is being deleted may wait for its dependents or its contents.
+/// An object that is being deleted may wait for its contents, or for its dependents to be orphaned. It does not wait for their
+/// deletion: they follow it.
 fn deleting(core: &Core, entry: &'static Entry, key: &str) {
     if core.behaviour.terminates_namespaces && entry.kind.plural == "namespaces" {
         terminate(core, key);
@@ -62,129 +59,50 @@ fn deleting(core: &Core, entry: &'static Entry, key: &str) {
         return;
     }
     let Some(object) = current(core, entry, key) else { return };
-    let finalizers = meta::finalizers(&object);
     if !meta::is_deleting(&object) {
         return;
     }
-    let uid = meta::text(&object, "uid");
+    let finalizers = meta::finalizers(&object);
     if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
+        let uid = meta::text(&object, "uid");
         for (resource, dependent) in core.owners.dependents(uid) {
             disown(core, resource, &dependent, |owner| text(owner, "uid") == uid);
         }
         drop_finalizer(core, entry, key, ORPHAN);
-        return;
+    } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
+        drop_finalizer(core, entry, key, FOREGROUND);
     }
-    if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
-        let dependents = core.owners.dependents(uid);
-        for (resource, dependent) in &dependents {
-            collect(core, *resource, dependent);
-        }
-        if !core
-            .owners
-            .dependents(uid)
-            .iter()
-            .any(|(resource, dependent)| blocks(core, *resource, dependent, uid))
-        {
-            drop_finalizer(core, entry, key, FOREGROUND);
-        }
-    }
-}
-
-/// True if a dependent keeps its owner from being deleted.
-fn blocks(core: &Core, resource: Resource, key: &str, uid: &str) -> bool {
-    let Some(entry) = Entry::stored(resource) else { return false };
-    let Some(dependent) = current(core, entry, key) else { return false };
-    owners(&dependent)
-        .iter()
-        .any(|owner| text(owner, "uid") == uid && owner.get("blockOwnerDeletion") == Some(&Value::Bool(true)))
 }
 
 /// `attemptToDeleteItem` of the garbage collector.
 fn collect(core: &Core, resource: Resource, key: &str) {
     let Some(entry) = Entry::stored(resource) else { return };
     let Some(object) = current(core, entry, key) else { return };
-    if meta::is_deleting(&object)
-        && !meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND)
-    {
+    let owners = tree::list(tree::field(&object, "metadata"), "ownerReferences");
+    if owners.is_empty() || meta::is_deleting(&object) {
         return;
     }
     let namespace = meta::text(&object, "namespace");
-    let states: Vec<(String, State)> = owners(&object)
+    let dangling: Vec<&str> = owners
         .iter()
-        .map(|owner| (text(owner, "uid").to_owned(), state(core, namespace, owner)))
+        .filter(|owner| !exists(core, namespace, owner))
+        .map(|owner| text(owner, "uid"))
         .collect();
-    let is_solid = states.iter().any(|(_, state)| *state == State::Solid);
-    if is_solid {
-        let loose = |owner: &Value| {
-            states.iter().any(|(uid, state)| *uid == text(owner, "uid") && *state != State::Solid)
-        };
-        disown(core, resource, key, loose);
+    if dangling.len() < owners.len() {
+        disown(core, resource, key, |owner| dangling.contains(&text(owner, "uid")));
         return;
     }
-    if states.is_empty() {
-        return;
-    }
-    let waits = states.iter().any(|(_, state)| *state == State::Waiting);
-    let uid = meta::text(&object, "uid").to_owned();
-    let finalizers = meta::finalizers(&object);
-    let policy = if waits && !core.owners.dependents(&uid).is_empty() {
-        "Foreground"
-    } else if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
-        "Orphan"
-    } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
-        "Foreground"
-    } else {
-        "Background"
-    };
-    if meta::is_deleting(&object) {
-        return;
-    }
-    let options = DeleteOptions {
-        uid: Some(uid),
-        propagation_policy: Some(policy.to_owned()),
-        ..DeleteOptions::default()
-    };
+    let options =
+        DeleteOptions { uid: Some(meta::text(&object, "uid").to_owned()), ..DeleteOptions::default() };
     _ = delete(core, entry, (namespace, meta::text(&object, "name")), &options);
 }
 
-/// The state of an owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It exists, or is of a kind that this server does not have.
-    Solid,
-    /// It does not exist.
-    Dangling,
-    /// It waits for its dependents to be deleted.
-    Waiting,
-}
-
-fn state(core: &Core, namespace: &str, owner: &Value) -> State {
-    let Some(entry) = Entry::named(text(owner, "apiVersion"), text(owner, "kind")) else {
-        return State::Solid;
-    };
+/// True if an owner exists, or is of a kind that this server does not have.
+fn exists(core: &Core, namespace: &str, owner: &Value) -> bool {
+    let Some(entry) = Entry::named(text(owner, "apiVersion"), text(owner, "kind")) else { return true };
     let namespace = if entry.kind.namespaced { namespace } else { "" };
-    let Some(object) = current(core, entry, &key(namespace, text(owner, "name"))) else {
-        return State::Dangling;
-    };
-    if meta::text(&object, "uid") != text(owner, "uid") {
-        return State::Dangling;
-    }
-    let waits = meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND);
-    if meta::is_deleting(&object) && waits { State::Waiting } else { State::Solid }
-}
-
-/// Looks again at owners that wait for a dependent.
-fn recheck_owners(core: &Core, entry: &'static Entry, body: &Bytes) {
-    let Ok(tree) = entry.tree(body) else { return };
-    let namespace = meta::text(&tree, "namespace");
-    for owner in owners(&tree) {
-        if state(core, namespace, owner) == State::Waiting
-            && let Some(entry) = Entry::named(text(owner, "apiVersion"), text(owner, "kind"))
-        {
-            let namespace = if entry.kind.namespaced { namespace } else { "" };
-            deleting(core, entry, &key(namespace, text(owner, "name")));
-        }
-    }
+    current(core, entry, &key(namespace, text(owner, "name")))
+        .is_some_and(|object| meta::text(&object, "uid") == text(owner, "uid"))
 }
 
 /// Removes owner references from an object.
@@ -233,7 +151,7 @@ fn terminate(core: &Core, namespace: &str) {
     }
     let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
     let mut left = 0;
-    for contents in entries().iter().filter(|entry| entry.kind.namespaced && !entry.converts()) {
+    for contents in entries().iter().filter(|entry| entry.kind.namespaced) {
         for name in names(core, contents.resource, namespace) {
             _ = delete(core, contents, (namespace, &name), &options);
         }
@@ -274,13 +192,4 @@ fn names(core: &Core, resource: Resource, namespace: &str) -> Vec<String> {
 
 fn current(core: &Core, entry: &Entry, key: &str) -> Option<Value> {
     entry.tree(core.store.get(entry.resource, key)?.body()).ok()
-}
-
-fn owners(object: &Value) -> &[Value] {
-    let owners = object.get("metadata").and_then(|meta| meta.get("ownerReferences"));
-    owners.and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

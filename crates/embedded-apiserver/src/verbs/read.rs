@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use http::Response;
 
-use super::call::{Call, Outcome};
+use super::call::{Call, Content, Outcome};
 use super::names;
 use super::render::{self, Renderer};
 use crate::http::accept::Media;
 use crate::http::body::Body;
-use crate::http::route::Verb;
 use crate::list::{self, ListOptions, Request, parse_version, too_large, wait_for};
 use crate::status::Status;
 use crate::watch;
@@ -47,7 +46,7 @@ pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let stored = core.store.get(entry.resource, &key);
     let stored =
         stored.ok_or_else(|| Status::not_found(entry.kind.group, entry.kind.plural, &target.name))?;
-    Ok(Outcome::new(200, call.shown(stored.body().clone())))
+    Ok(Outcome::new(200, Content::Stored(stored.body().clone())))
 }
 
 /// Lists or watches objects.
@@ -56,7 +55,7 @@ pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
 /// The parameters are refused.
 pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>, Status> {
     let renderer = || Renderer::new(call.entry, media, call.query, &call.core.environment);
-    let request = request(call, call.target.verb == Verb::Watch)?;
+    let request = request(call)?;
     if !request.options.watch {
         let page = list::list(&call.core.store, &request).await?;
         return render::list(&renderer()?, &page);
@@ -68,25 +67,20 @@ pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>,
 }
 
 /// The list or watch that a call asks for.
-///
-/// # Errors
-/// The parameters are refused.
-pub(crate) fn request(call: Call<'_>, watches: bool) -> Result<Request, Status> {
+fn request(call: Call<'_>) -> Result<Request, Status> {
     let Call { entry, target, query, .. } = call;
-    let options = ListOptions::parse(query.pairs(), watches)?;
-    let name = Some(target.name.as_str()).filter(|name| !name.is_empty());
+    let options = ListOptions::parse(query)?;
     let list_target = list::Target {
         resource: entry.resource,
         namespaced: entry.kind.namespaced,
         namespace: target.namespace.clone(),
         cached: is_cached(call),
         selectable: entry.selectable.clone(),
-        index: if entry.kind.plural == "pods" { Some("spec.nodeName") } else { None },
     };
-    Request::new(list_target, name, options)
+    Request::new(list_target, options)
 }
 
 /// True if the API server has a watch cache for the kind.
 fn is_cached(call: Call<'_>) -> bool {
-    call.entry.kind.storage != "events"
+    call.entry.kind.plural != "events"
 }

@@ -30,19 +30,17 @@ pub(crate) fn event(
     received: Timestamp,
 ) -> Option<AuditEvent> {
     let path = decode_percent(request.uri.path())?;
-    let Ok(Route::Objects(target)) = route(&request.method, &path, "") else { return None };
+    let Ok(Route::Objects(target)) = route(&request.method, &path) else { return None };
     let entry = Entry::of(target.kind)?;
     let query = Query::parse(request.uri.query().unwrap_or_default());
     let verb = match target.verb {
         Verb::Get => "get",
         Verb::List if query.flag("watch").unwrap_or_default() => "watch",
         Verb::List => "list",
-        Verb::Watch => "watch",
         Verb::Create => "create",
         Verb::Update => "update",
         Verb::Patch => "patch",
         Verb::Delete => "delete",
-        Verb::DeleteCollection => "deletecollection",
     };
     let request_object = body.and_then(|body| object(entry, &target, &request.headers, body));
     let created = request_object.as_ref().filter(|_| target.name.is_empty() && target.verb == Verb::Create);
@@ -75,7 +73,7 @@ fn object(entry: &'static Entry, target: &Target, headers: &HeaderMap, body: &By
             serde_json::from_slice(&yaml::to_json(body).ok()?).ok()
         }
         Verb::Patch => serde_json::from_slice(body).ok(),
-        Verb::Delete | Verb::DeleteCollection => {
+        Verb::Delete => {
             let type_ = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.DeleteOptions")?;
             decode::options(format_of(headers).ok()?, body, type_).ok()
         }

@@ -1,14 +1,12 @@
-//! `DELETE` of one object and of a collection, and their answers: `handlers/delete.go`.
+//! `DELETE` of an object, and its answer: `handlers/delete.go`.
 
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, Content, Outcome};
 use super::delete::{Deletion, delete};
 use super::options::DeleteOptions;
-use super::read;
 use crate::core::Entry;
 use crate::http::answer::status_type;
-use crate::list;
 use crate::status::Status;
 
 /// Kinds whose deletion answers with the object (`ReturnDeletedObject`).
@@ -23,32 +21,12 @@ pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
     let deletion = delete(core, entry, (&target.namespace, &target.name), &options)?;
     let code = if !deletion.gone && options.orphan_dependents == Some(false) { 202 } else { 200 };
-    let content = if deletion.marked {
+    let content = if deletion.marked || SHOWN.contains(&entry.kind.plural) {
         Content::Stored(deletion.body)
-    } else if SHOWN.contains(&entry.kind.plural) {
-        call.shown(deletion.body)
     } else {
         success(entry, &deletion)?
     };
     Ok(Outcome::new(code, content))
-}
-
-/// Deletes the objects of a list, one after the other.
-///
-/// # Errors
-/// The request is refused, or a deletion fails; those before it are done.
-pub(crate) async fn many(call: Call<'_>) -> Result<list::Page, Status> {
-    let Call { core, entry, .. } = call;
-    let request = read::request(call, false)?;
-    let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
-    let page = list::list(&core.store, &request).await?;
-    for object in &page.items {
-        match delete(core, entry, (object.namespace(), object.name()), &options) {
-            Err(status) if status.code != 404 => return Err(status),
-            _ => {}
-        }
-    }
-    Ok(page)
 }
 
 /// `Status` of a deleted object.

@@ -5,84 +5,33 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream;
 use http::Response;
-use kube_protobuf::{Fields, Value as Wire};
 use serde_json::{Value, json};
 
 use crate::codec::protobuf;
 use crate::core::Entry;
 use crate::environment::Environment;
-use crate::http::accept::{Format, Media, View};
+use crate::http::accept::{Format, Media};
 use crate::http::answer;
 use crate::http::body::Body;
 use crate::http::query::Query;
 use crate::list::{Page, json_chunks, protobuf_chunks};
 use crate::schema::Type;
 use crate::status::Status;
-use crate::store::Stored;
 use crate::table::{self, Printer};
-use crate::watch::{Source, Watch, WatchEvent, json_frame, protobuf_frame};
+use crate::watch::{Watch, WatchEvent, json_frame, protobuf_frame};
 
-/// Number of `metadata` in all kinds.
-const METADATA: u32 = 1;
-
-/// The representation of objects of a kind: themselves, or their metadata only.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    entry: &'static Entry,
-    api_version: &'static str,
-    kind: &'static str,
-    type_: &'static Type,
-    metadata_only: bool,
-}
-
-impl Look {
-    /// The look that was agreed on. `None` for tables, which are no objects.
-    fn new(entry: &'static Entry, view: Option<(View, &'static str)>) -> Option<Self> {
-        let (api_version, kind, type_, metadata_only) = match view {
-            None => (entry.api_version.as_str(), entry.kind.kind, entry.type_, false),
-            Some((View::Table, _)) => return None,
-            Some((View::Metadata | View::MetadataList, version)) => {
-                let type_ = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata")?;
-                (version, "PartialObjectMetadata", type_, true)
-            }
-        };
-        Some(Self { entry, api_version, kind, type_, metadata_only })
-    }
-
-    /// The bytes of a stored object in this look.
-    fn bytes(&self, stored: &Bytes) -> Bytes {
-        if self.metadata_only {
-            return metadata_of(stored);
-        }
-        // What the store holds was encoded by this server.
-        self.entry.present(stored).unwrap_or_default()
-    }
-
-    fn json(&self, bytes: &[u8], head: bool, out: &mut Vec<u8>) {
-        let head = (head || self.metadata_only).then_some((self.api_version, self.kind));
-        // What the store holds was encoded by this server.
-        _ = protobuf::to_json(self.type_, bytes, head, out);
-    }
-}
-
-/// The field `metadata` of an encoded object, with its tag.
-fn metadata_of(body: &Bytes) -> Bytes {
-    let mut fields = Fields::new("object", body);
-    let mut start = 0;
-    while let Ok(Some((number, value))) = fields.next_field() {
-        if number == METADATA && matches!(value, Wire::Bytes(_)) {
-            return body.slice(start..fields.offset());
-        }
-        start = fields.offset();
-    }
-    Bytes::new()
+/// Appends an encoded object as JSON, with its kind and API version or without.
+fn write_json(entry: &Entry, bytes: &[u8], head: bool, out: &mut Vec<u8>) {
+    let head = head.then_some((entry.api_version.as_str(), entry.kind.kind));
+    // What the store holds was encoded by this server.
+    _ = protobuf::to_json(entry.type_, bytes, head, out);
 }
 
 /// The way to show objects of a kind.
 #[derive(Clone)]
 pub(crate) struct Renderer {
     entry: &'static Entry,
-    media: Media,
+    format: Format,
     /// The options of tables, if one is asked for.
     table: Option<table::Options>,
     /// Tables show ages.
@@ -90,24 +39,19 @@ pub(crate) struct Renderer {
 }
 
 impl Renderer {
-    /// Reads the parameters of the wanted view.
+    /// Reads the parameters of a table, if one is wanted.
     ///
     /// # Errors
-    /// 400 and 406 for a table that there is not.
+    /// 400 for a table that there is not.
     pub(crate) fn new(
         entry: &'static Entry,
         media: Media,
         query: &Query,
         environment: &Arc<dyn Environment>,
     ) -> Result<Self, Status> {
-        let table = match media.view {
-            Some((View::Table, version)) => {
-                let version = version.rsplit('/').next().unwrap_or_default();
-                Some(table::Options::parse(version, query.first("includeObject"))?)
-            }
-            _ => None,
-        };
-        Ok(Self { entry, media, table, environment: environment.clone() })
+        let options = || table::Options::parse(query.first("includeObject"));
+        let table = media.table.then(options).transpose()?;
+        Ok(Self { entry, format: media.format, table, environment: environment.clone() })
     }
 
     /// The table of an object that is not stored, if one is wanted. Status objects have none.
@@ -133,92 +77,57 @@ impl Renderer {
         Printer::new(head, self.entry.type_, options, self.environment.now()).ok_or_else(no_tables)
     }
 
-    /// The tree of a stored object in the requested version.
+    /// The tree of a stored object.
     fn tree(&self, stored: &Bytes) -> Value {
         // What the store holds was encoded by this server.
-        let bytes = self.entry.present(stored).unwrap_or_default();
-        protobuf::decode(self.entry.type_, &bytes).unwrap_or_default()
+        self.entry.tree(stored).unwrap_or_default()
     }
 }
 
 /// One object.
 ///
 /// # Errors
-/// 406 for a list of objects of which there is one.
+/// 406 for a table that there is not.
 pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
-    let &Renderer { entry, media, .. } = renderer;
+    let &Renderer { entry, format, .. } = renderer;
     if let Some(options) = renderer.table {
         let mut table = Vec::new();
         renderer.printer(options)?.write_one(renderer.tree(stored), true, &mut table);
-        return Ok(answer::json_bytes(code, media, table));
+        return Ok(answer::json_bytes(code, table));
     }
-    if let Some((View::MetadataList, _)) = media.view {
-        let kind = go_type(entry, "");
-        return Err(Status::new(
-            406,
-            "NotAcceptable",
-            format!(
-                "you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
-            ),
-        ));
+    if format == Format::Protobuf {
+        let body = kube_protobuf::wrap(&entry.api_version, entry.kind.kind, stored);
+        return Ok(answer::of(code, format.name(), body));
     }
-    let look = Look::new(entry, media.view).ok_or_else(no_tables)?;
-    let bytes = look.bytes(stored);
-    if media.format == Format::Protobuf {
-        let body = kube_protobuf::wrap(look.api_version, look.kind, &bytes);
-        return Ok(answer::of(code, media.format.name(), body));
-    }
-    let mut json = Vec::with_capacity(bytes.len() * 2);
-    look.json(&bytes, true, &mut json);
-    Ok(answer::json_bytes(code, media, json))
+    let mut text = Vec::with_capacity(stored.len() * 2);
+    write_json(entry, stored, true, &mut text);
+    Ok(answer::json_bytes(code, text))
 }
 
 /// A list.
 ///
 /// # Errors
-/// 406 for one object of many.
+/// 406 for a table that there is not.
 pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, Status> {
-    let &Renderer { entry, media, .. } = renderer;
+    let &Renderer { entry, format, .. } = renderer;
     if let Some(options) = renderer.table {
         let mut table = Vec::new();
-        let trees = page.items.iter().map(|object| renderer.tree(&entry.read(object.body())));
+        let trees = page.items.iter().map(|object| renderer.tree(object.body()));
         renderer.printer(options)?.write(&page.metadata_json(), trees, true, &mut table);
-        return Ok(answer::json_bytes(200, media, table));
+        return Ok(answer::json_bytes(200, table));
     }
-    if let Some((View::Metadata, _)) = media.view {
-        let kind = go_type(entry, "List");
-        return Err(Status::new(
-            406,
-            "NotAcceptable",
-            format!("you requested PartialObjectMetadata, but the requested object is a list ({kind})"),
-        ));
-    }
-    let look = Look::new(entry, media.view).ok_or_else(no_tables)?;
-    let kind = if look.metadata_only { "PartialObjectMetadataList" } else { &entry.list_kind };
-    let bodies: Vec<Bytes> = page.items.iter().map(|object| look.bytes(&entry.read(object.body()))).collect();
-    let api_version = look.api_version;
-    if media.format == Format::Protobuf {
+    let bodies: Vec<Bytes> = page.items.iter().map(|object| object.body().clone()).collect();
+    let (api_version, kind) = (entry.api_version.as_str(), entry.list_kind.as_str());
+    let body = if format == Format::Protobuf {
         // The iterator is cloned to count the bytes first.
         let bodies: Arc<[Bytes]> = bodies.into();
         let bodies = (0..bodies.len()).filter_map(move |index| bodies.get(index).cloned());
-        let chunks = protobuf_chunks(page, api_version, kind, bodies);
-        return Ok(answer::of(200, media.format.name(), Body::chunks(stream::iter(chunks))));
-    }
-    let empty = bodies.is_empty();
-    let chunks = json_chunks(page, api_version, kind, bodies, move |body: &[u8], out: &mut Vec<u8>| {
-        look.json(body, false, out);
-    });
-    if media.format == Format::Json && !media.pretty && !(empty && look.metadata_only) {
-        return Ok(answer::of(200, media.format.name(), Body::chunks(stream::iter(chunks))));
-    }
-    let mut json: Vec<u8> = chunks.flatten().collect();
-    json.pop();
-    if empty && look.metadata_only {
-        // Upstream forgets to make this list.
-        json.truncate(json.len().saturating_sub(b"[]}".len()));
-        json.extend_from_slice(b"null}");
-    }
-    Ok(answer::json_bytes(200, media, json))
+        Body::chunks(stream::iter(protobuf_chunks(page, api_version, kind, bodies)))
+    } else {
+        let write = move |body: &[u8], out: &mut Vec<u8>| write_json(entry, body, false, out);
+        Body::chunks(stream::iter(json_chunks(page, api_version, kind, bodies, write)))
+    };
+    Ok(answer::of(200, format.name(), body))
 }
 
 /// A watch. The media type was checked.
@@ -226,33 +135,22 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, S
 /// # Errors
 /// 406 for a table.
 pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, Status> {
-    let Renderer { entry, media, .. } = renderer;
+    let Renderer { entry, format, .. } = renderer;
     if let Some(options) = renderer.table {
         renderer.printer(options)?;
         return Ok(watch_tables(renderer, options, watch));
     }
-    let look = Look::new(entry, media.view).ok_or_else(no_tables)?;
-    let is_json = media.format == Format::Json;
+    let is_json = format == Format::Json;
     let content_type =
         if is_json { "application/json" } else { "application/vnd.kubernetes.protobuf;stream=watch" };
     let chunks = watch.into_chunks(move |event: &WatchEvent, out: &mut Vec<u8>| match event {
-        WatchEvent::Object(kind, object, source) => {
-            frame(look, is_json, kind.name(), &look.bytes(&shown(entry, object, *source)), out);
-        }
+        WatchEvent::Object(kind, object) => frame(entry, is_json, kind.name(), object.body(), out),
         WatchEvent::Bookmark { version, initial_events_end } => {
-            frame(look, is_json, "BOOKMARK", &bookmark(look.type_, *version, *initial_events_end), out);
+            frame(entry, is_json, "BOOKMARK", &bookmark(entry.type_, *version, *initial_events_end), out);
         }
         WatchEvent::Error(status) => error_frame(status, is_json, out),
     });
     Ok(answer::of(200, content_type, Body::chunks(chunks)))
-}
-
-/// The object of an event. Upstream's cache shares an event between its watches, which then read it as it is stored.
-fn shown(entry: &Entry, object: &Stored, source: Source) -> Bytes {
-    match source {
-        Source::Shared => object.body().clone(),
-        Source::State => entry.read(object.body()),
-    }
 }
 
 /// A watch whose objects are tables of one row. Only the first has the columns.
@@ -260,9 +158,9 @@ fn watch_tables(renderer: Renderer, options: table::Options, watch: Watch) -> Re
     let mut columns = true;
     let chunks = watch.into_chunks(move |event: &WatchEvent, out: &mut Vec<u8>| {
         let (name, bytes) = match event {
-            WatchEvent::Object(kind, object, source) => (kind.name(), shown(renderer.entry, object, *source)),
+            WatchEvent::Object(kind, object) => (kind.name(), object.body().clone()),
             WatchEvent::Bookmark { version, initial_events_end } => {
-                let bytes = bookmark(renderer.entry.stored_as, *version, *initial_events_end);
+                let bytes = bookmark(renderer.entry.type_, *version, *initial_events_end);
                 ("BOOKMARK", bytes.into())
             }
             WatchEvent::Error(status) => return error_frame(status, true, out),
@@ -275,11 +173,11 @@ fn watch_tables(renderer: Renderer, options: table::Options, watch: Watch) -> Re
     answer::of(200, "application/json", Body::chunks(chunks))
 }
 
-fn frame(look: Look, is_json: bool, event: &str, bytes: &[u8], out: &mut Vec<u8>) {
+fn frame(entry: &Entry, is_json: bool, event: &str, bytes: &[u8], out: &mut Vec<u8>) {
     if is_json {
-        json_frame(out, event, |out| look.json(bytes, true, out));
+        json_frame(out, event, |out| write_json(entry, bytes, true, out));
     } else {
-        protobuf_frame(out, event, look.api_version, look.kind, bytes);
+        protobuf_frame(out, event, &entry.api_version, entry.kind.kind, bytes);
     }
 }
 
@@ -311,15 +209,6 @@ fn error_frame(status: &Status, is_json: bool, out: &mut Vec<u8>) {
     } else {
         protobuf_frame(out, "ERROR", "v1", "Status", &bytes);
     }
-}
-
-/// The internal Go type of a kind, such as `*core.PodList`.
-fn go_type(entry: &Entry, suffix: &str) -> String {
-    let package = match entry.kind.group {
-        "" | "events.k8s.io" => "core",
-        group => group.split('.').next().unwrap_or_default(),
-    };
-    format!("*{package}.{}{suffix}", entry.kind.kind)
 }
 
 fn no_tables() -> Status {

@@ -11,7 +11,7 @@ use super::options::{WriteOptions, manager};
 use super::patch;
 use super::tracking;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path};
+use crate::kinds::{Errors, Path, tree};
 use crate::schema::Type;
 use crate::status::Status;
 use crate::table::label_selector;
@@ -84,8 +84,7 @@ fn changed(
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
         check(call, &scale, replicas, live)?;
         let mut object = live.clone();
-        meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null))
-            .insert("replicas".to_owned(), replicas.into());
+        tree::set(tree::field_mut(&mut object, "spec"), "replicas", replicas);
         meta::set(&mut object, "resourceVersion", meta::text(&scale, "resourceVersion").into());
         tracking::manager(entry, target.subresource).update(
             Some(live),

@@ -12,7 +12,7 @@ use super::options::{WriteOptions, manager};
 use super::tracking;
 use crate::codec::protobuf;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path, bind};
+use crate::kinds::{Errors, Path, bind, timestamp, tree};
 use crate::schema::Type;
 use crate::status::Status;
 use crate::token::{self, Account};
@@ -59,11 +59,7 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let type_name = "k8s.io/api/authentication/v1.TokenRequest";
     let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
     // A default of upstream's decoder: the field is managed by the client that left it out.
-    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
-    let seconds = spec.entry("expirationSeconds").or_insert(Value::Null);
-    if seconds.is_null() {
-        *seconds = TOKEN_TIME.into();
-    }
+    tree::set_default(tree::field_mut(&mut object, "spec"), "expirationSeconds", TOKEN_TIME);
     tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
         None,
         &mut object,
@@ -100,17 +96,16 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let expires = now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
     let account = Account { namespace: target.namespace.clone(), name: target.name.clone(), uid };
     let text = token::issue(&account, &audiences, now.as_second(), expires.as_second());
-    let time = |time: jiff::Timestamp| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     for (field, value) in [("name", &account.name), ("namespace", &account.namespace), ("uid", &account.uid)]
     {
         meta::set(&mut object, field, value.as_str().into());
     }
-    meta::set(&mut object, "creationTimestamp", time(now).into());
-    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
-    spec.insert("audiences".to_owned(), audiences);
-    spec.insert("expirationSeconds".to_owned(), seconds.into());
-    let status = json!({ "token": text, "expirationTimestamp": time(expires) });
-    meta::map(&mut object).insert("status".to_owned(), status);
+    meta::set(&mut object, "creationTimestamp", timestamp(now).into());
+    let spec = tree::field_mut(&mut object, "spec");
+    tree::set(spec, "audiences", audiences);
+    tree::set(spec, "expirationSeconds", seconds);
+    let status = json!({ "token": text, "expirationTimestamp": timestamp(expires) });
+    tree::set(&mut object, "status", status);
     let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
     Ok(Outcome::new(201, content))
 }
@@ -151,7 +146,7 @@ fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
         }
         let scope = core.scope(entry, &target.namespace, "binding", options.dry_run);
         bind(&scope, &mut pod, &object)?;
-        let body = protobuf::encode(entry.stored_as, &pod);
+        let body = protobuf::encode(entry.type_, &pod);
         if options.dry_run || commit::put(core, entry, &key, Some(&stored), (&pod, &body)).is_ok() {
             break;
         }

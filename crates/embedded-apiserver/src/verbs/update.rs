@@ -9,6 +9,7 @@ use super::names;
 use super::options::{WriteOptions, manager};
 use super::tracking;
 use crate::http::content_type;
+use crate::kinds::fit_namespace;
 use crate::status::Status;
 
 /// Replaces an object or a part of it.
@@ -23,7 +24,7 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
     let mut object = decode::body(format, body, entry.into(), options.validation, warnings)?;
     decode::keep_reset(format, body, &mut object);
     entry.kind.strategy.default(&mut object);
-    names::fit_namespace(entry, &target.namespace, &mut object)?;
+    fit_namespace(entry.kind, &target.namespace, &mut object)?;
     names::check_name(&object, &target.name)?;
     warn_of_repeated_owners(&mut object, warnings);
     let by = manager(&options, call.headers);
@@ -35,5 +36,5 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
         fields.update(live, &mut object, &by, core.environment.now());
         Ok(object)
     })?;
-    Ok(call.changed(changed))
+    Ok(Outcome::of_change(changed))
 }

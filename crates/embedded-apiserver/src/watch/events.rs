@@ -10,7 +10,7 @@ use crate::store::{Event, EventKind, Stored};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WatchEvent {
     /// A change of an object.
-    Object(WatchKind, Arc<Stored>, Source),
+    Object(WatchKind, Arc<Stored>),
     /// All changes up to a version were sent.
     Bookmark {
         version: u64,
@@ -40,34 +40,21 @@ impl WatchKind {
     }
 }
 
-/// The place where a watch of upstream's cache has an object from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The state or history at its beginning, or the previous state of an object that no longer matches: its own copy.
-    State,
-    /// A change while it runs: one copy for all watches.
-    Shared,
-}
-
 /// The event that a change causes in a watch, if any: an object that comes to match is added, one that no longer matches is
 /// deleted (`convertToWatchEvent` of the cacher).
-///
-/// `source` is that of the change.
-pub(super) fn convert(request: &Request, event: &Event, source: Source) -> Option<WatchEvent> {
+pub(super) fn convert(request: &Request, event: &Event) -> Option<WatchEvent> {
     let matches = event.kind != EventKind::Deleted && request.selection.matches(&event.object);
     let matched = event.previous.as_ref().is_some_and(|previous| request.selection.matches(previous));
-    let (kind, object, source) = match (matched, matches) {
+    let (kind, object) = match (matched, matches) {
         (false, false) => return None,
-        (false, true) => (WatchKind::Added, Arc::clone(&event.object), source),
-        (true, true) => (WatchKind::Modified, Arc::clone(&event.object), source),
-        (true, false) if event.kind == EventKind::Deleted => {
-            (WatchKind::Deleted, Arc::clone(&event.object), source)
-        }
+        (false, true) => (WatchKind::Added, Arc::clone(&event.object)),
+        (true, true) => (WatchKind::Modified, Arc::clone(&event.object)),
+        (true, false) if event.kind == EventKind::Deleted => (WatchKind::Deleted, Arc::clone(&event.object)),
         // The state that matched last, with the version of the change.
         (true, false) => {
             let previous = event.previous.as_ref()?.at_version(event.version());
-            (WatchKind::Deleted, Arc::new(previous), Source::State)
+            (WatchKind::Deleted, Arc::new(previous))
         }
     };
-    Some(WatchEvent::Object(kind, object, source))
+    Some(WatchEvent::Object(kind, object))
 }

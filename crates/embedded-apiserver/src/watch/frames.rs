@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use futures::Stream;
-use kube_protobuf::{MAGIC, varint};
+use kube_protobuf::MAGIC;
 
 use super::events::WatchEvent;
 use super::stream::Watch;
+use crate::codec::protobuf::{delimited, delimited_length, open};
 
 /// Size from which a chunk is sent, although more events are ready.
 const CHUNK: usize = 64 << 10;
@@ -48,37 +49,23 @@ pub(crate) fn protobuf_frame(
     body: &[u8],
 ) {
     // Lengths from the inside out: Unknown in RawExtension in WatchEvent.
-    let type_meta = delimited(api_version.len()) + delimited(kind.len());
-    let unknown = MAGIC.len() + delimited(type_meta) + delimited(body.len()) + 2 * delimited(0);
-    let extension = delimited(unknown);
-    let event = delimited(event_type.len()) + delimited(extension);
+    let type_meta = delimited_length(api_version.len()) + delimited_length(kind.len());
+    let unknown =
+        MAGIC.len() + delimited_length(type_meta) + delimited_length(body.len()) + 2 * delimited_length(0);
+    let extension = delimited_length(unknown);
+    let event = delimited_length(event_type.len()) + delimited_length(extension);
     // A frame is limited to 4 GiB, an object of the API to some megabytes.
     let length = u32::try_from(event).unwrap_or(u32::MAX);
     out.reserve(event + 4);
     out.extend_from_slice(&length.to_be_bytes());
-    text(out, 1, event_type.as_bytes());
+    delimited(out, 1, event_type.as_bytes());
     open(out, 2, extension);
     open(out, 1, unknown);
     out.extend_from_slice(&MAGIC);
     open(out, 1, type_meta);
-    text(out, 1, api_version.as_bytes());
-    text(out, 2, kind.as_bytes());
-    text(out, 2, body);
-    text(out, 3, b"");
-    text(out, 4, b"");
-}
-
-fn text(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
-    open(out, number, bytes.len());
-    out.extend_from_slice(bytes);
-}
-
-fn open(out: &mut Vec<u8>, number: u8, length: usize) {
-    out.push(number << 3 | 2);
-    let (bytes, used) = varint(length as u64);
-    out.extend(bytes.into_iter().take(used));
-}
-
-fn delimited(length: usize) -> usize {
-    1 + varint(length as u64).1 + length
+    delimited(out, 1, api_version.as_bytes());
+    delimited(out, 2, kind.as_bytes());
+    delimited(out, 2, body);
+    delimited(out, 3, b"");
+    delimited(out, 4, b"");
 }

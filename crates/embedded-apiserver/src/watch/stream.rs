@@ -9,7 +9,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::bookmarks::next_bookmark;
-use super::events::{Source, WatchEvent, WatchKind, convert};
+use super::events::{WatchEvent, WatchKind, convert};
 use crate::list::{Request, parse_version, too_large, wait_for};
 use crate::status::Status;
 use crate::store::{Compacted, Life, Span, Store};
@@ -33,8 +33,6 @@ pub(crate) struct Watch {
     position: u64,
     /// The version at which it began. A bookmark of an older one would say nothing.
     began: u64,
-    /// The version of the store at its beginning. Changes up to this one are history.
-    history: u64,
     end: Option<Instant>,
     bookmark: Option<Instant>,
     ended: bool,
@@ -67,7 +65,6 @@ pub(crate) async fn watch(
         pending: VecDeque::new(),
         position: version,
         began: version,
-        history: store.version(),
         end,
         bookmark: None,
         ended: false,
@@ -168,8 +165,7 @@ impl Watch {
         });
         let Ok(version) = read else { return };
         let selected = objects.into_iter().filter(|object| request.selection.matches(object));
-        self.pending
-            .extend(selected.map(|object| WatchEvent::Object(WatchKind::Added, object, Source::State)));
+        self.pending.extend(selected.map(|object| WatchEvent::Object(WatchKind::Added, object)));
         if self.request.options.allow_watch_bookmarks {
             self.pending.push_back(WatchEvent::Bookmark { version, initial_events_end: true });
         }
@@ -184,11 +180,7 @@ impl Watch {
             Ok((events, read_up_to)) => {
                 let advanced = read_up_to > self.position;
                 self.position = read_up_to;
-                let history = self.history;
-                self.pending.extend(events.iter().filter_map(|event| {
-                    let source = if event.version() <= history { Source::State } else { Source::Shared };
-                    convert(request, event, source)
-                }));
+                self.pending.extend(events.iter().filter_map(|event| convert(request, event)));
                 advanced
             }
             Err(Compacted(oldest)) => {

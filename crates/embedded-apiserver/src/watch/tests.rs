@@ -7,10 +7,11 @@ use proptest::prelude::*;
 
 use super::events::WatchKind;
 use super::*;
+use crate::http::query::Query;
 use crate::list::{ListOptions, Request, Target};
 use crate::status::Status;
 use crate::store::example::labelled;
-use crate::store::{Expect, Resource, Restored, Store, StoreOptions, Stored};
+use crate::store::{Expect, Resource, Store, StoreOptions, Stored};
 
 const PODS: Resource = Resource(0);
 const LEASES: Resource = Resource(1);
@@ -31,9 +32,8 @@ fn request(namespace: &str, query: &str, cached: bool) -> Result<Request, Status
         namespace: namespace.to_owned(),
         cached,
         selectable: Arc::default(),
-        index: None,
     };
-    Request::new(target, None, ListOptions::parse(form_urlencoded::parse(query.as_bytes()), true)?)
+    Request::new(target, ListOptions::parse(&Query::parse(&format!("watch=1&{query}")))?)
 }
 
 async fn begin(store: &Arc<Store>, namespace: &str, query: &str) -> Result<Watch, Status> {
@@ -43,7 +43,7 @@ async fn begin(store: &Arc<Store>, namespace: &str, query: &str) -> Result<Watch
 /// An event as text: type, key and version.
 fn text(event: &WatchEvent) -> String {
     match event {
-        WatchEvent::Object(kind, object, _) => {
+        WatchEvent::Object(kind, object) => {
             assert_eq!(
                 kube_protobuf::meta(object.body()).unwrap().resource_version,
                 object.version().to_string()
@@ -237,12 +237,14 @@ async fn a_watch_ends_with_the_server() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restore_ends_watches_and_goes_back() {
-    let store = store();
+    let (store, backup) = (store(), store());
+    put(&backup, "ns/b", 1);
     put(&store, "ns/a", 1);
-    let restored = Restored { resource: PODS, key: "ns/b".to_owned(), version: 2, body: labelled("b", 1) };
     put(&store, "ns/a", 2);
     let mut watch = begin(&store, "", "resourceVersion=1").await.unwrap();
-    assert_eq!(store.reset(2, vec![restored]), 2);
+    let (version, objects) = backup.everything();
+    store.reset(version, objects);
+    assert_eq!(store.version(), 2);
     assert_eq!(watch.next().await, None);
     let mut watch = begin(&store, "", "allowWatchBookmarks=1").await.unwrap();
     assert_eq!(ready(&mut watch).await, ["ADDED ns/b 2", "END 2"]);
@@ -305,12 +307,12 @@ proptest! {
             let from = from.min(store.version());
             let list = async |version: u64| {
                 let query = format!("resourceVersion={version}&resourceVersionMatch=Exact{selector}");
-                let options = ListOptions::parse(form_urlencoded::parse(query.as_bytes()), false).unwrap();
+                let options = ListOptions::parse(&Query::parse(&query)).unwrap();
                 let target = Target {
                     resource: PODS, namespaced: true, namespace: namespace.to_owned(), cached: true,
-                    selectable: Arc::default(), index: None,
+                    selectable: Arc::default(),
                 };
-                let page = crate::list::list(&store, &Request::new(target, None, options).unwrap()).await.unwrap();
+                let page = crate::list::list(&store, &Request::new(target, options).unwrap()).await.unwrap();
                 page.items.iter().map(|object| (object.key().to_owned(), object.version())).collect::<BTreeMap<_, _>>()
             };
             let mut state = list(from).await;
@@ -319,13 +321,13 @@ proptest! {
             loop {
                 let event = tokio::time::timeout(Duration::from_millis(1), watch.next()).await;
                 let next = match &event {
-                    Ok(Some(WatchEvent::Object(_, object, _))) => object.version(),
+                    Ok(Some(WatchEvent::Object(_, object))) => object.version(),
                     _ => store.version() + 1,
                 };
                 for unchanged in version..next {
                     assert_eq!(state, list(unchanged).await);
                 }
-                let Ok(Some(WatchEvent::Object(kind, object, _))) = event else { break };
+                let Ok(Some(WatchEvent::Object(kind, object))) = event else { break };
                 let key = object.key().to_owned();
                 let before = match kind {
                     WatchKind::Deleted => state.remove(&key),

@@ -4,7 +4,7 @@ use embedded_apiserver::ApiServer;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{PODS, exchange, pod, send};
+use super::support::{PODS, exchange, send};
 
 /// Requests one after the other with the code and the message of kube-apiserver, one a line. Of a message with a uid, what is before
 /// it. The test `conformance::recorded_refusals_are_those_of_the_real_server` of package `tests` records them.
@@ -57,6 +57,7 @@ async fn encodings_are_negotiated() {
         ("text/html", 406, "application/json"),
         ("text/html, */*", 200, "application/json"),
         ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", 406, "application/json"),
+        ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", 406, "application/json"),
     ];
     for (accept, code, content_type) in cases {
         let (got, headers, _) = exchange(&server, "GET", PODS, &[("accept", accept)], "").await;
@@ -75,24 +76,47 @@ async fn encodings_are_negotiated() {
 }
 
 #[tokio::test]
+async fn who_asks_for_aggregated_discovery_gets_groups() {
+    const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let server = ApiServer::new();
+    // As kubectl and client-go, which read the answer by its content type.
+    let accept = format!("{AGGREGATED},application/json");
+    for (path, kind) in [("/api", "APIVersions"), ("/apis", "APIGroupList")] {
+        let (code, headers, body) = exchange(&server, "GET", path, &[("accept", accept.as_str())], "").await;
+        let list: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((code, &list["kind"]), (200, &json!(kind)));
+        assert_eq!(headers["content-type"], "application/json");
+        let (code, _, _) = exchange(&server, "GET", path, &[("accept", AGGREGATED)], "").await;
+        assert_eq!(code, 406, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_another_kind_is_refused_like_one_of_an_unknown_kind() {
+    let server = ApiServer::new();
+    for (api_version, version, kind) in [
+        ("v1", "v1", "Service"),
+        ("v1", "v1", "ConfigMap"),
+        ("apps/v1", "v1", "Deployment"),
+        ("v2", "v2", "Pod"),
+        ("v1", "v1", "Unknown"),
+    ] {
+        let body = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": "a" } });
+        let (code, answer) = send(&server, "POST", PODS, body).await;
+        let message = format!(
+            "{kind} in version \"{version}\" cannot be handled as a Pod: no kind \"{kind}\" is registered for version \
+             \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        assert_eq!((code, &answer["message"]), (400, &json!(message)));
+    }
+}
+
+#[tokio::test]
 async fn bodies_are_limited() {
     let server = ApiServer::new();
     let (code, body) = send(&server, "POST", PODS, json!({ "x": "a".repeat(3 << 20) })).await;
     assert_eq!(code, 413);
     assert_eq!(body["message"], "Request entity too large: limit is 3145728");
-}
-
-#[tokio::test]
-async fn only_metadata_is_shown_on_request() {
-    let server = ApiServer::new();
-    send(&server, "POST", PODS, pod("a")).await;
-    let accept = [("accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")];
-    let (_, _, body) = exchange(&server, "GET", PODS, &accept, "").await;
-    let list: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(list["kind"], "PartialObjectMetadataList");
-    assert_eq!(list["items"][0]["kind"], "PartialObjectMetadata");
-    assert_eq!(list["items"][0]["metadata"]["name"], "a");
-    assert!(list["items"][0].get("spec").is_none());
 }
 
 proptest! {

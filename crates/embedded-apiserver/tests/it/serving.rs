@@ -39,7 +39,7 @@ async fn https_serves_a_client_of_the_kubeconfig_and_ends_watches_at_shutdown() 
 
 #[tokio::test]
 async fn a_server_that_requires_its_token_answers_no_other_client() {
-    let server = ApiServer::builder().token("secret", "me").require_token().build().unwrap();
+    let server = ApiServer::builder().token("secret", "me").require_token().build();
     let tls = Tls::for_loopback().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
@@ -83,8 +83,7 @@ async fn requests_are_recorded_with_their_user() {
     let server = ApiServer::builder()
         .token("secret", "system:kube-scheduler")
         .audit(move |event| seen.lock().unwrap().push(event.clone()))
-        .build()
-        .unwrap();
+        .build();
     let headers =
         [("authorization", "Bearer secret"), ("content-type", "application/json"), ("user-agent", "me/1")];
     let body = r#"{"metadata":{"generateName":"a-"}}"#;
@@ -102,15 +101,19 @@ async fn requests_are_recorded_with_their_user() {
 #[tokio::test]
 async fn a_snapshot_is_restored_under_a_running_server() {
     let server = ApiServer::new();
-    let before = server.snapshot().unwrap();
+    let before = server.snapshot();
     let version = server.version();
     send(&server, "POST", PODS, pod("a")).await;
-    server.restore(&before, None).unwrap();
+    server.restore(&before, None);
     assert_eq!(server.version(), version);
     assert!(server.objects("v1", "Pod").is_empty());
     assert_eq!(server.objects("v1", "Namespace").len(), 4);
-    let copy = ApiServer::builder().snapshot(before.clone()).build().unwrap();
-    assert_eq!(copy.snapshot().unwrap(), before);
+    let copy = ApiServer::builder().first_objects(false).build();
+    copy.restore(&before, Some(1_000_000));
+    assert_eq!(copy.version(), 999_999);
+    for kind in ["Namespace", "Service"] {
+        assert_eq!(copy.objects("v1", kind), server.objects("v1", kind));
+    }
 }
 
 #[tokio::test]
@@ -126,7 +129,7 @@ async fn known_objects_are_those_of_the_server_after_each_change() {
     for name in ["b", "d"] {
         send(&server, "POST", PODS, pod(name)).await;
     }
-    let backup = server.snapshot().unwrap();
+    let backup = server.snapshot();
     let [b, d] = *look("two pods") else { panic!("two pods") };
     for name in ["a", "c", "e"] {
         send(&server, "POST", PODS, pod(name)).await;
@@ -137,7 +140,7 @@ async fn known_objects_are_those_of_the_server_after_each_change() {
     send(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
     assert_eq!(look("one changed, one gone")[0], b);
     // The versions of the backup are given to other objects now.
-    server.restore(&backup, None).unwrap();
+    server.restore(&backup, None);
     send(&server, "POST", PODS, pod("a")).await;
     assert_eq!(look("another past").len(), 3);
 }

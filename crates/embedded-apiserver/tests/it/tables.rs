@@ -27,7 +27,7 @@ impl Environment for Clock {
 #[tokio::test]
 async fn a_watched_table_shows_ages_of_each_event() {
     let seconds = Arc::new(AtomicI64::new(1_000));
-    let server = ApiServer::builder().environment(Clock(seconds.clone())).build().unwrap();
+    let server = ApiServer::builder().environment(Clock(seconds.clone())).build();
     let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
     let mut events = raw(&server, "GET", &format!("{PODS}?watch=1"), &accept, "").await.into_body();
     seconds.store(1_100, Ordering::Relaxed);

@@ -19,7 +19,7 @@ async fn events(minor: u16, flags: &[&str]) -> Vec<String> {
             let _ = created.send(());
         }
     };
-    let server = ApiServer::builder().audit(audit).build().unwrap();
+    let server = ApiServer::builder().audit(audit).build();
     let metadata = json!({"namespace": "default", "name": "web"});
     let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
     server.load(&json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})).unwrap();

@@ -26,8 +26,7 @@ impl Server {
     pub(crate) fn new() -> Result<Self, String> {
         let token = token::random()?;
         let server = ApiServer::builder().first_objects(false).token(&*token, USER).require_token();
-        let api = server.build().map_err(|error| format!("cannot make an API server: {error}"))?;
-        Ok(Self { api, token })
+        Ok(Self { api: server.build(), token })
     }
 
     /// Stores an object of a cluster as it is, with its status and metadata.

@@ -142,9 +142,12 @@ fn make_unready(pod: &mut Value) {
 
 /// The message of an object, as an API server that stores it sends it.
 async fn encoded(object: &Value, resource: &str) -> Vec<u8> {
-    let snapshot = json!({"apiVersion": "v1", "kind": "List", "items": [object]});
     let builder = ApiServer::builder().first_objects(false).garbage_collection(false);
-    let server = builder.snapshot(snapshot.to_string()).build().expect("an API server with one object");
+    let server = builder.build();
+    // Its first object gets the version of the sample, which is one of the marks.
+    let version = object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
+    server.restore(&server.snapshot(), version);
+    server.load(object).expect("an object that can be stored");
     let request = http::Request::get(format!("/api/v1/{resource}")).header(ACCEPT, PROTOBUF);
     let request = request.body(kube::client::Body::empty()).expect("a request");
     let answer = Client::new(server, "default").send(request).await.expect("an answer");

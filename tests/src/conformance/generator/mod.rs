@@ -26,10 +26,6 @@ const NAMES: usize = 4;
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL_PROTOBUF: &str =
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(crate) const SEQUENCE: &str = "sequence=⟦ns⟧";
 
 /// A verb: its options, how often it is chosen, and the function that makes the requests.
@@ -50,12 +46,6 @@ static VERBS: &[Verb] = &[
     Verb { name: "patch", weight: 16, options: patches::PATCH, make: patches::patch },
     Verb { name: "status", weight: 7, options: writes::STATUS, make: writes::status },
     Verb { name: "delete", weight: 8, options: writes::DELETE, make: writes::delete },
-    Verb {
-        name: "deletecollection",
-        weight: 2,
-        options: writes::DELETE_COLLECTION,
-        make: writes::delete_collection,
-    },
     Verb { name: "bad", weight: 3, options: odd::BAD, make: odd::bad },
 ];
 
@@ -67,7 +57,7 @@ pub(crate) fn cells() -> impl Iterator<Item = Cell> {
     let of_resources = RESOURCES.iter().flat_map(|resource| {
         let verbs = VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
         verbs.flat_map(|verb| {
-            let cell = |option| Cell { resource: resource.cell_name(), verb: verb.name, option };
+            let cell = |option| Cell { resource: resource.plural, verb: verb.name, option };
             verb.options.iter().map(move |option| cell(*option))
         })
     });

@@ -54,7 +54,7 @@ pub(super) fn cells() -> impl Iterator<Item = Cell> {
 
 pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = g.existing(resource);
-    let cell = Cell { resource: resource.cell_name(), verb: "bad", option };
+    let cell = Cell { resource: resource.plural, verb: "bad", option };
     let mut request = g.request(cell, "GET", resource.object_path(&name));
     let body = Body::Json(
         json!({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"name": name}}),

@@ -1,4 +1,4 @@
-//! Patches: merge, JSON, strategic merge, apply.
+//! Patches: merge, strategic merge, apply.
 
 use random_operations::rng::Rng;
 use serde_json::{Map, Value, json};
@@ -20,15 +20,6 @@ pub(super) const PATCH: &[&str] = &[
     "merge unknown field",
     "merge yaml",
     "merge uid",
-    "json",
-    "json test",
-    "json test fails",
-    "json bad path",
-    "json bad operation",
-    "json not a list",
-    "json copy",
-    "json move",
-    "json version",
     "strategic",
     "strategic lists",
     "strategic delete",
@@ -57,14 +48,12 @@ pub(super) const PATCH: &[&str] = &[
     "empty body",
     "answer protobuf",
     "answer table",
-    "answer partial metadata",
     "field manager",
     "force without apply",
     "empty patch",
 ];
 
 const MERGE: &str = "application/merge-patch+json";
-const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -96,19 +85,6 @@ fn merge(edits: &[Edit]) -> Value {
     patch
 }
 
-/// The JSON patch with the same effect, if parents exist.
-fn json_patch(edits: &[Edit]) -> Value {
-    edits
-        .iter()
-        .map(|edit| match edit {
-            Edit::Set(pointer, value) => {
-                json!({"op": "add", "path": pointer.replace("/9", "/-"), "value": value})
-            }
-            Edit::Remove(pointer) => json!({"op": "remove", "path": pointer}),
-        })
-        .collect()
-}
-
 /// A patch of the kind that an option of the status verb names.
 pub(super) fn of_edits(
     rng: &mut Rng,
@@ -118,7 +94,6 @@ pub(super) fn of_edits(
     edits: &[Edit],
 ) {
     let (content_type, body) = match option {
-        "json patch" => (JSON_PATCH, json_patch(edits)),
         "strategic patch" => (STRATEGIC, merge(edits)),
         "apply" => {
             request.query = query(&[("fieldManager", "status-manager"), ("force", "true")]);
@@ -140,7 +115,7 @@ pub(super) fn of_edits(
 pub(super) fn patch(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = if option == "apply create" { g.free(resource) } else { g.existing(resource) };
     let subject = resource.subject(&name);
-    let cell = Cell { resource: resource.cell_name(), verb: "patch", option };
+    let cell = Cell { resource: resource.plural, verb: "patch", option };
     let mut request = g.request(cell, "PATCH", resource.object_path(&name));
     request.subject = Some(subject.clone());
     writes::answer(&mut request, option);
@@ -149,9 +124,7 @@ pub(super) fn patch(g: &mut Generator, resource: &'static Resource, option: &'st
         apply(g, resource, option, &name, request);
         return;
     }
-    let (content_type, body) = if option.starts_with("json") {
-        (JSON_PATCH, Body::Json(json_option(g, option, &edits, &subject)))
-    } else if option.starts_with("strategic") {
+    let (content_type, body) = if option.starts_with("strategic") {
         (STRATEGIC, Body::Json(strategic_option(g, resource, option, &edits)))
     } else {
         other_option(g, resource, option, &edits, &subject, &mut request)
@@ -222,18 +195,14 @@ fn other_option(
             request.content_type = Some(*g.rng.pick(&types));
         }
         "truncated" => {
-            request.content_type = Some(*g.rng.pick(&[MERGE, JSON_PATCH, STRATEGIC]));
+            request.content_type = Some(*g.rng.pick(&[MERGE, STRATEGIC]));
             return (MERGE, Body::Text("{\"metadata\":{\"labels\":".to_owned()));
         }
         "empty body" => {
-            request.content_type = Some(*g.rng.pick(&[MERGE, JSON_PATCH, STRATEGIC, APPLY]));
+            request.content_type = Some(*g.rng.pick(&[MERGE, STRATEGIC, APPLY]));
             return (MERGE, Body::Text(String::new()));
         }
         "empty patch" => {
-            if g.rng.percent(30) {
-                request.content_type = Some(JSON_PATCH);
-                return (MERGE, Body::Text("[]".to_owned()));
-            }
             request.content_type = Some(*g.rng.pick(&[MERGE, STRATEGIC]));
             patch = json!({});
         }
@@ -244,51 +213,6 @@ fn other_option(
     (MERGE, Body::Json(patch))
 }
 
-fn json_option(g: &mut Generator, option: &str, edits: &[Edit], subject: &str) -> Value {
-    let choices = match option {
-        "json test" => vec![
-            json!([{"op": "test", "path": "/metadata/labels/sequence", "value": "⟦ns⟧"}, {"op": "add", "path": "/metadata/labels/t", "value": "1"}]),
-            json!([{"op": "test", "path": "/metadata/uid", "value": format!("⟦uid:{subject}⟧")}, {"op": "replace", "path": "/metadata/labels/sequence", "value": "⟦ns⟧"}]),
-        ],
-        "json test fails" => vec![
-            json!([{"op": "test", "path": "/metadata/labels/sequence", "value": "x"}]),
-            json!([{"op": "test", "path": "/metadata/nothing", "value": "x"}]),
-            json!([{"op": "test", "path": "/metadata/labels", "value": {}}]),
-        ],
-        "json bad path" => vec![
-            json!([{"op": "remove", "path": "/metadata/nothing"}]),
-            json!([{"op": "add", "path": "/nothing/at/all", "value": 1}]),
-            json!([{"op": "replace", "path": "/metadata/nothing", "value": 1}]),
-            json!([{"op": "add", "path": "no-slash", "value": 1}]),
-            json!([{"op": "remove", "path": "/metadata/finalizers/7"}]),
-            json!([{"op": "add", "path": "", "value": {}}]),
-        ],
-        "json bad operation" => vec![
-            json!([{"op": "increase", "path": "/metadata/labels"}]),
-            json!([{"path": "/metadata/labels"}]),
-            json!([{"op": "add"}]),
-            json!([{"op": 1, "path": "/a"}]),
-            json!([1]),
-        ],
-        "json not a list" => vec![json!({"op": "add"}), json!("x"), json!(null)],
-        "json copy" => vec![
-            json!([{"op": "copy", "from": "/metadata/labels/sequence", "path": "/metadata/labels/copy"}]),
-            json!([{"op": "copy", "from": "/none", "path": "/metadata/labels/copy"}]),
-        ],
-        "json move" => vec![
-            json!([{"op": "move", "from": "/metadata/labels/app", "path": "/metadata/labels/moved"}]),
-            json!([{"op": "move", "from": "/metadata/labels/moved", "path": "/metadata/labels/app"}]),
-        ],
-        "json version" => vec![
-            json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": format!("⟦first:{subject}⟧")}]),
-            json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": format!("⟦rv:{subject}⟧")}, {"op": "add", "path": "/metadata/labels/v", "value": "1"}]),
-            json!([{"op": "remove", "path": "/metadata/resourceVersion"}]),
-        ],
-        _ => vec![json_patch(edits)],
-    };
-    g.rng.pick(&choices).clone()
-}
-
 /// Patches of the lists that have a merge key, by resource.
 fn lists(resource: &Resource) -> Vec<Value> {
     match resource.plural {
@@ -296,7 +220,6 @@ fn lists(resource: &Resource) -> Vec<Value> {
             json!({"spec": {"containers": [{"name": "main", "image": "nginx:7"}]}}),
             json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
             json!({"metadata": {"finalizers": ["example.com/merged"]}}),
-            json!({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}}),
         ],
         "services" => vec![
             json!({"spec": {"ports": [{"port": 80, "targetPort": 8081}]}}),
@@ -375,7 +298,6 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
             json!({"metadata": {"$setElementOrder/finalizers": "x"}}),
             json!({"metadata": {"$unknown": "x"}}),
             json!({"metadata": {"ownerReferences": [{"name": "no key"}]}}),
-            json!({"metadata": {"labels": [1]}}),
             json!([1]),
         ],
         "strategic retain keys" => match resource.plural {
@@ -393,10 +315,23 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
     g.rng.pick(&choices).clone()
 }
 
+/// Leaves out what would make a Service of type `ExternalName` with a policy for traffic, which the real server stores and
+/// does not always show.
+fn without_external_name(service: &mut Map<String, Value>) {
+    let Some(Value::Object(spec)) = service.get_mut("spec") else { return };
+    spec.remove("internalTrafficPolicy");
+    if spec.remove("externalName").is_some() {
+        spec.remove("type");
+    }
+}
+
 /// The fields that a manager has opinions about: a part of an object.
 fn applied(rng: &mut Rng, resource: &Resource, name: &str) -> Map<String, Value> {
     let full = object(rng, resource, Some(name));
     let mut applied = full.as_object().unwrap().clone();
+    if resource.plural == "services" {
+        without_external_name(&mut applied);
+    }
     let mut metadata = json!({"name": name, "labels": {"sequence": "⟦ns⟧"}});
     for edit in objects::change_metadata(rng) {
         if let Edit::Set(pointer, value) = edit
@@ -414,6 +349,16 @@ fn applied(rng: &mut Rng, resource: &Resource, name: &str) -> Map<String, Value>
     }
     applied.insert("metadata".to_owned(), metadata);
     applied
+}
+
+/// What an object cannot be without.
+fn fewer_fields(document: &Value, resource: &Resource) -> Value {
+    let mut kept = vec!["apiVersion", "kind"];
+    if writes::is_workload(resource) {
+        // The selector and the template.
+        kept.push("spec");
+    }
+    Value::Object(kept.into_iter().map(|key| (key.to_owned(), document[key].clone())).collect())
 }
 
 fn apply(
@@ -442,12 +387,8 @@ fn apply(
         "apply fewer fields" => {
             force = true;
             let labels = if g.rng.percent(80) { json!({"sequence": "⟦ns⟧"}) } else { json!({}) };
-            let mut fewer = Map::new();
-            for key in ["apiVersion", "kind"] {
-                fewer.insert(key.to_owned(), document[key].clone());
-            }
-            fewer.insert("metadata".to_owned(), json!({"name": name, "labels": labels}));
-            document = Value::Object(fewer);
+            document = fewer_fields(&document, resource);
+            document["metadata"] = json!({"name": name, "labels": labels});
         }
         "apply wrong kind" => {
             let (field, value) =

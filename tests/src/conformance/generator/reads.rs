@@ -1,6 +1,6 @@
 //! Get, list, watch.
 
-use super::{Generator, PARTIAL, PARTIAL_LIST, PARTIAL_PROTOBUF, PROTOBUF, Resource, SEQUENCE, TABLE, query};
+use super::{Generator, PROTOBUF, Resource, SEQUENCE, TABLE, query};
 use crate::conformance::request::{Cell, Request};
 
 pub(super) const GET: &[&str] = &[
@@ -12,14 +12,10 @@ pub(super) const GET: &[&str] = &[
     "bad version",
     "protobuf",
     "table",
-    "partial metadata",
-    "partial metadata protobuf",
-    "pretty",
     "bad accept",
     "several accepts",
     "table object",
     "any accept",
-    "unknown table version",
     "json stream",
 ];
 
@@ -48,12 +44,10 @@ pub(super) const LIST: &[&str] = &[
     "table",
     "table object",
     "table none",
-    "partial metadata",
     "shard",
     "bad limit",
     "initial events",
     "future version",
-    "pretty",
     "bad version",
     "not older than zero",
     "limit protobuf",
@@ -74,12 +68,9 @@ pub(super) const WATCH: &[&str] = &[
     "one name",
     "protobuf",
     "table",
-    "partial metadata",
-    "partial metadata protobuf",
     "timeout",
     "bookmarks",
     "bad version",
-    "old path",
     "list version",
     "bad label",
     "bad timeout",
@@ -89,7 +80,7 @@ pub(super) const WATCH: &[&str] = &[
 ];
 
 fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
-    Cell { resource: resource.cell_name(), verb, option }
+    Cell { resource: resource.plural, verb, option }
 }
 
 pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'static str) {
@@ -115,9 +106,6 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
             request.accept = Some(TABLE);
             request.query = query(&[("includeObject", *g.rng.pick(&["Object", "None", "Metadata", "x"]))]);
         }
-        "partial metadata" => request.accept = Some(PARTIAL),
-        "partial metadata protobuf" => request.accept = Some(PARTIAL_PROTOBUF),
-        "pretty" => request.query = query(&[("pretty", "true")]),
         "bad accept" => {
             request.accept = Some(*g.rng.pick(&[
                 "text/html",
@@ -137,7 +125,6 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
             ]))
         }
         "any accept" => request.accept = *g.rng.pick(&[None, Some("*/*"), Some("application/*"), Some("")]),
-        "unknown table version" => request.accept = Some("application/json;as=Table;g=meta.k8s.io;v=v1beta1"),
         "json stream" => request.accept = Some("application/json;stream=watch"),
         _ => {}
     }
@@ -261,7 +248,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             request.accept = Some(TABLE);
             request.query = query(&[("includeObject", "None")]);
         }
-        "partial metadata" => request.accept = Some(*g.rng.pick(&[PARTIAL_LIST, PARTIAL_LIST, PARTIAL])),
         // Its gate is off.
         "shard" => request.query = query(&[("shardSelector", "x")]),
         "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
@@ -274,7 +260,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
                 ("resourceVersionMatch", *g.rng.pick(&["NotOlderThan", "Exact"])),
             ])
         }
-        "pretty" => request.query = query(&[("pretty", "true")]),
         _ => {}
     }
     own(resource, &mut request, label);
@@ -403,8 +388,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             request.accept = Some(TABLE);
             push(&mut request, "includeObject", "None");
         }
-        "partial metadata" => request.accept = Some(PARTIAL),
-        "partial metadata protobuf" => request.accept = Some(PARTIAL_PROTOBUF),
         "timeout" => {
             push(&mut request, "timeoutSeconds", "1");
             awaits_end = true;
@@ -415,10 +398,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             awaits_end = true;
         }
         "bad timeout" => push(&mut request, "timeoutSeconds", "x"),
-        "old path" => {
-            request.query.clear();
-            request.path = request.path.replacen("/v1/", "/v1/watch/", 1);
-        }
         _ => {}
     }
     if option == "watch a name" {

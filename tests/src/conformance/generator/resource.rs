@@ -115,26 +115,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
             "involvedObject.uid=",
             "involvedObject.fieldPath!=x",
         ],
-        content: o::core_event,
-        change: o::change_event,
-        status_change: o::nothing,
-        invalid: o::invalid_core_event,
-    },
-    Resource {
-        plural: "events",
-        kind: "Event",
-        api_version: "events.k8s.io/v1",
-        api: "/apis/events.k8s.io/v1",
-        namespaced: true,
-        status: false,
-        weight: 4,
-        fields: &[
-            "regarding.name=p0",
-            "reason=Created",
-            "type=Normal",
-            "reportingController=example.com/c",
-            "regarding.kind=Pod",
-        ],
         content: o::event,
         change: o::change_event,
         status_change: o::nothing,
@@ -180,7 +160,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
         content: o::replica_set,
         change: o::change_workload,
         status_change: o::workload_status,
-        invalid: o::invalid_workload,
+        invalid: o::invalid_metadata,
     },
     Resource {
         plural: "deployments",
@@ -194,7 +174,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
         content: o::deployment,
         change: o::change_workload,
         status_change: o::workload_status,
-        invalid: o::invalid_workload,
+        invalid: o::invalid_metadata,
     },
     Resource {
         plural: "nodes",
@@ -208,7 +188,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
         content: o::node,
         change: o::change_node,
         status_change: o::node_status,
-        invalid: o::invalid_node,
+        invalid: o::invalid_metadata,
     },
     Resource {
         plural: "namespaces",
@@ -241,21 +221,16 @@ impl Resource {
         format!("{}/{name}", self.path())
     }
 
-    /// Names an object for references. Both groups of Events have the same objects in other forms.
+    /// Names an object for references.
     pub(crate) fn subject(&self, name: &str) -> String {
         // References do not nest.
         let name = name.replace(['⟦', '⟧'], "");
-        format!("{}/{}/{name}", self.api, self.plural)
+        format!("{}/{name}", self.plural)
     }
 
     /// A name of the sequence's pool.
     pub(crate) fn name(&self, number: usize) -> String {
         let letter = &self.plural[..1];
         if self.namespaced { format!("{letter}{number}") } else { format!("⟦ns⟧-{letter}{number}") }
-    }
-
-    /// A name that tells the groups of Events apart, for cells.
-    pub(crate) fn cell_name(&self) -> &'static str {
-        if self.api_version == "events.k8s.io/v1" { "events.events.k8s.io" } else { self.plural }
     }
 }

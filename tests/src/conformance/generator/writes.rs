@@ -4,7 +4,7 @@ use random_operations::rng::Rng;
 use serde_json::{Value, json};
 
 use super::objects::{self, UID};
-use super::{Generator, JSON, PARTIAL, PROTOBUF, Resource, SEQUENCE, TABLE, object, query};
+use super::{Generator, JSON, PROTOBUF, Resource, TABLE, object, query};
 use crate::conformance::request::{Body, Cell, Edit, Request};
 
 pub(super) const CREATE: &[&str] = &[
@@ -14,8 +14,6 @@ pub(super) const CREATE: &[&str] = &[
     "protobuf",
     "answer protobuf",
     "answer table",
-    "answer partial metadata",
-    "pretty",
     "field manager",
     "strict unknown field",
     "warn unknown field",
@@ -58,7 +56,6 @@ pub(super) const UPDATE: &[&str] = &[
     "dry run",
     "answer protobuf",
     "answer table",
-    "answer partial metadata",
     "wrong type",
     "truncated",
     "empty body",
@@ -81,7 +78,6 @@ pub(super) const STATUS: &[&str] = &[
     "missing",
     "dry run",
     "merge patch",
-    "json patch",
     "strategic patch",
     "apply",
     "answer protobuf",
@@ -118,20 +114,8 @@ pub(super) const DELETE: &[&str] = &[
     "answer table",
 ];
 
-pub(super) const DELETE_COLLECTION: &[&str] = &[
-    "selected",
-    "all",
-    "dry run",
-    "field",
-    "none match",
-    "bad selector",
-    "options",
-    "limit",
-    "answer protobuf",
-];
-
 fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
-    Cell { resource: resource.cell_name(), verb, option }
+    Cell { resource: resource.plural, verb, option }
 }
 
 /// Sets the encoding of the answer that an option asks for.
@@ -139,15 +123,13 @@ pub(super) fn answer(request: &mut Request, option: &str) {
     match option {
         "answer protobuf" => request.accept = Some(PROTOBUF),
         "answer table" => request.accept = Some(TABLE),
-        "answer partial metadata" => request.accept = Some(PARTIAL),
         _ => {}
     }
 }
 
 /// Changes one value to one of another type.
 fn wrong_type(rng: &mut Rng, document: &mut Value) {
-    let mut pointers = Vec::new();
-    collect("", document, &mut pointers);
+    let mut pointers = checked(document);
     pointers.retain(|pointer| !matches!(pointer.as_str(), "/apiVersion" | "/kind"));
     let pointer = rng.pick(&pointers).clone();
     let others = [
@@ -168,9 +150,17 @@ fn wrong_type(rng: &mut Rng, document: &mut Value) {
     }
 }
 
-/// The pointers to values that are checked.
+/// The pointers to values of an object that are checked.
+fn checked(document: &Value) -> Vec<String> {
+    let mut pointers = Vec::new();
+    collect("", document, &mut pointers);
+    let kind = document["kind"].as_str().unwrap_or_default();
+    pointers.retain(|pointer| objects::is_checked(kind, pointer));
+    pointers
+}
+
 fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
-    if !at.is_empty() && objects::is_checked(at) {
+    if !at.is_empty() {
         pointers.push(at.to_owned());
     }
     match value {
@@ -186,6 +176,11 @@ fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
         }
         _ => {}
     }
+}
+
+/// True for a kind with a template of pods.
+pub(super) fn is_workload(resource: &Resource) -> bool {
+    matches!(resource.kind, "Deployment" | "ReplicaSet")
 }
 
 /// Makes a Service of one family: which of two is named in an error is chance.
@@ -274,7 +269,6 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             g.created(resource, &name);
             return;
         }
-        "pretty" => request.query = query(&[("pretty", *g.rng.pick(&["true", "1", "false", ""]))]),
         "field manager" => {
             request.query =
                 query(&[("fieldManager", *g.rng.pick(&["a", "kubectl-create", "with space", "bad\u{7}"]))])
@@ -320,9 +314,7 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "null fields" => {
-            let mut pointers = Vec::new();
-            collect("", &document, &mut pointers);
-            let pointer = g.rng.pick(&pointers).clone();
+            let pointer = g.rng.pick(&checked(&document)).clone();
             Edit::Set(pointer, Value::Null).apply(&mut document);
         }
         "truncated" => {
@@ -330,18 +322,22 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "empty body" => {
-            let texts = ["", "{}", " ", "null", "[]", "\"x\"", "7"];
-            body = Some(Body::Text((*g.rng.pick(&texts)).to_owned()));
+            // The real server misses more in a workload: its template is not checked here.
+            let texts: &[&str] = if is_workload(resource) {
+                &["", " ", "[]", "\"x\"", "7"]
+            } else {
+                &["", "{}", " ", "null", "[]", "\"x\"", "7"]
+            };
+            body = Some(Body::Text((*g.rng.pick(texts)).to_owned()));
             succeeds = false;
         }
         "wrong kind" => {
-            document["kind"] =
-                json!(*g.rng.pick(&["ConfigMap", "PodList", "Unknown", "pod", "List", "Status"]));
+            // The embedded server refuses kinds of other paths like these.
+            document["kind"] = json!(*g.rng.pick(&["Unknown", "pod"]));
             succeeds = false;
         }
         "wrong version" => {
-            document["apiVersion"] =
-                json!(*g.rng.pick(&["v2", "apps/v1beta1", "example.com/v1", "a/b/c", "V1"]));
+            document["apiVersion"] = json!(*g.rng.pick(&["v2", "example.com/v1", "a/b/c", "V1"]));
             succeeds = false;
         }
         "no type" => {
@@ -413,11 +409,16 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
                 b"k8s\0\xff",
                 b"k8s\0",
                 b"k8s\0\x0a\x05",
-                b"k8s\0\x0a\x04\x0a\x02v1\x12\x03abc",
+                // An unknown field that ends early.
+                b"k8s\0\x0a\x04\x0a\x02v1\x12\x02\xa2\x1f",
                 b"\x00",
                 b"k9s\0\x0a",
             ];
-            let bytes = *g.rng.pick(&bytes);
+            let mut bytes = *g.rng.pick(&bytes);
+            if is_workload(resource) && bytes == b"k8s\0" {
+                // An empty object.
+                bytes = b"\x00";
+            }
             body = Some(Body::Bytes(bytes));
             succeeds = false;
         }
@@ -495,7 +496,7 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
             let validation = if option == "strict unknown field" { "Strict" } else { "Warn" };
             request.query = query(&[("fieldValidation", validation)]);
         }
-        "wrong kind" => edits.push(Edit::set("/kind", *g.rng.pick(&["ConfigMap", "Unknown", ""]))),
+        "wrong kind" => edits.push(Edit::set("/kind", *g.rng.pick(&["Unknown", ""]))),
         "wrong version" => edits.push(Edit::set("/apiVersion", *g.rng.pick(&["v2", "example.com/v1", ""]))),
         "field manager" => request.query = query(&[("fieldManager", *g.rng.pick(&["a", "b"]))]),
         "metadata" => edits = objects::change_metadata(&mut g.rng),
@@ -538,7 +539,7 @@ pub(super) fn status(g: &mut Generator, resource: &'static Resource, option: &'s
             request.subject = None;
         }
         "wrong type" => edits.push(Edit::set("/status", *g.rng.pick(&["text", ""]))),
-        "merge patch" | "strategic patch" | "json patch" | "apply" => {
+        "merge patch" | "strategic patch" | "apply" => {
             request.method = "PATCH";
             super::patches::of_edits(&mut g.rng, &mut request, resource, option, &edits);
             g.push(request);
@@ -657,35 +658,4 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
     if succeeds {
         g.deleted(resource, &name);
     }
-}
-
-pub(super) fn delete_collection(g: &mut Generator, resource: &'static Resource, option: &'static str) {
-    let mut request = g.request(cell(resource, "deletecollection", option), "DELETE", resource.path());
-    answer(&mut request, option);
-    let mut selector = format!("{SEQUENCE},app={}", *g.rng.pick(&["a", "b"]));
-    match option {
-        "all" => {
-            SEQUENCE.clone_into(&mut selector);
-            for name in g.names(resource) {
-                g.deleted(resource, &name);
-            }
-        }
-        "dry run" => request.query = query(&[("dryRun", "All")]),
-        "field" => {
-            let name = g.existing(resource);
-            request.query = query(&[("fieldSelector", &format!("metadata.name={name}"))]);
-        }
-        "none match" => selector.push_str(",none=here"),
-        "bad selector" => "a=(".clone_into(&mut selector),
-        "options" => {
-            request.content_type = Some(JSON);
-            request.body = Body::Json(
-                json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}),
-            );
-        }
-        "limit" => request.query = query(&[("limit", "1")]),
-        _ => {}
-    }
-    request.query.push(("labelSelector".to_owned(), selector));
-    g.push(request);
 }

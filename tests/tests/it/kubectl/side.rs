@@ -50,8 +50,7 @@ impl Side {
 
     /// Without the controllers' work, as the real one.
     pub(super) async fn embedded() -> Self {
-        let server = ApiServer::builder().garbage_collection(false).namespace_termination(false);
-        let server = server.build().expect("a server");
+        let server = ApiServer::builder().garbage_collection(false).namespace_termination(false).build();
         let tls = Tls::for_loopback().expect("a certificate");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("https://{}", listener.local_addr().expect("an address"));

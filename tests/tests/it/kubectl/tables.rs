@@ -31,7 +31,6 @@ const RESOURCES: &[Resource] = &[
     Resource { namespaced: false, ..resource("", "Node", "nodes") },
     Resource { namespaced: false, ..resource("", "Namespace", "namespaces") },
     resource("", "Event", "events"),
-    resource("events.k8s.io", "Event", "events"),
     resource("coordination.k8s.io", "Lease", "leases"),
     resource("", "ServiceAccount", "serviceaccounts"),
     resource("apps", "ReplicaSet", "replicasets"),

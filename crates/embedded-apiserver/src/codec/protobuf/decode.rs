@@ -14,21 +14,14 @@ use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 /// Cost: linear; nesting is limited by that of the types.
 ///
 /// # Errors
-/// The bytes are no message, a known field has another wire type, or a quantity is malformed, in Go's words. Text that is not UTF-8 is no error: each wrong byte
-/// becomes U+FFFD.
+/// The bytes are no message, a known field has another wire type, or a quantity is malformed. Text that is not UTF-8 is no error:
+/// each wrong byte becomes U+FFFD.
 pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
-    object(of, bytes, None)
-}
-
-fn object(of: &'static Type, bytes: &[u8], previous: Option<Value>) -> Result<Value, DecodeError> {
-    let (mut map, mut seen) = match previous {
-        Some(Value::Object(map)) => (map, u64::MAX),
-        _ => (Map::new(), 0),
-    };
+    let (mut map, mut seen) = (Map::new(), 0);
     fields_of(of, &of.message, bytes, &mut map, &mut seen)?;
     for &position in &of.always {
         if let Some(field) = of.fields.get(position)
-            && (seen & (1 << position) == 0 || seen == u64::MAX && !map.contains_key(field.json))
+            && seen & (1 << position) == 0
         {
             map.insert(field.json.to_owned(), field.node.zero());
         }
@@ -45,22 +38,12 @@ fn fields_of(
     seen: &mut u64,
 ) -> Result<(), DecodeError> {
     let mut fields = Fields::new(message.name, bytes);
-    loop {
-        let rest = bytes.get(fields.offset()..).unwrap_or_default();
-        let next = fields
-            .next_field()
-            .map_err(|error| wrong_wire_type(of, message, rest).unwrap_or(error.into()))?;
-        let Some((number, wire)) = next else { return Ok(()) };
+    while let Some((number, wire)) = fields.next_field()? {
         match message.entry(number).map(|Entry { part, .. }| part) {
             None => {}
             Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                if !matches!((wire_type(&field.node), wire), (0, Wire::Varint(_)) | (2, Wire::Bytes(_)))
-                    && let Some(error) = wrong_wire_type(of, message, rest)
-                {
-                    return Err(error);
-                }
                 let bit = 1 << position;
                 let again = *seen & bit != 0;
                 *seen |= bit;
@@ -70,41 +53,17 @@ fn fields_of(
                 {
                     continue;
                 }
-                // a message may come twice
-                let previous = if again { map.remove(field.json) } else { None };
-                let value = node(&field.node, &fields, wire, previous)?;
+                // Of two values, the last counts.
+                let value = node(&field.node, &fields, wire)?;
                 if !field.omits(&value) {
                     map.insert(field.json.to_owned(), value);
+                } else if again {
+                    map.remove(field.json);
                 }
             }
         }
     }
-}
-
-/// The error of a field whose wire type is not that of its Go type. Go's decoder checks it before it reads the value.
-#[cold]
-fn wrong_wire_type(of: &'static Type, message: &'static Message, rest: &[u8]) -> Option<DecodeError> {
-    let end = rest.iter().take(MAX_KEY).position(|byte| *byte < 0x80)?;
-    let bytes = rest.get(..=end)?.iter().rev();
-    let key = bytes.fold(0_u64, |key, byte| key << 7 | u64::from(byte & 0x7f));
-    let entry = message.entry(u32::try_from(key >> 3).ok()?)?;
-    let Part::Field(position) = entry.part else { return None };
-    let field = of.fields.get(position)?;
-    let (found, name) = (key & 7, field.go);
-    (found != wire_type(&field.node))
-        .then(|| DecodeError(format!("proto: wrong wireType = {found} for field {name}")))
-}
-
-/// Bytes of a key on the wire: a field number has at most 29 bits, a wire type 3.
-const MAX_KEY: usize = 5;
-
-/// The wire type of a field's values: 0 for varints, 2 for bytes with their length before them.
-fn wire_type(of: &Node) -> u64 {
-    match &of.shape {
-        Shape::Bool | Shape::Int32 | Shape::Int64 => 0,
-        Shape::List(item) => wire_type(item),
-        _ => 2,
-    }
+    Ok(())
 }
 
 /// Adds another item or entry to a list or map; returns false for other types.
@@ -115,7 +74,7 @@ fn append(
     value: &mut Value,
 ) -> Result<bool, DecodeError> {
     match (&of.shape, value) {
-        (Shape::List(item), Value::Array(items)) => items.push(node(item, fields, wire, None)?),
+        (Shape::List(item), Value::Array(items)) => items.push(node(item, fields, wire)?),
         (Shape::Map(item), Value::Object(map)) => {
             let (key, value) = entry(item, fields.bytes(wire)?)?;
             map.insert(key, value);
@@ -125,13 +84,8 @@ fn append(
     Ok(true)
 }
 
-/// Decodes one occurrence of a field, into what came before if it is a message.
-fn node(
-    of: &'static Node,
-    fields: &Fields<'_>,
-    wire: Wire<'_>,
-    previous: Option<Value>,
-) -> Result<Value, DecodeError> {
+/// Decodes one occurrence of a field.
+fn node(of: &'static Node, fields: &Fields<'_>, wire: Wire<'_>) -> Result<Value, DecodeError> {
     Ok(match &of.shape {
         Shape::String => Value::String(text(fields.bytes(wire)?)),
         Shape::Bool => Value::Bool(fields.boolean(wire)?),
@@ -151,14 +105,14 @@ fn node(
         Shape::FieldsV1 | Shape::RawExtension => {
             serde_json::from_slice(native::only_bytes("FieldsV1", fields.bytes(wire)?)?).unwrap_or_default()
         }
-        Shape::Struct(inner) => object(inner.get(), fields.bytes(wire)?, previous)?,
-        Shape::List(item) => Value::Array(vec![node(item, fields, wire, None)?]),
+        Shape::Struct(inner) => decode(inner.get(), fields.bytes(wire)?)?,
+        Shape::List(item) => Value::Array(vec![node(item, fields, wire)?]),
         Shape::Items(item) => {
             let mut items = Vec::new();
             let mut inner = Fields::new("items", fields.bytes(wire)?);
             while let Some((number, wire)) = inner.next_field()? {
                 if number == 1 {
-                    items.push(node(item, &inner, wire, None)?);
+                    items.push(node(item, &inner, wire)?);
                 }
             }
             Value::Array(items)
@@ -173,7 +127,7 @@ fn entry(of: &'static Node, bytes: &[u8]) -> Result<(String, Value), DecodeError
     while let Some((number, wire)) = fields.next_field()? {
         match number {
             1 => key = text(fields.bytes(wire)?),
-            2 => value = Some(node(of, &fields, wire, None)?),
+            2 => value = Some(node(of, &fields, wire)?),
             _ => {}
         }
     }

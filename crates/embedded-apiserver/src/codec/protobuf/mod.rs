@@ -15,6 +15,7 @@ pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
 pub(crate) use path::field_numbers;
 pub(crate) use splice::{Template, append_to_metadata};
 pub(crate) use to_json::to_json;
+pub(crate) use write::{delimited, delimited_length, open};
 
 #[cfg(test)]
 mod tests;

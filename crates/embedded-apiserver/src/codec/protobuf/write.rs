@@ -2,6 +2,24 @@
 
 use kube_protobuf::varint;
 
+/// Appends the beginning of a field of this number, below 16, whose value has this length.
+pub(crate) fn open(out: &mut Vec<u8>, number: u8, length: usize) {
+    out.push(number << 3 | 2);
+    let (bytes, used) = varint(length as u64);
+    out.extend(bytes.into_iter().take(used));
+}
+
+/// Appends a field of this number, below 16.
+pub(crate) fn delimited(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
+    open(out, number, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// The length of such a field.
+pub(crate) fn delimited_length(length: usize) -> usize {
+    1 + varint(length as u64).1 + length
+}
+
 /// Writes messages. The length of a nested message is put before it when it is complete.
 pub(super) struct Writer {
     out: Vec<u8>,

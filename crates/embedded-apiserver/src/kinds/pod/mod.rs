@@ -19,7 +19,6 @@ use crate::status::Status;
 
 pub(crate) use bind::bind;
 pub(super) use defaults::{default_template, drop_annotations};
-pub(super) use spec::validate_template;
 
 /// The rules of Pods.
 pub(crate) struct Pod;

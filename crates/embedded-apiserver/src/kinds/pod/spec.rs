@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::field::{Errors, Path};
-use crate::kinds::{checks, metadata, tree};
+use crate::kinds::{checks, tree};
 
 use super::containers;
 
@@ -30,24 +30,10 @@ fn validate_names(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     if !node.is_empty() {
         checks::subdomain(node, &path.child("nodeName"), errors);
     }
-    if let Some(seconds) = tree::maybe_int(spec, "activeDeadlineSeconds")
-        && !(1..=i64::from(i32::MAX)).contains(&seconds)
-    {
-        let detail = "must be between 1 and 2147483647, inclusive";
-        errors.invalid(&path.child("activeDeadlineSeconds"), seconds, detail);
-    }
     for key in ["hostname", "subdomain"] {
         let name = tree::text(spec, key);
         if !name.is_empty() {
             checks::label(name, &path.child(key), errors);
         }
     }
-}
-
-/// `ValidatePodTemplateSpec`.
-pub(crate) fn validate_template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let meta = tree::field(template, "metadata");
-    metadata::labels(tree::field(meta, "labels"), &path.child("labels"), errors);
-    metadata::annotations(tree::field(meta, "annotations"), &path.child("annotations"), errors);
-    validate(tree::field(template, "spec"), &path.child("spec"), errors);
 }

@@ -92,7 +92,7 @@ impl<'a> Work<'a> {
     }
 
     fn fill_families(&self, spec: &mut Value, old: Option<Spec<'_>>) -> Result<(), Status> {
-        families::fill(spec, old, self.scope.allocators.services()).map_err(|errors| self.invalid(errors))
+        families::fill(spec, old).map_err(|errors| self.invalid(errors))
     }
 
     /// Takes an address for each family of a Service that had none.

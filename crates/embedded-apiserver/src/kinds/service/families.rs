@@ -19,14 +19,6 @@ pub(super) fn family_of(network: &Network) -> &'static str {
     if network.address.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
-fn family_of_text(text: &str) -> &'static str {
-    match ip::parse(text) {
-        Some(ip) if ip.is_ipv4() => "IPv4",
-        Some(_) => "IPv6",
-        None => "unknown",
-    }
-}
-
 fn other(family: &str) -> &'static str {
     if family == "IPv4" { "IPv6" } else { "IPv4" }
 }
@@ -42,8 +34,8 @@ pub(super) fn is_unchanged_preference(new: Spec<'_>, old: Spec<'_>) -> bool {
         && new.has_same_families(old)
 }
 
-/// Fills `ipFamilyPolicy` and `ipFamilies` from the networks of the cluster, the default one first.
-pub(super) fn fill(spec: &mut Value, old: Option<Spec<'_>>, networks: &[Network]) -> Result<(), Errors> {
+/// Fills `ipFamilyPolicy` and `ipFamilies`. The cluster has networks of both families.
+pub(super) fn fill(spec: &mut Value, old: Option<Spec<'_>>) -> Result<(), Errors> {
     if Spec(spec).is_external_name() || old.is_some_and(|old| is_unchanged_preference(Spec(spec), old)) {
         return Ok(());
     }
@@ -57,41 +49,17 @@ pub(super) fn fill(spec: &mut Value, old: Option<Spec<'_>>, networks: &[Network]
         reduce(spec, old, &mut errors);
     }
     check_policy(Spec(spec), &mut errors);
-    infer(spec, networks, &mut errors);
     if !errors.is_empty() {
         return Err(errors);
     }
-    let wants_two = Spec(spec).policy() != SINGLE;
-    let default = networks.first().map_or("IPv4", family_of);
-    // Headless without selector: addresses come from the user, of whatever family.
-    if Spec(spec).cluster_ip() == "None" && !Spec(spec).has_selector() {
-        complete(spec, default, wants_two);
-        return Ok(());
-    }
-    if Spec(spec).policy() == REQUIRE_DUAL && networks.len() < 2 {
-        let policy = Value::from(REQUIRE_DUAL);
-        errors.invalid(&POLICY, policy, "this cluster is not configured for dual-stack services");
-    }
-    for (index, family) in Spec(spec).families().into_iter().enumerate() {
-        if !is_configured(family, networks) {
-            let family = Value::from(family);
-            errors.invalid(&IP_FAMILIES.index(index), family, "not configured on this cluster");
-        }
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    complete(spec, default, wants_two && networks.len() == 2);
+    infer(spec);
+    complete(spec);
     Ok(())
 }
 
 const POLICY: Path<'static> = Path::root("spec.ipFamilyPolicy");
 const IP_FAMILIES: Path<'static> = Path::root("spec.ipFamilies");
 const CLUSTER_IPS: Path<'static> = Path::root("spec.clusterIPs");
-
-fn is_configured(family: &str, networks: &[Network]) -> bool {
-    networks.iter().any(|network| family_of(network) == family)
-}
 
 fn fill_policy(spec: &mut Value, old: Option<Spec<'_>>) {
     if tree::has(spec, "ipFamilyPolicy") {
@@ -147,7 +115,7 @@ fn check_policy(spec: Spec<'_>, errors: &mut Errors) {
 }
 
 /// Appends the families of the cluster IPs that have none.
-fn infer(spec: &mut Value, networks: &[Network], errors: &mut Errors) {
+fn infer(spec: &mut Value) {
     let known = Spec(spec).families().len();
     let mut inferred = Vec::new();
     for (index, ip) in Spec(spec).cluster_ips().into_iter().enumerate() {
@@ -157,22 +125,17 @@ fn infer(spec: &mut Value, networks: &[Network], errors: &mut Errors) {
         if index < known + inferred.len() {
             continue;
         }
-        let family = family_of_text(ip);
-        if is_configured(family, networks) {
-            inferred.push(Value::from(family));
-        } else {
-            let detail = format!("{family} is not configured on this cluster");
-            errors.invalid(&CLUSTER_IPS.index(index), tree::field(spec, "clusterIPs"), &detail);
-        }
+        inferred.push(Value::from(if ip::is_v6(ip) { "IPv6" } else { "IPv4" }));
     }
     append(spec, inferred);
 }
 
-/// Makes the list of families complete: the default one if it is empty, and the second if there must be two.
-fn complete(spec: &mut Value, default: &'static str, wants_two: bool) {
+/// Makes the list of families complete: IPv4 if it is empty, and the second if there must be two.
+fn complete(spec: &mut Value) {
     if Spec(spec).families().is_empty() {
-        tree::set(spec, "ipFamilies", json!([default]));
+        tree::set(spec, "ipFamilies", json!(["IPv4"]));
     }
+    let wants_two = Spec(spec).policy() != SINGLE;
     if let ([family], true) = (Spec(spec).families().as_slice(), wants_two) {
         let second = Value::from(other(family));
         append(spec, vec![second]);

@@ -6,11 +6,13 @@ mod spec;
 mod update;
 mod validate;
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use crate::kinds::allocation::{Allocators, Reservation};
 use crate::kinds::field::Errors;
-use crate::kinds::strategy::{Scope, Strategy, Unread};
+use crate::kinds::strategy::{Scope, Strategy};
 use crate::kinds::{metadata, tree};
 use crate::status::Status;
 
@@ -46,6 +48,7 @@ impl Strategy for Service {
                 allocate::for_create(scope, object)
             }
             Some(old) => {
+                let old = &as_stored(old);
                 update::patch_allocated(object, old);
                 update::normalize_cluster_ips(object, Some(old));
                 allocate::for_update(scope, object, old)
@@ -81,10 +84,12 @@ impl Strategy for Service {
         validate::service(object, Some(old), errors);
     }
 
-    /// `defaultOnReadInternalTrafficPolicy`: it was defaulted by accident, and stays in the store when the type changes.
-    fn unread(&self) -> Option<Unread> {
-        let is = "ExternalName";
-        Some(Unread { if_field: "spec.type", is, at: "/spec", field: "internalTrafficPolicy" })
+    /// Does to external names what the real server does when it reads them (`defaultOnReadService`).
+    fn canonicalize(&self, object: &mut Value) {
+        if Spec::of(object).is_external_name() {
+            tree::remove(tree::field_mut(object, "spec"), "internalTrafficPolicy");
+            update::normalize_cluster_ips(object, None);
+        }
     }
 
     fn creates_on_update(&self) -> bool {
@@ -98,6 +103,15 @@ impl Strategy for Service {
     fn adopt(&self, allocators: &Allocators, object: &Value) {
         allocators.adopt(allocate::claims(Spec::of(object)));
     }
+}
+
+/// A Service as the real server has it in its store, where external names have no `clusterIPs`.
+fn as_stored(service: &Value) -> Cow<'_, Value> {
+    let mut service = Cow::Borrowed(service);
+    if Spec::of(&service).is_external_name() {
+        tree::remove(tree::field_mut(service.to_mut(), "spec"), "clusterIPs");
+    }
+    service
 }
 
 /// `SetDefaults_Service`.

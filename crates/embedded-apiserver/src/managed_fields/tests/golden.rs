@@ -186,5 +186,5 @@ fn difference(ours: &Value, theirs: &Value) -> Option<String> {
 
 #[test]
 fn owners_are_those_of_upstream() {
-    replay::<Owners>(FILE, 1000, "-p embedded-apiserver owners_are_those_of_upstream");
+    replay::<Owners>(FILE, 900, "-p embedded-apiserver owners_are_those_of_upstream");
 }

@@ -113,23 +113,6 @@ fn malformed_entries_of_a_request_are_ignored() {
 }
 
 #[test]
-fn more_than_ten_updaters_are_merged_into_one() {
-    let mut live = created(json!({"labels": {}}), json!({}));
-    for second in 2..20 {
-        let label = format!("l{second}");
-        live = updated(
-            &live,
-            |object| object["metadata"]["labels"][&label] = json!("x"),
-            &format!("m{second}"),
-            second,
-        );
-    }
-    let names: Vec<_> = owners(&live).into_iter().map(|(manager, ..)| manager).collect();
-    assert_eq!(names.len(), 10);
-    assert_eq!(names[0], "ancient-changes");
-}
-
-#[test]
 fn the_manager_is_the_field_manager_or_the_start_of_the_user_agent() {
     assert_eq!(name_of("me", "kubectl/v1.36 (linux)"), "me");
     assert_eq!(name_of("", "kubectl/v1.36 (linux)"), "kubectl");

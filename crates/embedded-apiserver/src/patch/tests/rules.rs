@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::patch::{check_operations, go_text, restore};
+use crate::patch::go_text;
 use crate::schema::Type;
 use crate::status::Status;
 
@@ -13,12 +13,6 @@ fn pods() -> &'static Type {
 fn merge(object: &Value, patch: &Value) -> Result<Value, Status> {
     let merged = crate::patch::merge(&object.to_string(), &patch.to_string())?;
     Ok(serde_json::from_str(&merged).unwrap())
-}
-
-/// [`patch::json_patch`](crate::patch::json_patch) of trees.
-fn json_patch(object: &Value, patch: &Value) -> Result<Value, Status> {
-    let patched = crate::patch::json_patch(&object.to_string(), &patch.to_string())?;
-    Ok(serde_json::from_str(&patched).unwrap())
 }
 
 /// [`patch::strategic`](crate::patch::strategic) without what it leaves in the patch.
@@ -52,66 +46,15 @@ fn what_a_patch_does_not_touch_keeps_its_order() {
         merged.unwrap(),
         r#"{"c":[{"b":"\u003c","a":null}],"v":{"t":["a b"],"u":1.0},"z":{"w":{"d":1},"x":{"b":1,"a":2},"y":1}}"#
     );
-    let patch =
-        r#"[{"op":"add","path":"/z/w","value":{"d":1,"c":null}},{"op":"test","path":"/c/0/b","value":"<"}]"#;
-    let patched = crate::patch::json_patch(object, patch);
-    assert_eq!(
-        patched.unwrap(),
-        r#"{"c":[{"a":null,"b":"\u003c"}],"z":{"w":{"d":1,"c":null},"x":{"b":1,"a":2},"y":1}}"#
-    );
 }
 
 #[test]
 fn deep_patches_are_refused() {
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-    let operation = format!(r#"[{{"op":"add","path":"/a","value":{deep}}}]"#);
-    for refused in [crate::patch::merge("{}", &deep), crate::patch::json_patch("{}", &operation)] {
-        assert_eq!(refused.unwrap_err().message, "invalid character '{' exceeded max depth");
-    }
+    let refused = crate::patch::merge("{}", &deep);
+    assert_eq!(refused.unwrap_err().message, "invalid character '{' exceeded max depth");
     let nested = format!(r#"{}"]}}[{{\\\""{}"#, "[".repeat(500), "]".repeat(500));
     assert!(crate::patch::merge("{}", &nested).is_ok());
-    // Each copy doubles the depth.
-    let copies = |count: u32| {
-        let path = |copy: u32| "/a".repeat(2_usize.pow(copy) + 1);
-        let copy = |copy| format!(r#"{{"op":"copy","from":"/a","path":"{}"}}"#, path(copy));
-        format!("[{}]", (0..count).map(copy).collect::<Vec<_>>().join(","))
-    };
-    assert!(crate::patch::json_patch(r#"{"a":{}}"#, &copies(8)).is_ok());
-    assert_eq!(crate::patch::json_patch(r#"{"a":{}}"#, &copies(9)).unwrap_err().code, 422);
-}
-
-#[test]
-fn what_is_no_list_of_operations_is_refused_in_gos_words() {
-    for (patch, message) in [
-        ("{}", "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
-        ("[{},1]", "json: cannot unmarshal number into Go value of type jsonpatch.Operation"),
-        ("[", "unexpected end of JSON input"),
-    ] {
-        assert_eq!(crate::patch::json_patch("{}", patch).unwrap_err().message, message);
-    }
-}
-
-#[test]
-fn values_of_another_type_are_refused_as_the_converter_does() {
-    for (mut tree, message) in [
-        (json!({"metadata": {"labels": [1]}}), "cannot restore map from slice"),
-        (json!({"metadata": {"labels": {"a": 1}}}), "cannot convert int64 to string"),
-        (json!({"metadata": {"labels": {"a": 1.5}}}), "unrecognized type: string"),
-        (json!({"metadata": "x", "spec": 1}), "cannot restore struct from: string"),
-        (json!({"metadata": {"finalizers": {}}}), "cannot restore slice from map"),
-        (json!({"spec": {"priority": "x"}}), "unrecognized type: int32"),
-        (json!({"spec": {"hostNetwork": 1}}), "unrecognized type: bool"),
-        (json!({"spec": {"dnsPolicy": 1}}), "cannot convert int64 to v1.DNSPolicy"),
-        (
-            json!({"metadata": {"creationTimestamp": 1}}),
-            "json: cannot unmarshal number into Go value of type string",
-        ),
-    ] {
-        assert_eq!(restore(pods(), &mut tree).unwrap_err(), message);
-    }
-    let mut tree = json!({"spec": {"priority": 1_i64 << 32, "nodeName": null}, "other": 1});
-    restore(pods(), &mut tree).unwrap();
-    assert_eq!(tree, json!({"spec": {"priority": 0, "nodeName": null}, "other": 1}));
 }
 
 #[test]
@@ -131,50 +74,14 @@ fn a_merge_patch_that_is_a_scalar_is_refused() {
 }
 
 #[test]
-fn operations_apply_in_order_or_not_at_all() {
-    let patch = json!([
-        {"op": "add", "path": "/list/-", "value": 3}, {"op": "remove", "path": "/list/0"}, {"op": "copy", "from": "/list/0", "path": "/x~1y"},
-        {"op": "move", "from": "/list/-1", "path": "/last"}, {"op": "test", "path": "/last", "value": 3}, {"op": "replace", "path": "/absent", "value": 1},
-    ]);
-    let patched = json_patch(&json!({"list": [1, 2]}), &patch).unwrap();
-    assert_eq!(patched, json!({"list": [2], "x/y": 2, "last": 3, "absent": 1}));
-    for wrong in [
-        json!([{"op": "remove", "path": "/absent"}]),
-        json!([{"op": "add", "path": "/list/9", "value": 1}]),
-        json!([{"op": "test", "path": "/list", "value": 1}]),
-        json!([{"op": "other", "path": "/list"}]),
-        json!([{"op": "add", "path": "/a/b/c", "value": 1}]),
-    ] {
-        let status = json_patch(&json!({"list": [1, 2]}), &wrong).unwrap_err();
-        assert_eq!((status.code, status.reason.as_ref()), (422, "Invalid"));
-        assert_eq!(status.message, "the server rejected our request due to an error in our request");
+fn only_what_is_there_is_replaced() {
+    let object = json!({"a": {"b/c": 1}});
+    let replace = |path: &str| json!([{"op": "replace", "path": path, "value": [2]}]);
+    assert_eq!(crate::patch::replace(&object, &replace("/a/b~1c")).unwrap(), json!({"a": {"b/c": [2]}}));
+    let addition = json!([{"op": "add", "path": "/a", "value": 1}]);
+    for patch in [replace("/a/d"), replace(""), replace(&"/a".repeat(9)), addition, json!([1]), json!({})] {
+        assert_eq!(crate::patch::replace(&object, &patch).unwrap_err().code, 422, "{patch}");
     }
-}
-
-#[test]
-fn copies_are_bounded() {
-    let long = "x".repeat(1 << 20);
-    let copies: Vec<Value> =
-        (0..4).map(|at| json!({"op": "copy", "from": "/a", "path": format!("/{at}")})).collect();
-    assert!(json_patch(&json!({"a": long}), &json!(copies[..2])).is_ok());
-    assert_eq!(json_patch(&json!({"a": long}), &json!(copies)).unwrap_err().code, 422);
-    let many = vec![json!({"op": "test", "path": "/a"}); 10_001];
-    assert_eq!(json_patch(&json!({}), &json!(many)).unwrap_err().code, 413);
-}
-
-#[test]
-fn operations_of_the_wrong_type_are_named_as_go_names_them() {
-    let message = |patch: Value| check_operations(&patch).unwrap_err().message;
-    assert_eq!(
-        message(json!({})),
-        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
-    );
-    assert_eq!(
-        message(json!([{"op": 1}])),
-        "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"
-    );
-    let unknown = check_operations(&json!([{"op": "add", "paths": 1}])).unwrap();
-    assert_eq!(unknown, ["json patch unknown field \"[0].paths\""]);
 }
 
 #[test]
@@ -277,15 +184,13 @@ proptest! {
     #[test]
     fn an_empty_patch_changes_nothing(a in objects()) {
         prop_assert_eq!(&merge(&a, &json!({})).unwrap(), &a);
-        prop_assert_eq!(&json_patch(&a, &json!([])).unwrap(), &a);
         prop_assert_eq!(&strategic(pods(), &a, &json!({})).unwrap(), &a);
     }
 
     #[test]
     fn no_patch_panics(a in objects(), patch in trees()) {
         drop(merge(&a, &patch));
-        drop(json_patch(&a, &patch));
-        drop(check_operations(&patch));
+        drop(crate::patch::replace(&a, &patch));
         drop(strategic(pods(), &a, &patch));
     }
 }

@@ -157,7 +157,7 @@ async fn endpoints_that_are_deleted_are_made_again() {
 async fn what_others_made_stays() {
     for (kind, path) in [("Service", "services"), ("Endpoints", "endpoints")] {
         for controllers in ["*", "endpointslicemirroring"] {
-            let (server, cluster) = over(ApiServer::builder().deletion_of_endpoints(true).build().unwrap());
+            let (server, cluster) = over(ApiServer::builder().deletion_of_endpoints(true).build());
             let object = json!({"metadata": {"name": NAME}, "spec": {"ports": [{"port": 80}]}});
             let object = if kind == "Service" { object } else { json!({"metadata": object["metadata"]}) };
             let path = format!("/api/v1/namespaces/default/{path}");

@@ -7,7 +7,7 @@ use ring::digest::{SHA512, digest};
 
 /// A document with its hash.
 #[derive(Debug, Clone)]
-pub(crate) struct Document {
+pub(super) struct Document {
     content_type: &'static str,
     /// SHA-512 in upper case, as upstream's.
     hash: String,
@@ -15,7 +15,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub(crate) fn new(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+    pub(super) fn new(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         use std::fmt::Write as _;
         let body = body.into();
         let hash =
@@ -26,14 +26,14 @@ impl Document {
         Self { content_type, hash, body }
     }
 
-    pub(crate) fn hash(&self) -> &str {
+    pub(super) fn hash(&self) -> &str {
         &self.hash
     }
 
     /// The response: 304 without a body if the client has this document already.
     ///
     /// `cache_control` says how long the client may keep it without asking.
-    pub(crate) fn response(&self, headers: &HeaderMap, cache_control: &'static str) -> Response<Bytes> {
+    pub(super) fn response(&self, headers: &HeaderMap, cache_control: &'static str) -> Response<Bytes> {
         let etag = format!("\"{}\"", self.hash);
         let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
         let is_known = known.is_some_and(|known| known.split(',').any(|tag| tag.trim() == etag));

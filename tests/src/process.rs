@@ -247,7 +247,7 @@ pub fn own_usage() -> Usage {
 }
 
 /// Usage of a process as the kernel accounts it; none if it has exited.
-pub fn usage(id: u32) -> Option<Usage> {
+fn usage(id: u32) -> Option<Usage> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The second field is the command in parentheses and may hold anything; utime and stime are the 14th and
     // 15th, in ticks of 10 ms (USER_HZ, fixed by the kernel's ABI on all common architectures).

@@ -6,7 +6,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
-use super::{Cluster, ClusterOptions, Ports, client};
+use super::{ClusterOptions, Ports, client};
 use crate::binaries;
 use crate::credentials::{self, User};
 use crate::process::{Environment, Process};
@@ -18,14 +18,6 @@ pub(super) const ETCD_DATA: &str = "etcd";
 pub(super) const CERTIFICATES: &str = "certificates";
 /// The file of both, in that folder.
 pub(super) const AUTHORITY: &str = "apiserver.crt";
-
-impl Cluster {
-    /// The process ids of the API server and of etcd.
-    pub fn server_ids(&self) -> [u32; 2] {
-        let servers = self.real();
-        [servers.apiserver.as_ref().expect("the API server runs").id(), servers.etcd.id()]
-    }
-}
 
 /// Makes garbage collections rare, which saves CPU: a server's heap stays small, and a test process runs a dozen
 /// servers. Memory in use grows to at most five times the live heap, about 400 MB for an API server.

@@ -20,26 +20,29 @@ use crate::tally::Tally;
 
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const GATE: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
+/// The time without changes after which memory is measured.
+const IDLE: Duration = Duration::from_secs(5);
 
 /// Measurements of our program with the gate in one position.
 struct Figures {
     start: Phase,
     churn: Phase,
-    idle: Phase,
+    /// Memory some seconds later, in bytes.
+    idle: u64,
 }
 
 /// Measures both positions on one cluster, with the gate on first, because it leaves nothing behind. Returns the table.
-pub(crate) async fn run(controllers: &'static [Controller], options: &Options) -> String {
+pub(crate) async fn run(options: &Options) -> String {
     eprintln!("starting and filling a cluster");
     let cluster = seed::cluster(options).await;
     let pods = seed::pods(&cluster, options).await;
     let (first, second) = pods.split_at(pods.len() / 2);
-    let changing = |pods: &[SeededPod]| pods[..pods.len().min(options.churn() as usize)].to_vec();
+    let changing = |pods: &[SeededPod]| pods[..pods.len().min(options.churn as usize)].to_vec();
     eprintln!("giving all Services to another controller");
     delegate(&cluster, options).await;
-    let (cluster, on) = measure(cluster, controllers, options, true, &changing(first)).await;
-    let (_, off) = measure(cluster, controllers, options, false, &changing(second)).await;
-    table(controllers, changing(first).len(), &off, &on)
+    let (cluster, on) = measure(cluster, options, true, &changing(first)).await;
+    let (_, off) = measure(cluster, options, false, &changing(second)).await;
+    table(changing(first).len(), &off, &on)
 }
 
 async fn delegate(cluster: &Cluster, options: &Options) {
@@ -55,15 +58,9 @@ async fn delegate(cluster: &Cluster, options: &Options) {
     }
 }
 
-async fn measure(
-    cluster: Cluster,
-    controllers: &'static [Controller],
-    options: &Options,
-    gate: bool,
-    pods: &[SeededPod],
-) -> (Cluster, Figures) {
+async fn measure(cluster: Cluster, options: &Options, gate: bool, pods: &[SeededPod]) -> (Cluster, Figures) {
     eprintln!("the gate {}", if gate { "on" } else { "off" });
-    let mut manager_options = options.manager(controllers);
+    let mut manager_options = options.manager(Controller::ALL);
     manager_options.flags.extend(gate.then(|| GATE.to_owned()));
     let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
     let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
@@ -71,7 +68,8 @@ async fn measure(
     let mut bench = Bench { manager, observer, cluster, manager_options, options };
     let start = if gate { ready(&mut bench, begun).await } else { bench.all_slices(begun).await };
     let churn = if gate { unseen_churn(&mut bench, pods).await } else { bench.churn(pods).await };
-    let idle = bench.idle().await;
+    tokio::time::sleep(IDLE).await;
+    let idle = bench.manager.usage().rss;
     let Bench { manager, cluster, .. } = bench;
     manager.stop().await;
     (cluster, Figures { start, churn, idle })
@@ -91,9 +89,8 @@ async fn unseen_churn(bench: &mut Bench<'_>, pods: &[SeededPod]) -> Phase {
     bench.end(begun, took).await
 }
 
-fn table(controllers: &[Controller], changed: usize, off: &Figures, on: &Figures) -> String {
-    let mut text =
-        format!("{}\n{:58}{:>12}{:>12}\n", Controller::list(controllers), "", "gate off", "gate on");
+fn table(changed: usize, off: &Figures, on: &Figures) -> String {
+    let mut text = format!("{:58}{:>12}{:>12}\n", "", "gate off", "gate on");
     let mut row = |what: &str, digits: usize, of: fn(&Figures) -> f64| {
         writeln!(text, "{what:58}{:12.digits$}{:12.digits$}", of(off), of(on)).unwrap();
     };
@@ -103,7 +100,7 @@ fn table(controllers: &[Controller], changed: usize, off: &Figures, on: &Figures
     let churn = |what: &str| format!("{changed} pods stop being ready, all at once: {what}");
     row(&churn("CPU seconds"), 2, |it| it.churn.cpu.as_secs_f64());
     row(&churn("writes"), 0, |it| writes(&it.churn));
-    row("idle: RSS, MB", 1, |it| megabytes(it.idle.rss));
+    row("idle: RSS, MB", 1, |it| megabytes(it.idle));
     text
 }
 

@@ -1,6 +1,5 @@
-//! One controller on a cluster of its own.
+//! One program on a cluster of its own.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -16,7 +15,7 @@ use tests::observe::Observer;
 use tests::process::{Process, Usage};
 
 use crate::options::Options;
-use crate::seed::{self, SeededPod};
+use crate::seed::SeededPod;
 use crate::tally::Tally;
 
 /// The time that slices and CPU must be quiet before a step counts as finished.
@@ -25,35 +24,6 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Requests in flight while pods change.
 pub(crate) const CONCURRENCY: usize = 16;
 
-/// The costs of all phases.
-#[derive(Debug)]
-pub(crate) struct Measurement {
-    /// From an empty state to all slices.
-    pub(crate) start: Phase,
-    /// Pods stop being ready, as fast as the API server allows.
-    pub(crate) churn: Phase,
-    /// Pods stop being ready one after another.
-    pub(crate) single: Phase,
-    /// The delay from a pod's change to the slice, for each of the single pods, shortest first.
-    pub(crate) delays: Vec<Duration>,
-    /// A time without changes.
-    pub(crate) idle: Phase,
-    /// A new process on the settled cluster. Its time ends when the slices show a change that it finds.
-    pub(crate) restart: Phase,
-    /// The number of lists and watches that the new process began, by kind.
-    pub(crate) list_watches: BTreeMap<String, usize>,
-    /// All endpoints at the end, by namespace.
-    pub(crate) endpoints: Vec<Canonical>,
-}
-
-impl Measurement {
-    /// The endpoints that only one of the two has, as text; empty if they are equal.
-    pub(crate) fn difference(&self, other: &Self) -> String {
-        let namespaces = self.endpoints.iter().zip(&other.endpoints);
-        namespaces.filter_map(|(here, there)| here.difference(there)).collect()
-    }
-}
-
 /// The cost of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Phase {
@@ -61,8 +31,6 @@ pub(crate) struct Phase {
     pub(crate) seconds: f64,
     /// CPU time of the controller until it was quiet.
     pub(crate) cpu: Duration,
-    /// Memory at the end, in bytes.
-    pub(crate) rss: u64,
     /// The highest memory of the process so far, in bytes.
     pub(crate) peak_rss: u64,
     /// Writes of any resource.
@@ -85,42 +53,6 @@ pub(crate) struct Begun {
     pub(crate) at: Instant,
     pub(crate) cpu: Duration,
     pub(crate) mark: Mark,
-}
-
-/// Runs all phases.
-pub(crate) async fn measure(
-    kind: Kind,
-    controllers: &'static [Controller],
-    options: &Options,
-) -> Measurement {
-    let say = |what: &str| eprintln!("{}: {what}", kind.name());
-    say("starting and filling a cluster");
-    let cluster = seed::cluster(options).await;
-    let pods = seed::pods(&cluster, options).await;
-    let (first, pods) = pods.split_first().expect("there is a pod");
-    let (single, pods) = pods.split_at(options.single() as usize);
-    let churn = &pods[..options.churn() as usize];
-    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
-
-    say("making all slices");
-    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-    let manager_options = options.manager(controllers);
-    let manager = launch(kind, &cluster, &manager_options);
-    let mut bench = Bench { manager, observer, cluster, manager_options, options };
-    let start = bench.all_slices(begun).await;
-    say("changing pods");
-    let churn = bench.churn(churn).await;
-    say("changing pods one by one");
-    let (single, delays) = bench.single(single).await;
-    say("idle");
-    let idle = bench.idle().await;
-    say("restarting");
-    let begin_of_restart = bench.cluster.audit().mark();
-    let (bench, restart) = bench.restart(kind, first).await;
-    let list_watches = bench.cluster.audit().list_watches_since(begin_of_restart, bench.manager_options.user);
-    let endpoints = bench.endpoints().await;
-    bench.manager.stop().await;
-    Measurement { start, churn, single, delays, idle, restart, list_watches, endpoints }
 }
 
 /// Waits until all Services have the endpoints of all their pods.
@@ -175,12 +107,11 @@ impl Bench<'_> {
     }
 
     pub(crate) async fn end(&mut self, begun: Begun, took: Duration) -> Phase {
-        let Usage { cpu, rss, peak_rss } = self.quiet().await;
+        let Usage { cpu, peak_rss, .. } = self.quiet().await;
         let writes = self.cluster.audit().writes_since(begun.mark, self.manager_options.user);
         Phase {
             seconds: took.as_secs_f64(),
             cpu: cpu.saturating_sub(begun.cpu),
-            rss,
             peak_rss,
             writes: writes.len(),
             failed: writes.iter().filter(|write| write.code >= 300).count(),
@@ -249,34 +180,12 @@ impl Bench<'_> {
         (self.end(begun, took).await, delays)
     }
 
-    async fn single(&mut self, pods: &[SeededPod]) -> (Phase, Vec<Duration>) {
-        let begun = self.begin();
-        let mut delays = Vec::new();
-        for pod in pods {
-            let changed = Instant::now();
-            self.stop_being_ready(pod).await;
-            self.all_seen().await;
-            delays.push(changed.elapsed());
-        }
-        let took = begun.at.elapsed();
-        delays.sort();
-        (self.end(begun, took).await, delays)
-    }
-
     async fn all_seen(&self) {
         all_seen(&self.observer, self.options.limit()).await;
     }
 
     async fn stop_being_ready(&self, pod: &SeededPod) {
         stop_being_ready(&self.cluster, &self.observer, pod).await;
-    }
-
-    pub(crate) async fn idle(&mut self) -> Phase {
-        let begun = self.begin();
-        let time = Duration::from_secs(self.options.idle.into());
-        tokio::time::sleep(time.saturating_sub(QUIET)).await;
-        let took = begun.at.elapsed();
-        self.end(begun, took).await
     }
 
     /// Starts a new process, which finds one change that it has to write. The writes for it are not counted.

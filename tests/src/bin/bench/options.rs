@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 use tests::manager::{Controller, Kind, ManagerOptions};
 
 /// Measures kube-controller-manager and endpoint-controller-manager one after the other, each on a fresh API server on
-/// loopback with the same Services and pods. Runs only the EndpointSlice controller by default.
+/// loopback with the same Services and pods. Measures the scenario S by default; scenarios have sizes of their own.
 #[derive(Debug, Clone, Parser)]
 #[command(bin_name = "hack/bench")]
 pub(crate) struct Options {
@@ -32,64 +32,55 @@ pub(crate) struct Options {
     pub(crate) bystanders: u32,
     /// Maximum number of pods that stop being ready at once.
     #[arg(long, default_value_t = 500)]
-    churn: u32,
+    pub(crate) churn: u32,
     /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would limit both programs equally.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) qps: u32,
     /// --concurrent-service-endpoint-syncs of both.
     #[arg(long, default_value_t = 5)]
     pub(crate) syncs: u32,
-    /// Seconds of idling, in which memory is measured.
-    #[arg(long, default_value_t = 5)]
-    pub(crate) idle: u32,
-    /// --controllers of both, by full names. If given several times, everything is measured for each list.
-    #[arg(long, value_name = "LIST", default_value = "endpointslice-controller", value_parser = controllers)]
-    pub(crate) controllers: Vec<&'static [Controller]>,
     /// Measure only one of the two.
     #[arg(long)]
     only: Option<Only>,
     /// Measure delegated Services instead: all Services belong to another controller, and only ours runs, with the
     /// feature gate `EndpointControllerNameWellKnownLabel` on and off.
-    #[arg(long)]
+    #[arg(long, group = "form")]
     pub(crate) delegated: bool,
-    /// Measure `shadow` beside upstream instead, and a normal run of ours, with all three controllers.
-    #[arg(long, conflicts_with = "delegated")]
-    pub(crate) shadow: bool,
     /// Measure the order of writes under client-go's default rate limit instead, with all three controllers: 1,200 Services
     /// arrive, and pods of others stop being ready. Usual with `--services 2500 --pods 1 --namespaces 250`.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow"])]
+    #[arg(long, group = "form")]
     pub(crate) density: bool,
     /// With --density, ten times as many Services arrive, under 150 requests a second and 300 at once.
     #[arg(long, requires = "density")]
     pub(crate) large: bool,
     /// Measure `pod-network-controller` instead: each pod has a ResourceClaim with an address in each of two networks.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density"])]
+    #[arg(long, group = "form")]
     pub(crate) networks: bool,
     /// Measure the commands that read a whole cluster instead: `audit`, `explain -A`, its page, `preflight`, `shadow`.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks"])]
+    #[arg(long, group = "form")]
     pub(crate) readers: bool,
     /// Measure a whole control plane instead: kube-controller-manager with nearly all its controllers, and without these three
     /// beside one and two replicas of this program.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers"])]
+    #[arg(long, group = "form")]
     pub(crate) whole: bool,
     /// Measure lost kubelets instead: beside upstream's node lifecycle controller, 20 nodes with 2,000 endpoints lose the API
     /// server. Upstream's controllers, those of this program with `EndpointsKeepReadyOnDisruption`, and `shadow`, at the same time.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers", "whole"])]
+    #[arg(long, group = "form")]
     pub(crate) partition: bool,
     /// Measure what clients notice instead: from a change of a pod to the first connection through kube-proxy (nftables) that takes
     /// the new way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow", "density", "networks", "readers", "whole", "partition"])]
+    #[arg(long, group = "form")]
     pub(crate) consumers: bool,
     /// Minutes for which --partition loses all kubelets; a tenth of it is the time between two nodes that die.
     #[arg(long, default_value_t = 10, requires = "partition", value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) minutes: u32,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
-    #[arg(long, value_name = "NAME", conflicts_with = "delegated")]
+    #[arg(long, value_name = "NAME", conflicts_with = "form")]
     pub(crate) scenario: Vec<ScenarioName>,
     /// Measure the growth instead, or as well: a cluster with this number of pods, 20 for each Service; may be given several
     /// times.
-    #[arg(long, value_name = "PODS", conflicts_with = "delegated", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
+    #[arg(long, value_name = "PODS", conflicts_with = "form", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
     pub(crate) growth: Vec<u32>,
     /// Runs of each scenario, of --density or --whole, of which the medians count.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
@@ -97,9 +88,6 @@ pub(crate) struct Options {
     /// A file for the results of scenarios and growth, which `hack/images/plots` draws, or of --whole, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Print a timeline of the start instead: caches, first write, writes a second, CPU of all processes.
-    #[arg(long, conflicts_with_all = ["delegated", "shadow", "json"])]
-    pub(crate) timeline: bool,
 }
 
 /// A scenario that `--scenario` names.
@@ -131,20 +119,6 @@ enum Only {
     Ours,
 }
 
-/// Parses a list of controllers. The list must include one that makes slices, because every measurement waits for them.
-fn controllers(list: &str) -> Result<&'static [Controller], String> {
-    let named = |name: &str| {
-        let known = Controller::ALL.iter().find(|controller| controller.name() == name);
-        known.copied().ok_or_else(|| format!("no controller is called {name:?}"))
-    };
-    let controllers: Vec<Controller> = list.split(',').map(named).collect::<Result<_, _>>()?;
-    if !controllers.contains(&Controller::EndpointSlice) {
-        return Err(format!("{} must be among them", Controller::EndpointSlice.name()));
-    }
-    // Lives as long as the program.
-    Ok(controllers.leak())
-}
-
 impl Options {
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         match self.only {
@@ -156,16 +130,6 @@ impl Options {
 
     pub(crate) fn all_pods(&self) -> u32 {
         self.services.saturating_mul(self.pods)
-    }
-
-    /// The number of pods that change one after another. One more is left for the restart.
-    pub(crate) fn single(&self) -> u32 {
-        (self.all_pods() - 1).min(100)
-    }
-
-    /// The number of pods that change at once.
-    pub(crate) fn churn(&self) -> u32 {
-        (self.all_pods() - 1 - self.single()).min(self.churn)
     }
 
     pub(crate) fn namespaces(&self) -> u32 {

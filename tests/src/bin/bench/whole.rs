@@ -152,7 +152,7 @@ async fn once(plane: Plane, options: &Options) -> Figures {
     let start = begun.elapsed().as_secs_f64();
     let made = quiet(&managers).await;
     say("changing pods");
-    let churn = &others[..others.len().min(options.churn() as usize)];
+    let churn = &others[..others.len().min(options.churn as usize)];
     let changes = churn.iter().map(|pod| measure::stop_being_ready(&cluster, &observer, pod));
     futures::StreamExt::collect::<()>(futures::StreamExt::buffer_unordered(
         futures::stream::iter(changes),

@@ -1,37 +1,28 @@
-//! Scenarios by name: both programs in one run, medians of several, ratios, targets, and the floor beside them.
+//! Scenarios by name: both programs in one run, medians of several, ratios, and the floor beside them.
 
 mod figures;
 mod floor;
 mod once;
 mod results;
 mod scenario;
-mod steps;
 mod table;
-mod targets;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tests::manager::{Controller, Kind};
+use tests::manager::Kind;
 
 use crate::options::Options;
-use crate::timeline;
 use once::once;
 use results::Results;
 use scenario::{QPS, Scenario};
 
 /// Runs all scenarios of the options, and prints each as soon as it is measured. The JSON is complete up to there, so that
-/// a run that is ended early has not been for nothing. Fails if the endpoints of both programs differ; a target that is
-/// missed is no failure.
+/// a run that is ended early has not been for nothing. Fails if the endpoints of both programs differ.
 pub(crate) async fn run(options: &Options) -> ExitCode {
     let mut all = Vec::new();
     for scenario in Scenario::of(options) {
-        if options.timeline {
-            println!("\n{}", scenario.name);
-            timeline::print(&[Controller::ALL], &scenario.options(options)).await;
-            continue;
-        }
         let results = Box::pin(measure(&scenario, options)).await;
         println!("{}", table::table(&scenario, &results));
         all.push((scenario, results));

@@ -13,7 +13,6 @@ use tests::proxy::Proxy;
 use super::figures::{self, Figures, RECEIVED};
 use super::floor;
 use super::scenario::{CHANGES_PER_SECOND, Scenario};
-use super::steps;
 use crate::measure::{Begun, Bench, launch};
 use crate::options::Options;
 use crate::report::megabytes;
@@ -46,11 +45,9 @@ pub(crate) async fn once(kind: Kind, scenario: &Scenario, options: &Options) -> 
     phases.push(("cold", meter.add(figures::of(&cold))));
     let (mut bench, restart) = bench.restart(kind, first).await;
     phases.push(("restart", meter.add(figures::of(&restart))));
-    let begin_of_churn = bench.cluster.audit().mark();
     let (steady, delays) = bench.steady(churn, CHANGES_PER_SECOND).await;
     let mut steady = figures::of(&steady);
     figures::add_delays(&mut steady, &delays);
-    steps::add(&mut steady, &bench.cluster.audit().since(begin_of_churn), bench.manager_options.user.name());
     phases.push(("churn", meter.add(steady)));
 
     let endpoints = bench.endpoints().await;

@@ -5,7 +5,6 @@ use tests::manager::Kind;
 
 use super::figures::{Figures, medians, ratios};
 use super::scenario::Scenario;
-use super::targets;
 
 /// Figures of all runs.
 #[derive(Default)]
@@ -65,13 +64,10 @@ impl Results {
             value.insert("ratio".to_owned(), json!(self.ratios(phase)));
             (phase.to_owned(), Value::Object(value))
         });
-        let target =
-            |target: &targets::Target| target.json(self.ratios(target.phase).get(target.figure).copied());
         json!({
             "name": scenario.name, "services": scenario.services, "pods_of_each": scenario.pods,
             "namespaces": scenario.namespaces, "nodes": scenario.nodes, "bystanders": scenario.bystanders,
             "phases": phases.collect::<Map<_, _>>(),
-            "targets": targets::of(&scenario.name).map(target).collect::<Vec<_>>(),
             "equal_endpoints": self.differences.is_empty(),
         })
     }

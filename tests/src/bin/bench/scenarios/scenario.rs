@@ -26,11 +26,14 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// The scenarios that the options ask for, each once.
+    /// The scenarios that the options ask for, each once; S by default.
     pub(crate) fn of(options: &Options) -> Vec<Self> {
-        let all = options.scenario.contains(&ScenarioName::All);
-        let named = ScenarioName::value_variants().iter().copied();
-        let named = named.filter(|name| all || options.scenario.contains(name)).filter_map(Self::named);
+        let is_asked_for = |name: &ScenarioName| match options.scenario.as_slice() {
+            [] => options.growth.is_empty() && *name == ScenarioName::S,
+            names => names.contains(&ScenarioName::All) || names.contains(name),
+        };
+        let named =
+            ScenarioName::value_variants().iter().copied().filter(is_asked_for).filter_map(Self::named);
         named.chain(options.growth.iter().copied().map(Self::growth)).collect()
     }
 

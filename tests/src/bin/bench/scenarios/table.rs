@@ -6,15 +6,14 @@ use tests::manager::Kind;
 
 use super::results::Results;
 use super::scenario::Scenario;
-use super::targets;
 
-/// A row for each figure, with its target where there is one.
+/// A row for each figure.
 pub(crate) fn table(scenario: &Scenario, results: &Results) -> String {
     let Scenario { name, services, pods, namespaces, nodes, bystanders, .. } = scenario;
     let mut text = format!(
         "\n{name}: {services} Services × {pods} pods in {namespaces} namespaces, {nodes} nodes, {bystanders} more pods\n\n"
     );
-    text.push_str("| | upstream | ours | ours ÷ upstream | target |\n|---|---|---|---|---|\n");
+    text.push_str("| | upstream | ours | ours ÷ upstream |\n|---|---|---|---|\n");
     for phase in results.phases() {
         let (upstream, ours) = (results.medians(Kind::Upstream, phase), results.medians(Kind::Ours, phase));
         let ratios = results.ratios(phase);
@@ -27,12 +26,11 @@ pub(crate) fn table(scenario: &Scenario, results: &Results) -> String {
             let (theirs, own, ratio) = (upstream.get(figure), ours.get(figure), ratios.get(figure));
             writeln!(
                 text,
-                "| {phase}: {} | {} | {} | {} | {} |",
+                "| {phase}: {} | {} | {} | {} |",
                 figure.replace('_', " "),
                 show(theirs, digits(theirs)),
                 show(own, digits(own)),
                 show(ratio, 3),
-                target(name, phase, figure, ratio.copied()),
             )
             .unwrap();
         }
@@ -44,14 +42,4 @@ pub(crate) fn table(scenario: &Scenario, results: &Results) -> String {
             .unwrap();
     }
     text
-}
-
-fn target(scenario: &str, phase: &str, figure: &str, ratio: Option<f64>) -> String {
-    let Some(target) = targets::find(scenario, phase, figure) else { return String::new() };
-    let verdict = match ratio {
-        Some(ratio) if target.is_met_by(ratio) => ", met",
-        Some(_) => ", MISSED",
-        None => "",
-    };
-    format!("≤ {}{verdict}", target.at_most)
 }

@@ -80,10 +80,6 @@ pub(crate) enum Harness {
         #[arg(long)]
         topology: bool,
     },
-    /// Compare `change_write_duration_seconds` with a watcher outside the program (1 minute)
-    ///
-    /// Fails if a 99th percentile differs by more than 20 ms.
-    SliAgreement(Words),
     /// Run random operations and faults from outside on two real API servers
     ///
     /// kube-controller-manager works on one, endpoint-controller-manager on the other. Whenever the faults have ceased, the
@@ -154,7 +150,6 @@ pub(crate) fn run(harness: Harness) -> Result<(), Error> {
             let topology = [("SHADOW_TOPOLOGY", topology.to_string())];
             scenario("shadow::", [&traces[..], &each, &topology].concat())
         }
-        Harness::SliAgreement(words) => program("sli", &words.words, &words.unless_help(shipped)?),
         Harness::SoakFaults(words) => program("soak", &words.words, &words.unless_help(shipped)?),
         Harness::TakeoverAtAMillion => {
             let test =

@@ -3,6 +3,7 @@
 mod figures;
 mod floor;
 mod once;
+mod own;
 mod results;
 mod scenario;
 mod table;

@@ -12,6 +12,7 @@ use tests::proxy::Proxy;
 
 use super::figures::{self, Figures, RECEIVED};
 use super::floor;
+use super::own;
 use super::scenario::{CHANGES_PER_SECOND, Scenario};
 use crate::measure::{Begun, Bench, launch};
 use crate::options::Options;
@@ -45,9 +46,11 @@ pub(crate) async fn once(kind: Kind, scenario: &Scenario, options: &Options) -> 
     phases.push(("cold", meter.add(figures::of(&cold))));
     let (mut bench, restart) = bench.restart(kind, first).await;
     phases.push(("restart", meter.add(figures::of(&restart))));
+    let before = own::durations(&bench.manager).await;
     let (steady, delays) = bench.steady(churn, CHANGES_PER_SECOND).await;
     let mut steady = figures::of(&steady);
     figures::add_delays(&mut steady, &delays);
+    own::add_delays(&mut steady, before, own::durations(&bench.manager).await);
     phases.push(("churn", meter.add(steady)));
 
     let endpoints = bench.endpoints().await;

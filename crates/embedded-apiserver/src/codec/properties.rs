@@ -1,7 +1,5 @@
 //! Properties of the codec on random trees and bytes.
 
-use std::time::Instant;
-
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -185,55 +183,4 @@ fn deep_nesting_is_refused() {
         let error = json::decode(pod, text.as_bytes(), FieldValidation::Strict).unwrap_err();
         assert!(error.0.ends_with("exceeded max depth"), "{error}");
     }
-}
-
-/// `cargo test --release -p embedded-apiserver --lib codec -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn time_of_a_typical_pod() {
-    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
-    let body = include_bytes!("../../../kube-protobuf/testdata/pod.pb");
-    let stored = kube_protobuf::Unknown::parse(body).unwrap().raw;
-    let tree = protobuf::decode(pod, stored).unwrap();
-    let mut bare = tree.clone();
-    bare["metadata"].as_object_mut().unwrap().remove("managedFields");
-    let bare = protobuf::encode(pod, &bare);
-    let mut text = Vec::new();
-    json::encode(pod, &tree, &mut text);
-    println!("{} bytes of protobuf, {} of JSON", stored.len(), text.len());
-    measure("protobuf to tree", || drop(protobuf::decode(pod, stored).unwrap()));
-    measure("the same without managed fields", || drop(protobuf::decode(pod, &bare).unwrap()));
-    measure("tree to protobuf", || drop(protobuf::encode(pod, &tree)));
-    measure("JSON to tree", || drop(json::decode(pod, &text, FieldValidation::Warn).unwrap()));
-    measure("JSON to tree by serde_json", || drop(serde_json::from_slice::<Value>(&text).unwrap()));
-    measure("clone of the tree", || drop(tree.clone()));
-    let mut out = Vec::new();
-    measure("tree to JSON", || {
-        out.clear();
-        json::encode(pod, &tree, &mut out);
-    });
-    measure("protobuf to JSON", || {
-        out.clear();
-        protobuf::to_json(pod, stored, Some(("v1", "Pod")), &mut out).unwrap();
-    });
-    measure("the same without managed fields", || {
-        out.clear();
-        protobuf::to_json(pod, &bare, Some(("v1", "Pod")), &mut out).unwrap();
-    });
-    measure("resourceVersion replaced", || drop(protobuf::Template::cut(stored).stamp(123_456)));
-}
-
-/// Prints the best of many rounds: other programs disturb the rest. `MEASURE` selects one.
-fn measure(what: &str, mut run: impl FnMut()) {
-    const CALLS: u32 = 200;
-    if std::env::var("MEASURE").is_ok_and(|only| only != what) {
-        return;
-    }
-    let round = |_| {
-        let start = Instant::now();
-        (0..CALLS).for_each(|_| run());
-        start.elapsed() / CALLS
-    };
-    let best = (0..500).map(round).min().unwrap_or_default();
-    println!("{what}: {:.2} µs", best.as_secs_f64() * 1e6);
 }

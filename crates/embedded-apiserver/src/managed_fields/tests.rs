@@ -1,7 +1,6 @@
 mod golden;
 mod properties;
 mod rules;
-mod speed;
 
 use serde_json::{Value, json};
 

@@ -217,15 +217,10 @@ impl Run {
     /// Stops the manager, starts one of `kind` in its place and waits until it has synced everything. Returns the
     /// requests that it wrote, of any resource.
     pub async fn hand_over(self, kind: Kind) -> Vec<Request> {
-        Box::pin(self.hand_over_with(kind, &[])).await
+        Box::pin(self.succeeded_by(kind, &[])).await.1
     }
 
-    /// The same with more flags for the successor.
-    pub async fn hand_over_with(self, kind: Kind, flags: &[&str]) -> Vec<Request> {
-        self.succeeded_by(kind, flags).await.1
-    }
-
-    /// The same, and returns the run with the running successor.
+    /// The same with more flags for the successor, and returns the run with the running successor.
     pub async fn succeeded_by(self, kind: Kind, flags: &[&str]) -> (Self, Vec<Request>) {
         let Self { cluster, mut world, manager, options, .. } = self;
         manager.stop().await;

@@ -6,7 +6,7 @@
 //! | [`nobodys_endpoints`] | Endpoints go with their Service and no later, whichever watch is late |
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
-//! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
+//! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
 //! | [`two_writers`] | upstream and ours on the same objects converge; writes of upstream are counted |
 //! | [`election`] | one replica writes, never two |
@@ -37,7 +37,6 @@ mod deploy;
 mod disruption;
 mod documented_commands;
 mod election;
-mod encodings;
 mod endpoints;
 mod explain;
 mod handover;

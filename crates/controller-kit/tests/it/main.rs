@@ -1,4 +1,4 @@
-//! The work queue, the recorder and elections against scripted API servers.
+//! The recorder and elections against scripted API servers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,5 +12,4 @@ mod election_connections;
 mod election_hold;
 mod election_loss;
 mod election_safety;
-mod queue_stress;
 mod recorder;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use expected_objects::DELEGATED;
 use http::{Method, StatusCode};
 use random_operations::neighbour::{self, BEDROCK};
-use random_operations::requests::{node_status, path};
-use random_operations::{NAMES, NAMESPACE, Operation, PodStatus};
+use random_operations::requests::{Request, path};
+use random_operations::{NAMES, NAMESPACE, Operation};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -19,7 +19,6 @@ use crate::replica::Replica;
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
-const NODES: &str = "/api/v1/nodes";
 
 /// Does what an entry of the timeline says.
 pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
@@ -236,81 +235,26 @@ fn restore(world: &World, bump: u64) {
 
 /// Refusals are as good as successes: after a restore, objects of an operation may be missing.
 fn operate(world: &World, operation: &Operation) {
-    let [pods, services, endpoints] = ["pods", "services", "endpoints"].map(path);
-    let (status, answer) = match operation {
-        Operation::CreateService { object, .. } => world.send(&Method::POST, &services, object),
-        Operation::ChangeService { name, patch, .. } => world.merge(&format!("{services}/{name}"), patch),
-        Operation::DeleteService { name } => {
-            world.send(&Method::DELETE, &format!("{services}/{name}"), &Value::Null)
+    let (mut status, mut answer) = (StatusCode::OK, Value::Null);
+    for request in operation.requests(NAMESPACE, &world.now()) {
+        (status, answer) = if adds_addresses_without_node(world, &request) {
+            (StatusCode::GONE, Value::Null)
+        } else {
+            world.answer(&request)
+        };
+        if request.method == Method::PUT && status == StatusCode::NOT_FOUND {
+            (status, answer) = world.send(&Method::POST, request.collection(), &request.body);
         }
-        Operation::CreatePod { name, object, status } => {
-            world.send(&Method::POST, &pods, object);
-            change_status(world, name, status)
-        }
-        Operation::BindPod { name, node } => {
-            let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
-                "target": {"kind": "Node", "name": node}});
-            world.send(&Method::POST, &format!("{pods}/{name}/binding"), &binding)
-        }
-        Operation::ChangePodStatus { name, status, .. } => change_status(world, name, status),
-        Operation::ChangePod { name, metadata, .. } => {
-            world.merge(&format!("{pods}/{name}"), &json!({"metadata": metadata}))
-        }
-        Operation::TerminatePod { name, grace_seconds } => delete_pod(world, name, *grace_seconds),
-        Operation::RemovePod { name, finalizer } => {
-            let deleted = delete_pod(world, name, 0);
-            if *finalizer {
-                world.merge(&format!("{pods}/{name}"), &json!({"metadata": {"finalizers": null}}))
-            } else {
-                deleted
-            }
-        }
-        Operation::CreateNode { name, zone, cpu, ready } => {
-            let labels = zone.as_ref().map(|zone| json!({"topology.kubernetes.io/zone": zone}));
-            let status = node_status(*cpu, *ready);
-            let node = json!({"metadata": {"name": name, "labels": labels}, "status": status});
-            world.send(&Method::POST, NODES, &node)
-        }
-        Operation::LabelNode { name, labels } => {
-            world.merge(&format!("{NODES}/{name}"), &json!({"metadata": {"labels": labels}}))
-        }
-        Operation::ChangeNodeReadiness { name, cpu, ready } => {
-            let patch = json!({"status": node_status(*cpu, *ready)});
-            world.merge(&format!("{NODES}/{name}/status"), &patch)
-        }
-        Operation::DeleteNode { name } => {
-            world.send(&Method::DELETE, &format!("{NODES}/{name}"), &Value::Null)
-        }
-        Operation::SetEndpoints { name, object } => {
-            let replaced = world.send(&Method::PUT, &format!("{endpoints}/{name}"), object);
-            if replaced.0 == StatusCode::NOT_FOUND {
-                world.send(&Method::POST, &endpoints, object)
-            } else {
-                replaced
-            }
-        }
-        Operation::DeleteEndpoints { name } => {
-            world.send(&Method::DELETE, &format!("{endpoints}/{name}"), &Value::Null)
-        }
-    };
+    }
     if !status.is_success() {
         world.log(|| format!("  refused: {status} {}", answer["message"]));
     }
 }
 
-fn delete_pod(world: &World, name: &str, grace_seconds: u32) -> (StatusCode, Value) {
-    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": grace_seconds});
-    world.send(&Method::DELETE, &format!("{}/{name}", path("pods")), &options)
-}
-
-fn change_status(world: &World, name: &str, change: &PodStatus) -> (StatusCode, Value) {
-    let path = format!("{}/{name}", path("pods"));
-    // After a restore a pod may be unbound again, and such a pod never has addresses.
-    if change.ips.is_some() && world.send(&Method::GET, &path, &Value::Null).1["spec"]["nodeName"].is_null() {
-        return (StatusCode::GONE, Value::Null);
-    }
-    let status = change.patch(&world.now());
-    world.merge(&format!("{path}/status"), &json!({"status": status}))
+/// After a restore a pod may be unbound again, and such a pod never has addresses.
+fn adds_addresses_without_node(world: &World, request: &Request) -> bool {
+    let pod = request.path.strip_suffix("/status").filter(|_| !request.body["status"]["podIPs"].is_null());
+    pod.is_some_and(|pod| world.send(&Method::GET, pod, &Value::Null).1["spec"]["nodeName"].is_null())
 }
 
 /// Creates the Service that must stay reachable, its pods, and objects of other controllers for it.
@@ -321,7 +265,7 @@ pub fn create_bedrock(world: &World) {
 /// A ready pod of that Service comes or goes.
 fn extra(world: &World, number: usize, present: bool) {
     if !present {
-        delete_pod(world, &format!("{BEDROCK}-{number}"), 0);
+        world.apply(&Request::delete_pod(&format!("{}/{BEDROCK}-{number}", path("pods")), 0));
         return;
     }
     neighbour::bedrock_pod(number, &world.now()).iter().for_each(|request| world.apply(request));

@@ -312,12 +312,16 @@ impl World {
     }
 
     /// Sends a request whose refusal does not matter: the object may be gone.
-    pub fn apply(&self, requests::Request { method, path, body }: &requests::Request) {
-        if *method == Method::PATCH {
-            self.merge(path, body);
-        } else {
-            self.send(method, path, body);
-        }
+    pub fn apply(&self, request: &requests::Request) {
+        self.answer(request);
+    }
+
+    /// Sends a request, a patch as a merge patch.
+    pub fn answer(
+        &self,
+        requests::Request { method, path, body }: &requests::Request,
+    ) -> (StatusCode, Value) {
+        if *method == Method::PATCH { self.merge(path, body) } else { self.send(method, path, body) }
     }
 
     fn must(&self, method: &Method, path: &str, body: &Value) {

@@ -1,13 +1,13 @@
 //! Applies an operation to a cluster.
 
 use futures::future::join_all;
-use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use http::Method;
+use http::header::CONTENT_TYPE;
+use k8s_openapi::api::core::v1::{Endpoints, Service};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use random_operations::requests::node_status;
-use random_operations::{Operation, PodStatus, Step};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use random_operations::requests::Request;
+use random_operations::{Operation, Step};
 use serde_json::{Value, json};
 
 use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
@@ -43,7 +43,7 @@ pub(crate) async fn touch(world: &World, mark: &str, step: &Step) {
 pub(crate) async fn delete_mirrored(world: &World, service: &str) {
     let query = ListParams::default().labels(&format!("{SERVICE_NAME}={service},{MANAGED_BY}={MIRRORED}"));
     for slice in world.slices().list(&query).await.expect("listing slices") {
-        let deleted = delete(world.slices(), &slice.name_any(), DeleteParams::default()).await;
+        let deleted = world.slices().delete(&slice.name_any(), &DeleteParams::default()).await;
         unless_missing(deleted).expect("deleting a slice");
     }
 }
@@ -84,66 +84,26 @@ pub async fn operation_in(
     now: &str,
     operation: &Operation,
 ) -> Result<(), kube::Error> {
-    let services: Api<Service> = Api::namespaced(client.clone(), namespace);
-    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let nodes: Api<Node> = Api::all(client.clone());
-    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), namespace);
-    match operation {
-        Operation::CreateService { object, .. } => create(&services, object.clone()).await,
-        Operation::ChangeService { name, patch, .. } => merge(&services, name, patch).await,
-        Operation::DeleteService { name } => delete(&services, name, DeleteParams::default()).await,
-        Operation::CreatePod { name, object, status } => {
-            create(&pods, object.clone()).await?;
-            change_status(now, &pods, name, status).await
-        }
-        Operation::BindPod { name, node } => {
-            let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": node}});
-            pods.create_subresource::<Value, Value>("binding", name, &PostParams::default(), &binding)
-                .await
-                .map(drop)
-        }
-        Operation::ChangePodStatus { name, status, .. } => change_status(now, &pods, name, status).await,
-        Operation::ChangePod { name, metadata, .. } => {
-            merge(&pods, name, &json!({"metadata": metadata})).await
-        }
-        Operation::TerminatePod { name, grace_seconds } => {
-            delete(&pods, name, DeleteParams::default().grace_period(*grace_seconds)).await
-        }
-        Operation::RemovePod { name, finalizer } => {
-            delete(&pods, name, DeleteParams::default().grace_period(0)).await?;
-            if *finalizer {
-                merge(&pods, name, &json!({"metadata": {"finalizers": null}})).await
-            } else {
-                Ok(())
+    for request in operation.requests(namespace, now) {
+        let answer = send(client, &request).await;
+        if request.method == Method::PUT {
+            if unless_missing(answer)?.is_none() {
+                send(client, &Request::create(request.collection(), request.body.clone())).await?;
             }
-        }
-        Operation::CreateNode { name, zone, cpu, ready } => {
-            let labels = json!({"topology.kubernetes.io/zone": zone});
-            let metadata = json!({"name": name, "labels": if zone.is_some() { labels } else { json!({}) }});
-            create(&nodes, json!({"metadata": metadata, "status": node_status(*cpu, *ready)})).await
-        }
-        Operation::LabelNode { name, labels } => {
-            merge(&nodes, name, &json!({"metadata": {"labels": labels}})).await
-        }
-        Operation::ChangeNodeReadiness { name, cpu, ready } => {
-            let status = Patch::Merge(json!({"status": node_status(*cpu, *ready)}));
-            nodes.patch_status(name, &PatchParams::default(), &status).await.map(drop)
-        }
-        Operation::DeleteNode { name } => delete(&nodes, name, DeleteParams::default()).await,
-        Operation::SetEndpoints { name, object } => set(&endpoints, name, object).await,
-        Operation::DeleteEndpoints { name } => {
-            unless_missing(delete(&endpoints, name, DeleteParams::default()).await).map(drop)
+        } else if matches!(operation, Operation::DeleteEndpoints { .. }) {
+            unless_missing(answer)?;
+        } else {
+            answer?;
         }
     }
+    Ok(())
 }
 
-/// Replaces the object, or creates it.
-async fn set(api: &Api<Endpoints>, name: &str, object: &Value) -> Result<(), kube::Error> {
-    let endpoints = serde_json::from_value(object.clone()).expect("an object of its kind");
-    match unless_missing(api.replace(name, &PostParams::default(), &endpoints).await)? {
-        Some(_) => Ok(()),
-        None => create(api, object.clone()).await,
-    }
+async fn send(client: &Client, Request { method, path, body }: &Request) -> Result<(), kube::Error> {
+    let content = if *method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content);
+    client.request::<Value>(request.body(bytes).expect("a request")).await.map(drop)
 }
 
 pub(crate) fn unless_missing<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
@@ -152,40 +112,4 @@ pub(crate) fn unless_missing<T>(answer: Result<T, kube::Error>) -> Result<Option
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-async fn create<K>(api: &Api<K>, object: Value) -> Result<(), kube::Error>
-where
-    K: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
-{
-    let object = serde_json::from_value(object).expect("an object of its kind");
-    api.create(&PostParams::default(), &object).await.map(drop)
-}
-
-async fn merge<K>(api: &Api<K>, name: &str, patch: &Value) -> Result<(), kube::Error>
-where
-    K: Clone + DeserializeOwned + std::fmt::Debug,
-{
-    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
-}
-
-async fn delete<K>(api: &Api<K>, name: &str, how: DeleteParams) -> Result<(), kube::Error>
-where
-    K: Clone + DeserializeOwned + std::fmt::Debug,
-{
-    api.delete(name, &how).await.map(drop)
-}
-
-async fn change_status(
-    now: &str,
-    pods: &Api<Pod>,
-    name: &str,
-    change: &PodStatus,
-) -> Result<(), kube::Error> {
-    let status = change.patch(now);
-    if status == json!({}) {
-        return Ok(());
-    }
-    let patch = Patch::Merge(json!({"status": status}));
-    pods.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
 }

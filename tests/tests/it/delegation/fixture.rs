@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tests::audit::Mark;
@@ -12,7 +12,7 @@ use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
-pub(crate) const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
+const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 pub(crate) const SLICES: &str = "endpointslice-controller.k8s.io";
 pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
 pub(crate) const ENDPOINTS: &str = "endpoint-controller";
@@ -95,12 +95,6 @@ impl Fixture {
     /// audit log.
     pub(crate) async fn settle(&self) {
         self.world.settle().await;
-        self.rest().await;
-    }
-
-    /// The same without delayed syncs.
-    pub(crate) async fn sync(&self) {
-        self.world.sync().await;
         self.rest().await;
     }
 
@@ -189,14 +183,6 @@ impl Fixture {
         .await;
     }
 
-    /// Deletes Endpoints, if they exist.
-    pub(crate) async fn delete_endpoints(&self, name: &str) {
-        match self.endpoints.delete(name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            result => drop(result.unwrap()),
-        }
-    }
-
     /// All slices of a Service, of any manager.
     pub(crate) async fn slices_of(&self, service: &str) -> Vec<EndpointSlice> {
         let query = ListParams::default().labels(&format!("{SERVICE_NAME}={service}"));
@@ -240,7 +226,7 @@ fn labels(label: Option<&str>) -> Value {
 }
 
 /// The address of the pod of this number.
-pub(crate) fn address(number: u16) -> String {
+fn address(number: u16) -> String {
     let [high, low] = number.to_be_bytes();
     format!("10.1.{high}.{low}")
 }

@@ -1,5 +1,5 @@
-//! Services that belong to other controllers (KEP-4770), and slices without the terminating condition (KEP-1672): our
-//! program on a real API server, its feature gates switched by restarting it.
+//! Services that belong to other controllers (KEP-4770): our program on a real API server, its feature gate switched by
+//! restarting it.
 //!
 //! | KEP-4770 asks for | test |
 //! |---|---|
@@ -12,7 +12,4 @@
 
 mod fixture;
 mod gate;
-mod handover;
 mod label;
-mod random;
-mod terminating;

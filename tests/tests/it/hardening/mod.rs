@@ -11,7 +11,6 @@
 mod conflicting_writers;
 mod dead_peer;
 pub(crate) mod dead_webhook;
-mod delegated_endpoints;
 mod etcd_restore;
 mod fixture;
 mod idle_cut;

@@ -1,5 +1,5 @@
-//! Faults on a real API server: connections that are cut or go dead, admission webhooks that hang, clients that write
-//! the same objects in conflict, a restored etcd. Each test prints `measured: WHAT: SECONDS`, the figures of
+//! Faults on a real API server: connections that are cut or go dead, admission webhooks that hang, clients that take
+//! slices, a restored etcd. Each test prints `measured: WHAT: SECONDS`, the figures of
 //! docs/operate/reliability.md: `cargo test -p tests --test it hardening -- --nocapture | grep measured`.
 //!
 //! | Variable | What |
@@ -8,7 +8,6 @@
 //! | `HARDENING_PATIENCE` | the time limit of a test in seconds, if it is longer than usual, to measure slow recoveries |
 //! | `REPAIRS_…` | see [`repairs`] |
 
-mod conflicting_writers;
 mod dead_peer;
 pub(crate) mod dead_webhook;
 mod etcd_restore;

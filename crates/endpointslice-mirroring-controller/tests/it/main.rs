@@ -21,6 +21,9 @@
 //! | `TestEndpointSliceMirroringUpdates` (integration) | `writes::each_change_costs_one_write_and_ignored_ones_none` |
 //! | `TestEndpointSliceMirroringSelectorTransition` (integration) | `selection::slices_follow_the_selector_of_the_service` |
 //! | `TestEndpointSliceMirroring` (integration): Service with selector; without; Endpoints without Service | `selection::which_endpoints_are_mirrored` |
+//! | …: two subsets, the same address | `upstream_cases::reconcile::each_set_of_ports_has_its_own_slice` |
+//! | `should mirror a custom Endpoints resource through create update and delete` (e2e) | `writes`, `selection::slices_follow_endpoints_and_service` |
+//! | `should test the lifecycle of an Endpoint` (e2e) | `selection::which_endpoints_are_mirrored` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,19 +1,20 @@
-//! Events about addresses that are not mirrored: the same from upstream and from ours.
+//! Events about addresses that are not mirrored, on a real API server: the same from upstream and from ours. Upstream's
+//! other tests of its controller have counterparts in the controller's own (`endpointslice-mirroring-controller`).
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Endpoints, Event};
-use kube::api::ListParams;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
-use tests::manager::{Kind, ManagerOptions};
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::scenario::{NAMESPACE, World};
 use tests::wait::{self, LIMIT};
 
-use super::MIRRORING;
-use super::fixture::{Fixture, Place, addresses};
-
-const NAMESPACE: &str = "events";
+const MIRRORING: &[Controller] = &[Controller::EndpointSliceMirroring];
 const MAX: u32 = 2;
 /// Sorts before the others, so that it comes before the maximum is reached.
 const INVALID: &str = "0.example.com";
@@ -48,16 +49,20 @@ async fn users_get_events_about_addresses_that_are_not_mirrored() {
 /// The distinct events of one manager. Their number depends on the syncs, and is not compared.
 async fn distinct_events(kind: Kind) -> BTreeSet<String> {
     let options = ManagerOptions { max_endpoints_per_subset: MAX, ..ManagerOptions::of(MIRRORING) };
-    let fixture = Fixture::start(kind, options).await;
-    let place = fixture.place(NAMESPACE).await;
+    let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
+    let world = World::prepare(cluster.client(), MIRRORING).await;
+    let _manager = Manager::start(kind, &cluster, &options).await;
+    world.sync().await;
+    let endpoints: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
     for (name, ips) in CASES {
-        place.create_service_named(name, None).await;
-        create(&fixture, &place, name, ips).await;
+        world.service(name, json!({}), json!({"ports": [{"port": 80}]})).await;
+        create(&cluster, &endpoints, name, ips).await;
     }
-    fixture.settle().await;
+    world.settle().await;
     // A worker of upstream may have an earlier sync in hand when another has reached the barrier.
     wait::until("mirrored addresses", LIMIT, async || {
-        for slice in place.slices().await {
+        let slices = world.slices().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        for slice in slices.items {
             let mirrored = addresses(&slice);
             let expected: &[&str] = if slice.name_any().starts_with("invalid") {
                 &["10.0.0.1"]
@@ -71,7 +76,7 @@ async fn distinct_events(kind: Kind) -> BTreeSet<String> {
         Ok(())
     })
     .await;
-    let events: Api<Event> = Api::namespaced(place.client.clone(), NAMESPACE);
+    let events: Api<Event> = Api::namespaced(cluster.client(), NAMESPACE);
     // Events are sent in the background, so these may still be on their way.
     let what = format!("events of {}", kind.name());
     wait::until(&what, LIMIT, async || {
@@ -79,7 +84,7 @@ async fn distinct_events(kind: Kind) -> BTreeSet<String> {
         events.retain(|event| !is_of_the_api_server(event));
         let mut distinct = BTreeSet::new();
         for event in events {
-            distinct.insert(canonical(&place.endpoints(), event).await);
+            distinct.insert(canonical(&endpoints, event).await);
         }
         if distinct.len() >= 4 { Ok(distinct) } else { Err(format!("{distinct:#?}")) }
     })
@@ -99,17 +104,31 @@ fn is_of_the_api_server(event: &Event) -> bool {
 ///
 /// The API server refuses such an address, but reads one that is stored: by a release that was more lenient or, as
 /// here, by a client of etcd.
-async fn create(fixture: &Fixture, place: &Place, name: &str, ips: &[&str]) {
-    let [INVALID, valid, ..] = ips else {
-        place.create_endpoints_named(name, &json!([super::subset(ips)])).await;
-        return;
-    };
+async fn create(cluster: &Cluster, endpoints: &Api<Endpoints>, name: &str, ips: &[&str]) {
     // Few enough to cause no event.
-    place.create_endpoints_named(name, &json!([super::subset(&[valid])])).await;
-    let mut stored = place.endpoints().get(name).await.unwrap();
-    stored.subsets = serde_json::from_value(json!([super::subset(ips)])).unwrap();
-    let key = format!("/registry/services/endpoints/{NAMESPACE}/{name}");
-    store(&fixture.cluster.etcd_url(), &key, &json!(stored)).await;
+    let accepted = if let [INVALID, valid, ..] = ips { std::slice::from_ref(valid) } else { ips };
+    let object = json!({"metadata": {"name": name}, "subsets": subsets(accepted)});
+    let object = serde_json::from_value(object).unwrap();
+    let mut stored = endpoints.create(&PostParams::default(), &object).await.unwrap();
+    if accepted != ips {
+        stored.subsets = serde_json::from_value(subsets(ips)).unwrap();
+        let key = format!("/registry/services/endpoints/{NAMESPACE}/{name}");
+        store(&cluster.etcd_url(), &key, &json!(stored)).await;
+    }
+}
+
+/// One subset with these addresses and port 80.
+fn subsets(ips: &[&str]) -> Value {
+    let addresses: Vec<Value> = ips.iter().map(|ip| json!({"ip": ip})).collect();
+    json!([{"addresses": addresses, "ports": [{"port": 80}]}])
+}
+
+/// The addresses of a slice, sorted.
+fn addresses(slice: &EndpointSlice) -> Vec<String> {
+    let endpoints = slice.endpoints.iter().flatten();
+    let mut addresses: Vec<String> = endpoints.flat_map(|endpoint| endpoint.addresses.clone()).collect();
+    addresses.sort();
+    addresses
 }
 
 /// Writes an object into etcd, through its gateway for JSON.

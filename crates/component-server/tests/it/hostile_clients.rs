@@ -79,6 +79,27 @@ async fn invalid_bytes_close_only_their_own_connection() {
     eventually_healthy(&server).await;
 }
 
+/// Noise, no frames of HTTP/2, a request with two lengths, beside one whose body never ends.
+#[tokio::test]
+async fn what_is_no_http_gets_no_page() {
+    let server = Setup::default().start().await;
+    let mut unfinished = tls(server.address, &Options::default()).await.unwrap();
+    unfinished.write_all(b"PUT /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n1").await.unwrap();
+    let nonsense: [&[u8]; 3] = [
+        &[0; 4096],
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nthese are no frames of HTTP/2 at all",
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    ];
+    for bytes in nonsense {
+        let mut stream = tls(server.address, &Options::default()).await.unwrap();
+        // Fails if the server was faster.
+        let _ = stream.write_all(bytes).await;
+        let answer = String::from_utf8_lossy(&read_to_close(&mut stream).await).into_owned();
+        assert!(!answer.contains("HTTP/1.1 200"), "{answer}");
+    }
+    assert_healthy(&server).await;
+}
+
 #[tokio::test]
 async fn plain_http_gets_an_error_response() {
     let server = Setup::default().start().await;

@@ -1,11 +1,8 @@
-//! The program's own pages: the same requests and client certificates to upstream and to ours, certificates that
-//! change, and malicious clients.
+//! The program's own pages: the same requests and client certificates to upstream and to ours.
 
 mod authorities;
-mod certificates;
 mod clients;
 mod differences;
-mod hostile;
 mod requests;
 mod shape;
 pub(crate) mod tls;

@@ -1,21 +1,14 @@
-//! Throw-away certificates, and TLS without HTTP.
+//! Throw-away certificates.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 /// A certificate authority.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
-    der: CertificateDer<'static>,
 }
 
 /// The files of a certificate and its key.
@@ -30,8 +23,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
-        let (pem, der) = (certificate.pem(), certificate.der().clone());
-        Self { issuer: Issuer::new(params, key), pem, der }
+        Self { issuer: Issuer::new(params, key), pem: certificate.pem() }
     }
 
     /// Writes the authority's own certificate.
@@ -64,12 +56,7 @@ impl Authority {
         self.issue(&params, folder, name)
     }
 
-    /// Writes a certificate for a server on loopback. Replaces an older one of that name.
-    pub(crate) fn server(&self, folder: &Path, name: &str) -> Pair {
-        self.server_called("127.0.0.1", folder, name)
-    }
-
-    /// Writes a certificate for a server of this DNS name or address. Replaces an older one of that name.
+    /// Writes a certificate for a server of this DNS name. Replaces an older one of that name.
     pub(crate) fn server_called(&self, subject: &str, folder: &Path, name: &str) -> Pair {
         let mut params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -83,18 +70,6 @@ impl Authority {
             certificate: replace(&folder.join(format!("{name}.crt")), &certificate.pem()),
             key: replace(&folder.join(format!("{name}.key")), &key.serialize_pem()),
         }
-    }
-
-    /// Connects to a server on loopback, if this authority has signed its certificate.
-    pub(crate) async fn connect(&self, port: u16) -> std::io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.der.clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.unwrap().with_root_certificates(roots).with_no_client_auth();
-        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        let name = ServerName::try_from("127.0.0.1").unwrap();
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await
     }
 }
 

@@ -50,10 +50,6 @@ pub struct Request {
     pub code: u16,
     /// The body of the request, where the audit policy keeps it.
     pub body: Option<Value>,
-    /// The resource version of the object in the answer, with [`ClusterOptions::audit_responses`].
-    ///
-    /// [`ClusterOptions::audit_responses`]: crate::cluster::ClusterOptions::audit_responses
-    pub version: Option<String>,
     /// The time at which the API server received the request.
     pub received: Timestamp,
     /// The time of the response.
@@ -164,7 +160,7 @@ impl AuditLog {
 }
 
 /// One line of the log; none if it is not the counted stage of a request.
-pub(crate) fn parse(line: &str) -> Option<Request> {
+fn parse(line: &str) -> Option<Request> {
     let event: Event = serde_json::from_str(line).expect("an audit event");
     let object = event.object_ref?;
     let stage = if event.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" };
@@ -180,7 +176,6 @@ pub(crate) fn parse(line: &str) -> Option<Request> {
         user_agent: event.user_agent,
         code: event.response_status.code,
         body: event.request_object,
-        version: event.response_object.and_then(|object| object.metadata.resource_version),
         received: event.request_received_timestamp.0,
         answered: event.stage_timestamp.0,
     })
@@ -205,7 +200,6 @@ struct Event {
     #[serde(default)]
     response_status: ResponseStatus,
     request_object: Option<Value>,
-    response_object: Option<ResponseObject>,
     request_received_timestamp: MicroTime,
     stage_timestamp: MicroTime,
 }
@@ -229,18 +223,6 @@ struct ObjectRef {
     name: String,
 }
 
-#[derive(Deserialize)]
-struct ResponseObject {
-    #[serde(default)]
-    metadata: ResponseMetadata,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct ResponseMetadata {
-    resource_version: Option<String>,
-}
-
 #[derive(Deserialize, Default)]
 struct ResponseStatus {
     #[serde(default)]
@@ -259,12 +241,10 @@ mod tests {
         let line = r#"{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"me"},
             "userAgent":"agent/1","objectRef":{"resource":"endpointslices","namespace":"a","apiGroup":"x"},
             "responseStatus":{"code":201},"requestObject":{"metadata":{"generateName":"web-"}},
-            "responseObject":{"kind":"EndpointSlice","metadata":{"resourceVersion":"7"}},
             "requestReceivedTimestamp":"2001-01-01T00:00:00.000000Z","stageTimestamp":"2001-01-01T00:00:00.250000Z"}"#;
         let request = parse(line).unwrap();
         assert!(request.is_write());
         assert_eq!((request.name.as_str(), request.code), ("web-", 201));
-        assert_eq!(request.version.as_deref(), Some("7"));
         assert_eq!((request.user.as_str(), request.user_agent.as_str()), ("me", "agent/1"));
         let took = request.answered.duration_since(request.received);
         assert_eq!((request.program(), took), ("agent", SignedDuration::from_millis(250)));

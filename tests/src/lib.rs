@@ -30,7 +30,6 @@
 //! | `release` | what older Kubernetes releases do in another way |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
-//! | [`two_writers`] | upstream and ours on the same objects at the same time |
 //! | [`shadow`] | `shadow` beside a manager, with the rights of deploy/shadow; random operations under it |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
@@ -73,7 +72,6 @@ pub mod scenario;
 pub mod settled;
 pub mod shadow;
 pub mod simulate;
-pub mod two_writers;
 pub mod wait;
 pub mod workload;
 

@@ -122,7 +122,6 @@ mod tests {
             user_agent: String::new(),
             code: 200,
             body: Some(body),
-            version: None,
             received: jiff::Timestamp::UNIX_EPOCH,
             answered: jiff::Timestamp::UNIX_EPOCH,
         }

@@ -50,8 +50,6 @@ pub struct ClusterOptions {
     /// The API server's memory, such as `2GiB`: it collects garbage only when it comes near, which saves CPU for a run
     /// of many requests.
     pub memory_limit: Option<String>,
-    /// Writes the answers to writes of Endpoints, slices, Leases and Events into the audit log too.
-    pub audit_responses: bool,
 }
 
 impl Default for ClusterOptions {
@@ -60,7 +58,6 @@ impl Default for ClusterOptions {
             service_cluster_ip_range: "10.96.0.0/16,fd00:96::/112".to_owned(),
             apiserver_flags: Vec::new(),
             memory_limit: None,
-            audit_responses: false,
         }
     }
 }
@@ -124,7 +121,7 @@ impl Cluster {
         if Fault::LostPort.is_planted() {
             std::mem::forget(TcpListener::bind((Ipv4Addr::LOCALHOST, apiserver)).expect("a free port"));
         }
-        write_files(folder.path(), ports.apiserver, &options);
+        write_files(folder.path(), ports.apiserver);
         let is_new = prepared.is_none();
         if let Some(prepared) = prepared {
             prepared.write(folder.path());
@@ -151,7 +148,7 @@ impl Cluster {
     pub async fn embedded() -> Self {
         let folder = folder();
         let [port] = ports::free();
-        write_files(folder.path(), port, &ClusterOptions::default());
+        write_files(folder.path(), port);
         let server = EmbeddedServer::start(folder.path(), port).await;
         let client = client(&kubeconfig_path(folder.path(), User::Admin)).await.expect("a client");
         Self { servers: Servers::Embedded(server), client, folder }

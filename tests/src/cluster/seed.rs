@@ -41,17 +41,12 @@ impl Default for Seed {
 impl Cluster {
     /// Starts a cluster with these objects, and none that a controller makes.
     pub async fn seeded(seed: &Seed) -> Self {
-        Self::seeded_with(seed, ClusterOptions::default()).await
-    }
-
-    /// The same with options, of which the range of cluster IPs is the seed's.
-    pub async fn seeded_with(seed: &Seed, options: ClusterOptions) -> Self {
         let program = binaries::servers().etcd().with_file_name("seed");
         assert!(program.is_file(), "the seed command is not there: install Go and run hack/testenv/build");
         let mut cluster = Self::start(ClusterOptions {
             // The cluster IPs of the seeded Services are in this range.
             service_cluster_ip_range: "10.0.0.0/12".to_owned(),
-            ..options
+            ..ClusterOptions::default()
         })
         .await;
         // Its caches begin with all objects in them, for both programs alike.

@@ -33,22 +33,17 @@ pub(super) fn audit_log(folder: &Path) -> PathBuf {
     folder.join("audit.log")
 }
 
-pub(super) fn write_files(folder: &Path, port: u16, options: &ClusterOptions) {
+pub(super) fn write_files(folder: &Path, port: u16) {
     let write = |path: &Path, text: &str| std::fs::write(path, text).expect("writing a file of the cluster");
     write(&folder.join("tokens.csv"), &credentials::token_file());
     write(&folder.join("service-account.key"), &credentials::signing_key());
-    write(&folder.join("audit-policy.yaml"), &audit_policy(options));
+    write(&folder.join("audit-policy.yaml"), AUDIT_POLICY);
     let url = format!("https://127.0.0.1:{port}");
     // Written by the API server at its first start: the certificate, then the authority that signed it.
     let authority = folder.join(CERTIFICATES).join(AUTHORITY);
     for user in User::ALL {
         write(&kubeconfig_path(folder, user), &credentials::kubeconfig(user, &url, &authority));
     }
-}
-
-fn audit_policy(options: &ClusterOptions) -> String {
-    let level = if options.audit_responses { "- level: RequestResponse\n" } else { "- level: Request\n" };
-    AUDIT_POLICY.replace("- level: Request\n", level)
 }
 
 /// The audit policy: every write, with its body where tests compare bodies, and the reads of the controllers.

@@ -8,7 +8,7 @@
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
-//! | [`two_writers`] | upstream and ours on the same objects converge; writes of upstream are counted |
+//! | [`two_writers`] | upstream and ours on the same objects converge |
 //! | [`election`] | one replica writes, never two |
 //! | [`disruption`] | endpoints stay while kubelets are lost, with the feature gate for it |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |

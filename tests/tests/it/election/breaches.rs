@@ -22,7 +22,6 @@ fn write(by: &str, second: i64, resource: &str, body: Value) -> Request {
         user_agent: format!("{by}/1"),
         code: 200,
         body: Some(body),
-        version: None,
         received,
         answered: received + 100.milliseconds(),
     }

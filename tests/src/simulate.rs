@@ -6,10 +6,10 @@ use std::path::Path;
 use kube::Client;
 use serde_json::{Value, json};
 
+use crate::barrier;
 use crate::binaries;
 use crate::process;
 use crate::wait::LIMIT;
-use crate::{barrier, canonical};
 
 /// The paths of the kinds in a dump.
 const PATHS: [&str; 6] = [
@@ -105,23 +105,4 @@ fn change(change: &Value) -> Change {
         service: service.to_owned(),
         fields: change["fields"].clone(),
     }
-}
-
-/// The elements of a dump of one kind that belong to a Service.
-pub fn of_service<'a>(dump: &'a mut Value, kind: &str, service: &str) -> Vec<&'a mut Value> {
-    let belongs = |item: &Value| {
-        let metadata = &item["metadata"];
-        let by_label = metadata["labels"][canonical::SERVICE_NAME] == service;
-        item["kind"] == kind && (by_label || (kind != "EndpointSlice" && metadata["name"] == service))
-    };
-    dump["items"].as_array_mut().expect("a list").iter_mut().filter(|item| belongs(item)).collect()
-}
-
-/// Removes the elements of one kind that belong to a Service.
-pub fn remove(dump: &mut Value, kind: &str, service: &str) {
-    let names: Vec<Value> =
-        of_service(dump, kind, service).iter().map(|item| item["metadata"]["name"].clone()).collect();
-    assert!(!names.is_empty(), "no {kind} of {service}");
-    let items = dump["items"].as_array_mut().expect("a list");
-    items.retain(|item| item["kind"] != kind || !names.contains(&item["metadata"]["name"]));
 }

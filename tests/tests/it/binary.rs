@@ -33,34 +33,6 @@ fn is_log(line: &str) -> bool {
     "IWEF".contains(severity) && rest.split(' ').next().is_some_and(|date| date.parse::<u16>().is_ok())
 }
 
-fn assert_prints(args: &[&str], words: &[&str]) {
-    let line = refusal(args);
-    assert!(words.iter().all(|word| line.contains(word)), "{args:?} must name {words:?}, printed: {line}");
-}
-
-#[test]
-fn an_unknown_flag() {
-    assert_prints(&["--no-such-flag=1"], &["--no-such-flag"]);
-}
-
-#[test]
-fn an_unknown_feature_gate() {
-    let args = ["--feature-gates=NoSuchGate=true", "--leader-elect=false"];
-    assert_prints(&args, &["--feature-gates: unrecognized feature gate: NoSuchGate"]);
-}
-
-#[test]
-fn a_configuration_file_with_an_unknown_field() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("manager.yaml");
-    let text = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\n\
-                kind: KubeControllerManagerConfiguration\n\
-                EndpointSliceController: {MaxEndpoints: 5}\n";
-    std::fs::write(&file, text).unwrap();
-    let flag = format!("--config={}", file.display());
-    assert_prints(&[&flag], &["manager.yaml", "EndpointSliceController.MaxEndpoints: unknown field"]);
-}
-
 /// The output of a program with `--help`.
 fn help(program: &std::path::Path) -> String {
     let output = process::output(program, &["--help"], LIMIT);
@@ -119,26 +91,6 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
 }
 
 #[test]
-fn an_unknown_controller() {
-    let args = ["--controllers=endpointslice-controller,no-such-controller", "--leader-elect=false"];
-    assert_prints(&args, &["no-such-controller"]);
-}
-
-#[test]
-fn a_missing_kubeconfig() {
-    assert_prints(&["--kubeconfig=/no/such/file", "--secure-port=0"], &["/no/such/file"]);
-}
-
-#[test]
-fn a_malformed_kubeconfig() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("broken.kubeconfig");
-    std::fs::write(&file, "clusters: [what").unwrap();
-    let flag = format!("--kubeconfig={}", file.display());
-    assert_prints(&[&flag, "--secure-port=0"], &["broken.kubeconfig"]);
-}
-
-#[test]
 fn an_unreachable_api_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");
@@ -149,7 +101,8 @@ fn an_unreachable_api_server() {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}]}"#;
     std::fs::write(&file, config).unwrap();
     let flag = format!("--kubeconfig={}", file.display());
-    assert_prints(&[&flag, "--leader-elect=false", "--secure-port=0"], &["127.0.0.1:1"]);
+    let line = refusal(&[&flag, "--leader-elect=false", "--secure-port=0"]);
+    assert!(line.contains("127.0.0.1:1"), "{line}");
 }
 
 /// Starts the program with a stderr that is full and has no reader; stdout is the same, as in a container whose logs

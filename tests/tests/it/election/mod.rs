@@ -6,7 +6,6 @@
 mod breaches;
 mod endings;
 mod fixture;
-mod outage;
 mod replicas;
 mod terms;
 mod upstream;

@@ -1,4 +1,4 @@
-//! Two replicas of ours: the leader exits, crashes or freezes.
+//! Two replicas of ours: the leader exits or freezes.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ use super::terms::Term;
 use crate::deploy::PATIENT;
 
 /// The resources in the controllers' cache.
-pub(crate) const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
+const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
 
 fn programs(terms: &[Term]) -> Vec<&str> {
     terms.iter().map(|term| term.by.as_str()).collect()
 }
 
 /// Checks that the terms did not overlap, and that the controllers of both wrote.
-pub(crate) fn assert_both_wrote(fixture: &Fixture) {
+fn assert_both_wrote(fixture: &Fixture) {
     let terms = fixture.terms();
     assert_eq!(programs(&terms), ["first", "second"]);
     assert!(terms.iter().all(|term| term.first_write.is_some()), "{terms:#?}");
@@ -118,22 +118,6 @@ async fn a_warm_standby_acquires_a_released_lease_at_once() {
     expected.sort();
     events.sort();
     assert_eq!(events, expected);
-}
-
-/// With upstream's default durations.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standby_takes_over_when_the_lease_of_a_crashed_leader_expires() {
-    let mut fixture = Fixture::embedded().await;
-    fixture.keep_changing_a_pod();
-    let mut first = fixture.ours("first", LeaderElection::DEFAULT).await;
-    let one = fixture.next_leader("").await;
-    let _second = fixture.ours("second", LeaderElection::DEFAULT).await;
-    fixture.world.sync().await;
-    let end = Timestamp::now();
-    first.process().kill();
-    fixture.next_leader(&one).await;
-    fixture.report("kill -9, default durations", end);
-    assert_both_wrote(&fixture);
 }
 
 /// When the process continues it has missed many changes, and another replica leads.

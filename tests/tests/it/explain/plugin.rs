@@ -1,4 +1,4 @@
-//! kubectl with the plugin, against the real API server and a served simulation, with the rights of one namespace.
+//! kubectl with the plugin, against the real API server, with the rights of one namespace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -13,7 +13,6 @@ use tests::parity::Run;
 use tests::scenario::{NAMESPACE, Pod};
 
 use crate::deploy::manifests::authorized;
-use crate::kubectl::Side;
 
 /// The rights that `docs/operate/explain.md` names.
 const RULES: &str = r#"[
@@ -126,25 +125,4 @@ async fn the_rights_of_a_namespace_are_enough() {
     let (code, stdout, stderr) = kubectl.run(&admin, &["web", "-n", NAMESPACE]);
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     assert!(stdout.contains("node lost does not exist") && stdout.contains("(node-unknown)"), "{stdout}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_served_simulation_is_explained() {
-    let side = Side::simulation().await;
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
-    let labels = json!({"app": "web"});
-    let template =
-        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}});
-    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}});
-    side.send("POST", "/api/v1/namespaces/default/services", &service).await;
-    side.send("POST", "/apis/apps/v1/namespaces/default/deployments", &deployment).await;
-    let kubectl = Kubectl::new();
-    let words = ["web", "--wait=2", "--timeout=3m", "-o", "json"];
-    let (code, stdout, stderr) = tokio::task::block_in_place(|| kubectl.run(&side.kubeconfig, &words));
-    assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
-    let document: Value = serde_json::from_str(&stdout).unwrap();
-    let counts = json!({"pods": 2, "ready": 2, "inSlices": 2, "inEndpoints": 2});
-    assert_eq!(document["services"][0]["counts"], counts, "{document}");
 }

@@ -23,7 +23,7 @@ use std::process::Command;
 use tests::binaries;
 
 use self::script::Outcome;
-pub(crate) use self::side::Side;
+use self::side::Side;
 
 const STEPS: &str = include_str!("steps.txt");
 

@@ -14,7 +14,7 @@ use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::pages::Page;
 
 use clients::Clients;
-use differences::DIFFERENCES;
+use differences::Difference;
 use requests::Case;
 use shape::shape;
 use tls::Authority;
@@ -76,8 +76,9 @@ async fn the_same_answers_as_upstream() {
         let ours = shape(&case, &send(&to_ours, &case).await);
         answers.push(Answers { case, upstream, ours });
     }
-    let unexplained: Vec<String> =
-        answers.iter().filter_map(unexplained_difference).chain(unfounded(&answers)).collect();
+    let differences = differences::all();
+    let unexplained = answers.iter().filter_map(|answers| unexplained_difference(answers, &differences));
+    let unexplained: Vec<String> = unexplained.chain(unfounded(&answers, &differences)).collect();
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
 }
 
@@ -86,11 +87,11 @@ async fn send(clients: &Clients, case: &Case) -> Page {
 }
 
 /// The difference, if it is unexplained.
-fn unexplained_difference(answers: &Answers) -> Option<String> {
+fn unexplained_difference(answers: &Answers, differences: &[Difference]) -> Option<String> {
     let (mut upstream, mut ours) = (answers.upstream.clone(), answers.ours.clone());
-    for difference in DIFFERENCES.iter().filter(|difference| difference.concerns(&answers.case)) {
-        upstream.retain(|line| answers.ours.contains(line) || !matches(difference.upstream, line));
-        ours.retain(|line| answers.upstream.contains(line) || !matches(difference.ours, line));
+    for difference in differences.iter().filter(|difference| difference.concerns(&answers.case)) {
+        upstream.retain(|line| answers.ours.contains(line) || !matches(&difference.upstream, line));
+        ours.retain(|line| answers.upstream.contains(line) || !matches(&difference.ours, line));
     }
     if upstream == ours {
         return None;
@@ -103,10 +104,10 @@ fn unexplained_difference(answers: &Answers) -> Option<String> {
 }
 
 /// Differences of the table that do not occur in a request that they name.
-fn unfounded(answers: &[Answers]) -> Vec<String> {
+fn unfounded(answers: &[Answers], differences: &[Difference]) -> Vec<String> {
     let mut unfounded = Vec::new();
-    for difference in DIFFERENCES {
-        for name in difference.requests {
+    for difference in differences {
+        for name in &difference.requests {
             let named = answers.iter().filter(|answers| differences::is_named(name, &answers.case));
             let concerned: Vec<_> = named.filter(|answers| !answers.are_refusals()).collect();
             if concerned.is_empty() {
@@ -114,10 +115,10 @@ fn unfounded(answers: &[Answers]) -> Vec<String> {
             }
             for Answers { case, upstream, ours } in concerned {
                 for (beginnings, those, others) in
-                    [(difference.upstream, upstream, ours), (difference.ours, ours, upstream)]
+                    [(&difference.upstream, upstream, ours), (&difference.ours, ours, upstream)]
                 {
-                    let occurs = |beginning: &&str| {
-                        those.iter().any(|line| line.starts_with(*beginning) && !others.contains(line))
+                    let occurs = |beginning: &str| {
+                        those.iter().any(|line| line.starts_with(beginning) && !others.contains(line))
                     };
                     unfounded.extend(beginnings.iter().filter(|beginning| !occurs(beginning)).map(
                         |beginning| format!("{}: {case}: no difference in {beginning}", difference.what),
@@ -129,8 +130,8 @@ fn unfounded(answers: &[Answers]) -> Vec<String> {
     unfounded
 }
 
-fn matches(beginnings: &[&str], line: &str) -> bool {
-    beginnings.iter().any(|beginning| line.starts_with(beginning))
+fn matches(beginnings: &[String], line: &str) -> bool {
+    beginnings.iter().any(|beginning| line.starts_with(beginning.as_str()))
 }
 
 /// The table in docs/reference/parity.md is the table of the test.
@@ -140,6 +141,7 @@ fn documented_differences() {
     let rows = DOCUMENT.lines().filter(|line| line.ends_with("`the_same_answers_as_upstream` |"));
     let documented: BTreeSet<&str> =
         rows.map(|row| row.trim_start_matches("| ").split(" | ").next().unwrap()).collect();
-    let asserted: BTreeSet<&str> = DIFFERENCES.iter().map(|difference| difference.what).collect();
+    let differences = differences::all();
+    let asserted: BTreeSet<&str> = differences.iter().map(|difference| difference.what.as_str()).collect();
     assert_eq!(documented, asserted);
 }

@@ -1,5 +1,8 @@
 //! What an operator's own values change, and that both versions of helm render them alike.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::manifests::{folder, name, text};
@@ -10,73 +13,31 @@ fn pod(objects: &[Value]) -> Value {
     only(objects, "Deployment")["spec"]["template"].clone()
 }
 
-#[test]
-fn a_configuration_and_volumes_reach_the_program() {
-    let config = json!({"Generic": {"ClientConnection": {"qps": 50}}});
-    let values = json!({
-        "config": config,
-        "extraEnv": [{"name": "NO_PROXY", "value": "10.0.0.0/8"}],
-        "extraVolumes": [{"name": "kubeconfig", "secret": {"secretName": "kubeconfig"}}],
-        "extraVolumeMounts": [{"name": "kubeconfig", "mountPath": "/kubeconfig"}],
-        "lease": {"hold": true}, "preflight": {"enabled": true},
-    });
-    let objects = template(SYSTEM, &values);
-    let job = only(&objects, "Job")["spec"]["template"]["spec"].clone();
-    for (spec, map) in [(&pod(&objects)["spec"], ACCOUNT), (&job, "endpoint-controller-manager-preflight")] {
-        let container = &spec["containers"][0];
-        let args = container["args"].to_string();
-        assert!(args.contains("--config=/etc/endpoint-controller-manager/config/config.yaml"), "{args}");
-        assert_eq!(container["env"], values["extraEnv"]);
-        assert_eq!(
-            spec["volumes"],
-            json!([{"name": "config", "configMap": {"name": map}}, values["extraVolumes"][0]])
-        );
-        let mounts: Vec<&str> = container["volumeMounts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|mount| text(mount, "/mountPath"))
-            .collect();
-        assert_eq!(mounts, ["/etc/endpoint-controller-manager/config", "/kubeconfig"]);
-        let written =
-            objects.iter().find(|object| name(object) == format!("ConfigMap {SYSTEM}/{map}")).unwrap();
-        let file: Value = serde_yaml::from_str(text(written, "/data/config.yaml")).unwrap();
-        assert_eq!(file["kind"], "KubeControllerManagerConfiguration");
-        assert_eq!(file["Generic"], config["Generic"]);
-    }
+/// An element of `options.yaml`, which describes them.
+#[derive(Deserialize)]
+struct Case {
+    values: Value,
+    objects: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 #[test]
-fn the_controller_of_endpoints_reads_nodes_with_the_gate_that_needs_them() {
-    for (gates, reads) in [
-        (json!({}), json!(["services", "pods"])),
-        (json!({"EndpointsKeepReadyOnDisruption": true}), json!(["services", "pods", "nodes"])),
-        (json!({"AllAlpha": true}), json!(["services", "pods", "nodes"])),
-        (json!({"AllAlpha": true, "EndpointsKeepReadyOnDisruption": false}), json!(["services", "pods"])),
-    ] {
-        let objects =
-            template(SYSTEM, &json!({"controllers": ["endpoints-controller"], "featureGates": gates}));
-        let role = format!("ClusterRole /{ACCOUNT}:endpoints-controller");
-        let role = objects.iter().find(|object| name(object) == role).unwrap();
-        assert_eq!(role["rules"][0]["resources"], reads, "{gates}");
+fn values_are_where_they_belong() {
+    let cases: Vec<Case> = serde_yaml::from_str(include_str!("options.yaml")).unwrap();
+    for Case { values, objects } in cases {
+        let rendered = template(SYSTEM, &values);
+        for (which, parts) in objects {
+            let is_meant =
+                |object: &&Value| which == "each" || which == name(object) || which == text(object, "/kind");
+            let found: Vec<&Value> = rendered.iter().filter(is_meant).collect();
+            assert!(found.len() == 1 || which == "each", "{} {which}: {values}", found.len());
+            for object in found {
+                for (part, expected) in &parts {
+                    let there = object.pointer(part).unwrap_or(&Value::Null);
+                    assert_eq!(there, expected, "{part} of {}: {values}", name(object));
+                }
+            }
+        }
     }
-}
-
-#[test]
-fn labels_and_annotations_are_where_they_belong() {
-    let objects = template(
-        SYSTEM,
-        &json!({"commonLabels": {"team": "network"}, "podLabels": {"scrape": "yes"}, "annotations": {"of": "deployment"}}),
-    );
-    for object in &objects {
-        assert_eq!(text(object, "/metadata/labels/team"), "network", "{}", name(object));
-    }
-    let deployment = only(&objects, "Deployment");
-    assert_eq!(deployment["metadata"]["annotations"], json!({"of": "deployment"}));
-    let name = json!({"app.kubernetes.io/name": ACCOUNT});
-    assert_eq!(deployment["spec"]["selector"]["matchLabels"], name, "it never changes");
-    let labels = &pod(&objects)["metadata"]["labels"];
-    assert_eq!(*labels, json!({"app.kubernetes.io/name": ACCOUNT, "team": "network", "scrape": "yes"}));
 }
 
 #[test]
@@ -96,32 +57,6 @@ fn an_account_of_the_operators_has_all_rights() {
     }
     let job = only(&objects, "Job").to_string();
     assert!(job.contains("--service-account=endpoints:mine") && job.contains(of_checks), "{job}");
-}
-
-#[test]
-fn placement_and_timing_replace_the_defaults() {
-    let spread = json!([{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]);
-    let affinity = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}});
-    let values = json!({
-        "affinity": affinity, "topologySpreadConstraints": spread, "hostNetwork": true, "dnsPolicy": "ClusterFirstWithHostNet",
-        "strategy": {"type": "Recreate", "rollingUpdate": null}, "revisionHistoryLimit": 3,
-        "terminationGracePeriodSeconds": 60, "probes": {"liveness": {"failureThreshold": 20}},
-        "podSecurityContext": {"runAsUser": null, "runAsGroup": null},
-    });
-    let objects = template(SYSTEM, &values);
-    let deployment = &only(&objects, "Deployment")["spec"];
-    assert_eq!(deployment["strategy"], json!({"type": "Recreate"}));
-    assert_eq!(deployment["revisionHistoryLimit"], 3);
-    let spec = &pod(&objects)["spec"];
-    assert_eq!((&spec["affinity"], &spec["topologySpreadConstraints"]), (&affinity, &spread));
-    assert_eq!(spec["terminationGracePeriodSeconds"], 60);
-    assert_eq!((&spec["hostNetwork"], &spec["dnsPolicy"]), (&json!(true), &values["dnsPolicy"]));
-    assert_eq!(
-        spec["securityContext"],
-        json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}})
-    );
-    let probe = &spec["containers"][0]["livenessProbe"];
-    assert_eq!((&probe["failureThreshold"], &probe["timeoutSeconds"]), (&json!(20), &json!(15)));
 }
 
 #[test]
@@ -156,42 +91,6 @@ fn a_change_of_the_configuration_replaces_the_pods() {
     let (one, other) = (annotations(50), annotations(51));
     assert_ne!(one["checksum/config"], other["checksum/config"]);
     assert_eq!((text(&one, "/checksum~1config").len(), &one["a"]), (64, &json!("b")));
-}
-
-#[test]
-fn more_fields_of_pods_and_labels_reach_the_checks_too() {
-    let values = json!({
-        "podSpec": {"dnsConfig": {"options": [{"name": "ndots", "value": "1"}]}, "hostUsers": false},
-        "dnsPolicy": "None", "priorityClassName": "", "resources": {"requests": {"cpu": 0.5}},
-        "commonLabels": {"team": "network"}, "podLabels": {"mesh": "off"}, "podAnnotations": {"a": "b"},
-        "preflight": {"enabled": true}, "lease": {"hold": true},
-    });
-    let objects = template(SYSTEM, &values);
-    let job = only(&objects, "Job");
-    for template in [pod(&objects), job["spec"]["template"].clone()] {
-        assert_eq!(template["spec"]["dnsConfig"], values["podSpec"]["dnsConfig"]);
-        assert_eq!(
-            (&template["spec"]["hostUsers"], &template["spec"]["dnsPolicy"]),
-            (&json!(false), &json!("None"))
-        );
-        assert_eq!(template["metadata"]["annotations"], values["podAnnotations"]);
-        assert_eq!(text(&template, "/metadata/labels/mesh"), "off");
-    }
-    for object in &objects {
-        assert_eq!(text(object, "/metadata/labels/team"), "network", "{}", name(object));
-    }
-}
-
-#[test]
-fn flags_reach_the_controller_of_pod_networks() {
-    let values = json!({"podNetworks": {"enabled": true, "extraArgs": ["--kube-api-qps=50"]}});
-    let objects = template(SYSTEM, &values);
-    let is_other = |object: &&Value| {
-        text(object, "/kind") == "Deployment" && name(object).ends_with("pod-network-controller")
-    };
-    let args =
-        objects.iter().find(is_other).unwrap().pointer("/spec/template/spec/containers/0/args").unwrap();
-    assert!(args.as_array().unwrap().contains(&json!("--kube-api-qps=50")), "{args}");
 }
 
 /// docs/operate/sizing.md: the figure of the table and a quarter.
@@ -242,13 +141,6 @@ fn the_dashboard_is_that_of_monitoring() {
     assert_eq!(map["metadata"]["annotations"], json!({"folder": "Kubernetes"}));
     assert_eq!(text(&map, "/metadata/labels/grafana_dashboard"), "1");
     assert_eq!(text(&map, "/data/endpoint-controller-manager.json").trim(), monitoring.trim());
-}
-
-#[test]
-fn extra_objects_are_part_of_the_release() {
-    let more =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more"}, "data": {"a": "b"}});
-    assert_eq!(only(&template(SYSTEM, &json!({"extraObjects": [more]})), "ConfigMap"), more);
 }
 
 #[test]

@@ -44,7 +44,6 @@
     reason = "a test harness is never shipped: it fails a test by panicking"
 )]
 
-pub mod agreement;
 pub mod audit;
 pub mod barrier;
 pub mod binaries;

@@ -8,27 +8,19 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use kube::Api;
 use kube::api::DeleteParams;
 use random_operations::{Generator, NAMESPACE, Step};
 use serde_json::Value;
 
-use crate::canonical::{MANAGED_BY, MIRRORED};
 use crate::cluster::User;
 use crate::manager::{Kind, ManagerOptions};
 use crate::parity::Run;
-use crate::random::{DELETIONS, TOPOLOGY, apply, delete_mirrored, recreate_endpoints, touch, unless_missing};
+use crate::random::{Help, PATIENCE, TOPOLOGY, apply, touch, unless_missing};
 use crate::simulate;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-
-/// The time that a difference may persist. Only a failure reaches it: upstream gets help after growing times, and more than
-/// once.
-const PATIENCE: Duration = Duration::from_mins(10);
-/// The time that upstream gets without help.
-const BEFORE_HELP: Duration = Duration::from_secs(4);
 
 /// A trace, and the states of it to look at.
 #[derive(Debug, Clone)]
@@ -125,9 +117,7 @@ pub async fn settle(trace: &Trace, mut check: impl FnMut(&State) -> Vec<String>)
 
 /// Checks one state until it is right. Returns the number of repetitions.
 async fn checked(run: &Run, mut state: State, check: &mut impl FnMut(&State) -> Vec<String>) -> usize {
-    let (start, mut help_after, mut helped) = (Instant::now(), BEFORE_HELP, 0);
-    // The Services with mirrored slices; also those whose slices upstream has not created again.
-    let mut services: BTreeSet<String> = BTreeSet::new();
+    let mut help = Help::new();
     for repetition in 0.. {
         state.items = collected(run).await;
         let wrong = check(&state);
@@ -135,31 +125,16 @@ async fn checked(run: &Run, mut state: State, check: &mut impl FnMut(&State) -> 
             return repetition;
         }
         assert!(
-            start.elapsed() < PATIENCE,
+            help.elapsed() < PATIENCE,
             "seed {}, after {} operations:\n{}\nthe last: {}",
             state.seed,
             state.operations,
             wrong.join("\n"),
             state.step
         );
-        if start.elapsed() > help_after {
-            let mirrored = state.of_kind("EndpointSlice").filter(|slice| {
-                slice["metadata"]["labels"][MANAGED_BY] == MIRRORED
-                    && slice["metadata"]["namespace"] == NAMESPACE
-            });
-            let label = |slice: &Value| slice["metadata"]["labels"]["kubernetes.io/service-name"].to_string();
-            services.extend(mirrored.map(label).map(|label| label.trim_matches('"').to_owned()));
-            helped += 1;
-            for service in services.iter().filter(|service| wrong.iter().any(|line| line.contains(*service)))
-            {
-                if helped > DELETIONS {
-                    recreate_endpoints(&run.world, service).await;
-                } else {
-                    delete_mirrored(&run.world, service).await;
-                }
-            }
+        if help.is_due() {
+            help.give(&run.world, |service| wrong.iter().any(|line| line.contains(service))).await;
             touch(&run.world, &format!("{} again {repetition}", state.operations), &state.step).await;
-            help_after = start.elapsed() * 2;
         }
         run.world.settle().await;
     }

@@ -1,23 +1,18 @@
 //! The subcommand `shadow` beside a manager, with the rights of deploy/shadow, and random operations under both.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kube::ResourceExt as _;
-use kube::api::ListParams;
 use random_operations::Generator;
 use serde_json::Value;
 
 use crate::audit::{Mark, Request};
-use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::cluster::{Cluster, User};
 use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::metrics::{Exposition, Value as Number};
 use crate::pages::Pages;
 use crate::parity::Run;
 use crate::process::{Process, Usage};
-use crate::random::{DELETIONS, apply, delete_mirrored, recreate_endpoints};
-use crate::scenario::World;
+use crate::random::{Help, PATIENCE, apply};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
@@ -145,28 +140,19 @@ impl End {
     }
 }
 
-/// A trace of random operations under upstream, with `shadow` beside it.
-#[derive(Debug, Clone)]
-pub struct Trace {
-    /// Names the operations.
-    pub seed: u64,
-    /// The number of operations.
-    pub operations: usize,
-    /// Allows topology-aware hints for Services.
-    pub topology: bool,
-    /// The grace period.
-    pub grace: Duration,
-}
-
 /// The gauge of what differs and has not outlasted the grace period.
 const RECENT: &str = "shadow_recent_differences";
-/// The time that upstream gets to mirror without help (see the table of [`random`](crate::random)).
-const BEFORE_HELP: Duration = Duration::from_secs(4);
+/// The grace period of a trace. Upstream is late on a busy machine, and retries after growing delays: only a failure takes as long.
+const GRACE: Duration = PATIENCE;
 
-/// Runs a trace. After each operation, all differences end. Returns also how often upstream needed help with mirrored slices.
-pub async fn run(trace: &Trace) -> (End, usize) {
+/// Runs a trace of random operations under upstream, with `shadow` beside it. After each operation, all differences end. Returns
+/// also how often upstream needed help with mirrored slices.
+///
+/// Services don't ask for hints spread over zones: upstream itself rewrites some of their slices at every sync, and such
+/// differences are named.
+pub async fn run(seed: u64, operations: usize) -> (End, usize) {
     // Odd seeds have slices so small that Services need several of them.
-    let max = if trace.seed.is_multiple_of(2) { 100 } else { 5 };
+    let max = if seed.is_multiple_of(2) { 100 } else { 5 };
     let options = ManagerOptions {
         max_endpoints_per_slice: max,
         max_endpoints_per_subset: max,
@@ -174,51 +160,25 @@ pub async fn run(trace: &Trace) -> (End, usize) {
     };
     let run = Box::pin(Run::start_as(Kind::Upstream, options)).await;
     let flags = [
-        format!("--grace={}ms", trace.grace.as_millis()),
+        format!("--grace={}s", GRACE.as_secs()),
         format!("--max-endpoints-per-slice={max}"),
         format!("--mirroring-max-endpoints-per-subset={max}"),
     ];
     let shadow = Shadow::start(&run.cluster, &flags).await;
-    let mut generator = Generator::new(trace.seed, trace.topology, true, true);
+    let mut generator = Generator::new(seed, false, true, true);
     let mut helped = 0;
-    for number in 0..trace.operations {
+    for number in 0..operations {
         apply(&run.world, number, &generator.step(), true).await;
-        let (start, mut help_after) = (Instant::now(), BEFORE_HELP);
-        let mut help = Help::default();
+        let mut help = Help::new();
         while shadow.sum_of(RECENT).await > 0.0 {
-            if start.elapsed() > help_after {
-                help.give(&run.world).await;
+            if help.is_due() {
+                help.give(&run.world, |_| true).await;
                 helped += 1;
-                // A deletion makes its cache stale as well, so the time grows.
-                help_after = start.elapsed() * 2;
             }
             run.world.sync().await;
         }
     }
     run.world.settle().await;
-    shadow.at_rest(trace.grace + LIMIT).await;
+    shadow.at_rest(GRACE + LIMIT).await;
     (shadow.end(&run.cluster).await, helped)
-}
-
-/// Helps upstream after one operation, as the parity test does: see [`DELETIONS`].
-#[derive(Default)]
-struct Help {
-    given: usize,
-    services: BTreeSet<String>,
-}
-
-impl Help {
-    async fn give(&mut self, world: &World) {
-        self.given += 1;
-        let query = ListParams::default().labels(&format!("{MANAGED_BY}={MIRRORED}"));
-        let slices = world.slices().list(&query).await.expect("listing slices");
-        self.services.extend(slices.iter().filter_map(|slice| slice.labels().get(SERVICE_NAME).cloned()));
-        for service in &self.services {
-            if self.given > DELETIONS {
-                recreate_endpoints(world, service).await;
-            } else {
-                delete_mirrored(world, service).await;
-            }
-        }
-    }
 }

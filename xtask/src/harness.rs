@@ -10,36 +10,10 @@ pub(crate) enum Harness {
     /// Two replicas, a real API server, and Debian's Prometheus, which scrapes over TLS with a token. Runs the commands of each
     /// runbook while its alert fires, and all queries of the dashboard.
     Alerts,
-    /// Audit random clusters that kube-controller-manager settled (40 clusters in 1 to 2 minutes)
-    ///
-    /// The oracle must confirm every finding that is more than worth knowing.
-    AuditUpstream {
-        /// Number of clusters; 40 of them are states of one trace, 5 operations apart
-        #[arg(long, default_value_t = 1000)]
-        clusters: u64,
-        /// The first trace
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-    },
     /// Measure a start with a million pods, and then 10,000 events of pods per second
     ///
     /// The cluster is generated: a small server on loopback takes the place of the API server.
     BenchMillion(Words),
-    /// Compare verdicts of `explain` with what kube-controller-manager wrote, on random clusters (50 clusters in 30 seconds)
-    ExplainAgreement {
-        /// Number of clusters; each state of a namespace after some operations counts as one
-        #[arg(long, default_value_t = 1000)]
-        clusters: u64,
-        /// The seed of the first namespace
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        /// Number of namespaces that change at the same time, on one API server
-        #[arg(long, default_value_t = 50)]
-        namespaces: u64,
-        /// Number of operations between two states of a namespace
-        #[arg(long, default_value_t = 12)]
-        operations: u64,
-    },
     /// Run `handover` and `rollback` between real processes, both ways (40 seconds each round)
     ///
     /// The drill of docs/operate/adopting.md. Every second time the command is killed at each step. Fails if Endpoints or
@@ -58,27 +32,20 @@ pub(crate) enum Harness {
         #[arg(default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..1000))]
         minutes: u64,
     },
-    /// Run `shadow` alongside kube-controller-manager under random operations (500 operations a minute)
+    /// Run `audit`, `explain` and `shadow` under random operations alongside kube-controller-manager (200 operations in 2 minutes)
     ///
-    /// No difference may outlast the grace period, each planted difference must be named, and no request may be a write.
-    ShadowParity {
+    /// The oracle must confirm every finding of `audit` that is more than worth knowing, every verdict of `explain` must be what is
+    /// written; for `shadow`, no difference may outlast the grace period, and no request may be a write.
+    Readers {
         /// Number of traces
         #[arg(long, default_value_t = 10)]
-        seeds: u64,
+        traces: u64,
         /// Seed of the first trace
         #[arg(long, default_value_t = 0)]
         seed: u64,
         /// Number of operations of each trace
         #[arg(long, default_value_t = 500)]
         operations: u64,
-        /// The grace period in seconds: when it mirrors, upstream may retry only after minutes, and shadow says so
-        #[arg(long, default_value_t = 600)]
-        grace: u64,
-        /// Let Services ask for topology-aware hints
-        ///
-        /// kube-controller-manager itself rewrites some of their slices at every sync, and such differences are named.
-        #[arg(long)]
-        topology: bool,
     },
     /// Run random operations and faults from outside on two real API servers
     ///
@@ -127,16 +94,8 @@ pub(crate) fn run(harness: Harness) -> Result<(), Error> {
             let tools = [("PROMETHEUS", tool("prometheus")?), ("PROMTOOL", tool("promtool")?)];
             program("alerts", &[], &[&[servers()?, debug_build()?][..], &tools].concat())
         }
-        Harness::AuditUpstream { clusters, seed } => {
-            scenario("audit::upstream", vec![number("AUDIT_CLUSTERS", clusters), number("AUDIT_SEED", seed)])
-        }
         Harness::BenchMillion(words) => {
             measure("million", &words.words, &words.unless_help(|| Ok(vec![release_build()?]))?)
-        }
-        Harness::ExplainAgreement { clusters, seed, namespaces, operations } => {
-            let clusters = [number("EXPLAIN_CLUSTERS", clusters), number("EXPLAIN_NAMESPACES", namespaces)];
-            let trace = [number("EXPLAIN_SEED", seed), number("EXPLAIN_OPERATIONS", operations)];
-            scenario("verdicts_agree", [clusters, trace].concat())
         }
         Harness::HandoverDrill { rounds } => {
             scenario("handover::the_writer_changes", vec![number("HANDOVER_ROUNDS", rounds)])
@@ -144,11 +103,9 @@ pub(crate) fn run(harness: Harness) -> Result<(), Error> {
         Harness::PriorityFlood { minutes } => {
             scenario("deploy::priority::a_flood", vec![number("PRIORITY_FLOOD_MINUTES", minutes)])
         }
-        Harness::ShadowParity { seeds, seed, operations, grace, topology } => {
-            let traces = [number("SHADOW_SEEDS", seeds), number("SHADOW_SEED", seed)];
-            let each = [number("SHADOW_OPERATIONS", operations), number("SHADOW_GRACE", grace)];
-            let topology = [("SHADOW_TOPOLOGY", topology.to_string())];
-            scenario("shadow::", [&traces[..], &each, &topology].concat())
+        Harness::Readers { traces, seed, operations } => {
+            let traces = [number("READERS_TRACES", traces), number("READERS_SEED", seed)];
+            scenario("readers::", [&traces[..], &[number("READERS_OPERATIONS", operations)]].concat())
         }
         Harness::SoakFaults(words) => program("soak", &words.words, &words.unless_help(shipped)?),
         Harness::TakeoverAtAMillion => {

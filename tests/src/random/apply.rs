@@ -3,14 +3,11 @@
 use futures::future::join_all;
 use http::Method;
 use http::header::CONTENT_TYPE;
-use k8s_openapi::api::core::v1::{Endpoints, Service};
-use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::Client;
 use random_operations::requests::Request;
 use random_operations::{Operation, Step};
 use serde_json::{Value, json};
 
-use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::scenario::{NAMESPACE, World};
 
 /// Applies a step. With `wait`, the controllers have handled the operation before the Services are touched, and all
@@ -39,52 +36,13 @@ pub(crate) async fn touch(world: &World, mark: &str, step: &Step) {
     join_all(step.synced.iter().map(|service| world.change_service(service, change.clone()))).await;
 }
 
-/// Deletes the mirrored slices of Endpoints.
-pub(crate) async fn delete_mirrored(world: &World, service: &str) {
-    let query = ListParams::default().labels(&format!("{SERVICE_NAME}={service},{MANAGED_BY}={MIRRORED}"));
-    for slice in world.slices().list(&query).await.expect("listing slices") {
-        let deleted = world.slices().delete(&slice.name_any(), &DeleteParams::default()).await;
-        unless_missing(deleted).expect("deleting a slice");
-    }
-}
-
-/// Deletes custom Endpoints, and creates them again once the controllers have noticed.
-pub(crate) async fn recreate_endpoints(world: &World, service: &str) {
-    let services: Api<Service> = Api::namespaced(world.client().clone(), NAMESPACE);
-    let found = services.get_opt(service).await.expect("reading a Service");
-    if found.and_then(|service| service.spec).is_none_or(|spec| spec.selector.is_some()) {
-        // They are the controller's now, which creates them again.
-        return;
-    }
-    let api: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
-    let Some(mut endpoints) = api.get_opt(service).await.expect("reading Endpoints") else { return };
-    let deleted = api.delete(service, &DeleteParams::default()).await;
-    deleted.expect("deleting Endpoints");
-    world.settle().await;
-    endpoints.metadata.resource_version = None;
-    endpoints.metadata.uid = None;
-    api.create(&PostParams::default(), &endpoints).await.expect("creating Endpoints again");
-}
-
 /// Applies an operation.
 ///
 /// # Errors
 /// If the API server refuses it, or cannot be reached.
 pub async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {
-    operation_in(world.client(), NAMESPACE, &world.now(), operation).await
-}
-
-/// Applies an operation in another namespace; `now` is the time of conditions.
-///
-/// # Errors
-/// If the API server refuses it, or cannot be reached.
-pub async fn operation_in(
-    client: &Client,
-    namespace: &str,
-    now: &str,
-    operation: &Operation,
-) -> Result<(), kube::Error> {
-    for request in operation.requests(namespace, now) {
+    let client = world.client();
+    for request in operation.requests(NAMESPACE, &world.now()) {
         let answer = send(client, &request).await;
         if request.method == Method::PUT {
             if unless_missing(answer)?.is_none() {

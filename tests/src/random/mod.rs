@@ -32,16 +32,17 @@
 
 mod apply;
 mod disturbance;
+mod help;
 mod options;
 mod report;
 mod run;
 pub mod view;
 
-pub(crate) use apply::{apply, delete_mirrored, recreate_endpoints, touch, unless_missing};
-pub use apply::{operation, operation_in};
+pub use apply::operation;
+pub(crate) use apply::{apply, touch, unless_missing};
+pub(crate) use help::{Help, PATIENCE};
 pub use options::Options;
 pub use report::Report;
-pub(crate) use run::DELETIONS;
 pub use run::run;
 
 /// The default of the option for topology-aware hints.

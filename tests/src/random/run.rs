@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 use random_operations::Step;
 
-use super::apply::{apply, delete_mirrored, recreate_endpoints, touch, unless_missing};
+use super::apply::{apply, touch, unless_missing};
 use super::disturbance::Disturbance;
+use super::help::{Help, PATIENCE};
 use super::options::Options;
 use super::report::Report;
 use super::view::{Pair, View};
@@ -21,17 +22,6 @@ use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::policies;
 use crate::scenario::NAMESPACE;
 use crate::simulate;
-
-/// The time that a difference may persist. Upstream retries a sync that it takes for stale after 1 s, 2 s, 4 s, …, and
-/// takes more of them for stale on a busy machine: eight in a row take longer than the limit of other conditions.
-const PATIENCE: Duration = Duration::from_mins(10);
-
-/// The time that upstream gets to mirror without help.
-const BEFORE_HELP: Duration = Duration::from_secs(4);
-
-/// The number of times that slices of upstream are deleted to help it. If it sees such a deletion before it has recorded its
-/// own create, it waits for this slice for ever; only a deletion of the Endpoints makes it forget what it waits for.
-pub(crate) const DELETIONS: usize = 2;
 
 /// Both clusters and their common state.
 struct Race<'a> {
@@ -200,9 +190,7 @@ impl Race<'_> {
 
     /// The slices of both sides, once they are as equal as required.
     async fn compare(&mut self, steps: &[Step], number: usize, step: &Step, marks: [Mark; 2]) -> Pair {
-        let start = Instant::now();
-        let mut help_after = BEFORE_HELP;
-        let mut helped = 0;
+        let mut help = Help::new();
         loop {
             let (upstream, ours) = tokio::join!(self.view(&self.upstream, step), self.view(&self.ours, step));
             let after = Pair { upstream, ours };
@@ -214,23 +202,15 @@ impl Race<'_> {
             if differences.is_empty() {
                 return after;
             }
-            assert!(start.elapsed() < PATIENCE, "{}", self.failure(steps, number, &differences, marks));
+            assert!(help.elapsed() < PATIENCE, "{}", self.failure(steps, number, &differences, marks));
             self.report.late += 1;
             if self.options.overlap > 1 {
                 // Upstream may take its cache for stale, with a long back-off. Ours must converge without this.
                 touch(&self.upstream.world, &format!("{number} again {}", self.report.late), step).await;
             }
-            if start.elapsed() > help_after {
-                helped += 1;
-                for service in differing(&differences) {
-                    if helped > DELETIONS {
-                        recreate_endpoints(&self.upstream.world, service).await;
-                    } else {
-                        delete_mirrored(&self.upstream.world, service).await;
-                    }
-                }
-                // A deletion makes its cache stale as well, so the time grows.
-                help_after = start.elapsed() * 2;
+            if help.is_due() {
+                let mirrored = differing(&differences);
+                help.give(&self.upstream.world, |service| mirrored.contains(service)).await;
             }
             tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
         }

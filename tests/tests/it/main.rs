@@ -13,10 +13,11 @@
 //! | [`disruption`] | endpoints stay while kubelets are lost, with the feature gate for it |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |
-//! | [`explain`] | what it says about Services and pods is what upstream wrote |
-//! | [`audit`] | no false alarm about what upstream wrote; repairs touch only objects of the controllers |
+//! | [`readers`] | `audit`, `explain` and `shadow` under random operations: nothing wrong about what upstream wrote |
+//! | [`explain`] | it needs few rights, and is a plugin of kubectl |
+//! | [`audit`] | dead DNS servers are named; repairs touch only objects of the controllers |
 //! | [`preflight`] | each planted fault is found, and nothing is written but access reviews |
-//! | [`shadow`] | no false alarm beside upstream, each planted difference named, and no write |
+//! | [`shadow`] | each planted difference is named |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |
 //! | [`documented_commands`] | programs know the flags in documents, the chart knows the values, files exist |
@@ -51,6 +52,7 @@ mod parity;
 mod pod_networks;
 mod preflight;
 mod random_parity;
+mod readers;
 mod service_states;
 mod serving;
 mod shadow;

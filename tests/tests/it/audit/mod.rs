@@ -1,5 +1,4 @@
-//! `audit`: no false alarm where upstream wrote, and repairs of objects of the controllers alone.
+//! `audit`: its questions to DNS servers, and repairs of objects of the controllers alone.
 
 mod dns;
 mod fix;
-mod upstream;

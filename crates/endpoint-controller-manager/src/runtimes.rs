@@ -119,7 +119,7 @@ mod tests {
     fn the_lease_is_renewed_while_the_work_runtime_is_blocked() {
         const RENEWALS: u64 = 5;
         Runtimes::start().unwrap().run(async |handles: Handles| {
-            let (leases, writes) = crate::leader_election::tests::lease_server();
+            let (leases, renewals) = crate::leader_election::tests::lease_server();
             let timing = controller_kit::election::Config::new(2 * LIMIT, LIMIT, Duration::from_millis(300));
             let election = crate::leader_election::tests::election(timing.unwrap(), leases, &handles);
             let leadership = election.leadership();
@@ -130,8 +130,8 @@ mod tests {
             lifecycle.lead().await.unwrap();
             let work = handles.work.clone();
             let busy = tokio::task::spawn_blocking(move || block(&work)).await.unwrap();
-            let (blocked, before) = (Instant::now(), writes.load(Ordering::SeqCst));
-            while writes.load(Ordering::SeqCst) < before + RENEWALS {
+            let (blocked, before) = (Instant::now(), renewals.load(Ordering::SeqCst));
+            while renewals.load(Ordering::SeqCst) < before + RENEWALS {
                 assert!(blocked.elapsed() < LIMIT, "the Lease is not renewed");
                 let pong = handles.server.spawn(async { "pong" }).await;
                 assert_eq!(pong.unwrap(), "pong");

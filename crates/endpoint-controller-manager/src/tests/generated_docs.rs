@@ -1,9 +1,9 @@
 //! Documents of `docs/reference` that are generated from the program: `flags.md`, `metrics.md`; and `versions.md`, which
 //! has its supported releases.
 
+mod api_server;
 mod flags;
 mod metrics;
-mod scripted_api;
 mod versions;
 
 /// The command that writes the documents anew.

@@ -5,12 +5,11 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::scripted_api::mutual_tls::Authority;
 use kube_api::{ApiClient, Encoding, connect};
+use scripted_api::mutual_tls::Authority;
 use serde_json::json;
 
-use super::scripted_api::ScriptedApi;
-use super::{REFRESH, assert_current};
+use super::{REFRESH, api_server, assert_current};
 use crate::logging::Logs;
 use crate::manager::{self, Surroundings};
 use crate::options;
@@ -107,9 +106,9 @@ fn kubeconfig(folder: &str) -> String {
 }
 
 /// A command line for all controllers and an election, whose pages need no credentials.
-fn command_line(api: &ScriptedApi, certificates: &str, port: u16) -> Vec<String> {
+fn command_line(api: &str, certificates: &str, port: u16) -> Vec<String> {
     [
-        format!("--master={}", api.url()),
+        format!("--master={api}"),
         format!("--kubeconfig={}", kubeconfig(certificates)),
         "--kube-api-content-type=application/json".to_owned(),
         "--leader-elect-retry-period=100ms".to_owned(),
@@ -147,7 +146,7 @@ async fn scrape(certificates: &str, port: u16) -> (String, String) {
 
 #[test]
 fn metrics_md_is_current() {
-    let api = ScriptedApi::start();
+    let api = api_server::start();
     let certificates = tempfile::tempdir().unwrap();
     let certificates = certificates.path().to_str().unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

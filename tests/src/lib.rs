@@ -20,7 +20,6 @@
 //! | [`barrier`] | waits until the controllers have handled all earlier changes, without sleeping |
 //! | [`workload`] | the scripted workload of the parity tests |
 //! | [`over_capacity`] | the workload of Services with more pods than Endpoints hold |
-//! | [`recompute`] | Endpoints computed by our pure functions from the objects of a cluster |
 //! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
@@ -66,7 +65,6 @@ pub mod process;
 pub mod program;
 pub mod proxy;
 pub mod random;
-pub mod recompute;
 pub mod scenario;
 pub mod settled;
 pub mod shadow;

@@ -1,8 +1,8 @@
 //! The workload of Services with more pods than Endpoints hold, and with named ports that differ from pod to pod.
 //!
 //! Each Service selects a part of 2,500 pods. Endpoints are cut to 1,000 addresses subset by subset, in an order that
-//! depends on uids, and each share is rounded up, so the subset that gets one less differs between clusters. Where
-//! clusters are compared, all shares are therefore whole numbers; [`UNEVEN`] is for comparisons within one cluster.
+//! depends on uids, and each share is rounded up, so the subset that gets one less differs between clusters. All shares
+//! are therefore whole numbers here; `upstream_cases` of endpoints-controller have others.
 
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Endpoints;
@@ -26,12 +26,6 @@ pub const PHASES: &[Phase] = &[
     exact("a Service falls to its capacity and exceeds it again", |w| around_capacity(w).boxed()),
     exact("Services change labels and ports", |w| services_change(w).boxed()),
     exact("Endpoints change under the controller", |w| interference(w).boxed()),
-];
-
-/// Phases whose result depends on uids.
-pub const UNEVEN: &[Phase] = &[
-    exact("shares that must be rounded", |w| uneven(w).boxed()),
-    exact("shares of pods that are not ready must be rounded", |w| uneven_unready(w).boxed()),
 ];
 
 /// Services whose Endpoints upstream writes at every sync: those over capacity at the end of all phases, and the one
@@ -193,21 +187,4 @@ async fn interference(w: &World) {
     for name in ["six", "six-dual"] {
         edit(name, json!({"metadata": {"annotations": {"theirs": null}}})).await;
     }
-}
-
-/// All pods have `metrics`, three groups have `trace`, each group has another `http`, each half another `admin`.
-async fn uneven(w: &World) {
-    w.change_service("many-ports", json!({"spec": {"ports": six_ports()}})).await;
-    w.change_service("crowd-headless", json!({"spec": {"ports": six_ports()}})).await;
-    w.sync().await;
-    w.ready("crowd-777", false).await;
-}
-
-async fn uneven_unready(w: &World) {
-    w.change_service("thousand-and-one", json!({"spec": {"ports": [
-        {"name": "http", "port": 80, "targetPort": "http"}, {"name": "dns", "port": 53, "targetPort": "dns"}]}}))
-        .await;
-    w.sync().await;
-    w.terminate("crowd-1500").await;
-    w.ready("crowd-501", false).await;
 }

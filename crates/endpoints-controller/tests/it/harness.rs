@@ -1,5 +1,6 @@
 //! The controller on an in-memory API server.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +12,18 @@ use k8s_openapi::api::core::v1::Endpoints;
 pub(crate) use controller_harness::object as endpoints;
 
 /// The controller at work, and the API server that it works on.
-pub(crate) struct Harness {
-    pub(crate) api: TestApi<Endpoints>,
-    running: Running<Endpoints>,
+pub(crate) struct Harness(Running<Endpoints>);
+
+impl Deref for Harness {
+    type Target = Running<Endpoints>;
+
+    fn deref(&self) -> &Running<Endpoints> {
+        &self.0
+    }
 }
 
 impl Harness {
-    fn run(api: &TestApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
-        Self::run_with_policy(api, batch_period, services_may_be_delegated, None)
-    }
-
-    fn run_with_policy(
+    fn run(
         api: &TestApi<Endpoints>,
         batch_period: Duration,
         services_may_be_delegated: bool,
@@ -34,17 +36,14 @@ impl Harness {
             services_may_be_delegated,
             remembered_from: 1,
         };
-        let running = api.run_with_policy(policy, |cache, client, queues, _| {
+        Self(api.run_with_policy(policy, |cache, client, queues, _| {
             EndpointsController::new(config, cache, client, queues)
-        });
-        Self { api: api.clone(), running }
+        }))
     }
 
     /// Starts on a server that `fill` prepares.
     pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&TestApi<Endpoints>)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run(&api, batch_period, false)
+        Self::run(&TestApi::filled(fill), batch_period, false, None)
     }
 
     /// The same, with a policy that decides about each sync.
@@ -52,37 +51,17 @@ impl Harness {
         policy: Arc<dyn WritePolicy>,
         fill: impl FnOnce(&TestApi<Endpoints>),
     ) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run_with_policy(&api, Duration::ZERO, false, Some(policy))
+        Self::run(&TestApi::filled(fill), Duration::ZERO, false, Some(policy))
     }
 
     /// The same, where Services may belong to other controllers.
     pub(crate) fn start_delegating(fill: impl FnOnce(&TestApi<Endpoints>)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run(&api, Duration::ZERO, true)
+        Self::run(&TestApi::filled(fill), Duration::ZERO, true, None)
     }
 
     /// Replaces the controller by a new one, on the same cache and the same objects.
     pub(crate) async fn restart(self) -> Self {
-        let api = self.running.stop().await;
-        Self::run(&api, Duration::ZERO, false)
-    }
-
-    /// The tables in which the controller remembers something about this Service.
-    pub(crate) fn remembers(&self, service: &str) -> Vec<&'static str> {
-        self.running.remembers(service)
-    }
-
-    /// The number of foreign writes so far.
-    pub(crate) fn foreign_writes(&self) -> u64 {
-        self.running.foreign_writes()
-    }
-
-    /// The value of a series.
-    pub(crate) fn metric(&self, series: &str) -> u64 {
-        self.running.metric(series)
+        Self::run(&self.0.stop().await, Duration::ZERO, false, None)
     }
 
     /// The ready addresses of an object, which must have one subset; none if there is no object.

@@ -1,5 +1,6 @@
 //! The controller on an in-memory API server.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use controller_harness::{Running, TestApi};
@@ -29,9 +30,14 @@ const CONFIG: Config = Config {
 };
 
 /// The controller at work, and the API server that it works on.
-pub(crate) struct Harness {
-    pub(crate) api: TestApi,
-    running: Running,
+pub(crate) struct Harness(Running);
+
+impl Deref for Harness {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.0
+    }
 }
 
 impl Harness {
@@ -42,9 +48,7 @@ impl Harness {
     /// Starts with slices of `max` endpoints on a server that `fill` prepares, with the feature gate
     /// `EndpointSliceCoalescing` on or off.
     pub(crate) fn start_coalescing(coalescing: bool, max: usize, fill: impl FnOnce(&TestApi)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run_coalescing(&api, coalescing, max)
+        Self::run_coalescing(&TestApi::filled(fill), coalescing, max)
     }
 
     /// Starts in the same way on a server that has run before.
@@ -59,27 +63,19 @@ impl Harness {
     }
 
     fn run_with(api: &TestApi, config: Config) -> Self {
-        let running = api.run(|cache, client, queues, registry| {
+        Self(api.run(|cache, client, queues, registry| {
             EndpointSliceController::new(config, cache, client, queues, registry)
-        });
-        Self { api: api.clone(), running }
+        }))
     }
 
     /// Starts on a server that `fill` prepares.
     pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run(&api, batch_period, Conditions::All)
-    }
-
-    /// The tables in which the controller remembers something about this Service.
-    pub(crate) fn remembers(&self, service: &str) -> Vec<&'static str> {
-        self.running.remembers(service)
+        Self::run(&TestApi::filled(fill), batch_period, Conditions::All)
     }
 
     /// Shuts the controller down, and returns the server.
     pub(crate) async fn end(self) -> TestApi {
-        self.running.stop().await
+        self.0.stop().await
     }
 
     /// Replaces the controller by a new one, on the same cache and the same slices.
@@ -89,8 +85,7 @@ impl Harness {
 
     /// The same, where the new one publishes these conditions.
     pub(crate) async fn restart_with(self, conditions: Conditions) -> Self {
-        let api = self.running.stop().await;
-        Self::run(&api, Duration::ZERO, conditions)
+        Self::run(&self.0.stop().await, Duration::ZERO, conditions)
     }
 
     /// Replaces a Service by one of the same name and another uid, before the controller runs again.
@@ -115,16 +110,6 @@ impl Harness {
 
     pub(crate) fn slice_count(&self, service: &str) -> usize {
         self.api.slices(service).len()
-    }
-
-    /// The number of foreign writes so far.
-    pub(crate) fn foreign_writes(&self) -> u64 {
-        self.running.foreign_writes()
-    }
-
-    /// The value of a series.
-    pub(crate) fn metric(&self, series: &str) -> u64 {
-        self.running.metric(series)
     }
 
     /// The metric of addresses that were left out of slices, summed.

@@ -1,5 +1,6 @@
 //! The controller on an in-memory API server.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use controller_harness::{NAMESPACE, Running, TestApi, merged, object};
@@ -43,9 +44,14 @@ pub(crate) fn slice(name: &str, service: &str, address: &str, changes: Value) ->
 }
 
 /// The controller at work, and the API server that it works on.
-pub(crate) struct Harness {
-    pub(crate) api: TestApi,
-    running: Running,
+pub(crate) struct Harness(Running);
+
+impl Deref for Harness {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.0
+    }
 }
 
 impl Harness {
@@ -55,7 +61,7 @@ impl Harness {
             EndpointSliceMirroringController::new(config, cache, client, queues, registry)
         });
         api.settle().await;
-        Self { api: api.clone(), running }
+        Self(running)
     }
 
     pub(crate) async fn start(fill: impl FnOnce(&TestApi)) -> Self {
@@ -63,9 +69,7 @@ impl Harness {
     }
 
     pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run(&api, batch_period).await
+        Self::run(&TestApi::filled(fill), batch_period).await
     }
 
     /// Starts with `web` mirrored to one slice, and an empty list of writes.
@@ -82,8 +86,7 @@ impl Harness {
 
     /// Replaces the controller by a new one, on the same cache and the same slices.
     pub(crate) async fn restart(self) -> Self {
-        let api = self.running.stop().await;
-        Self::run(&api, Duration::ZERO).await
+        Self::run(&self.0.stop().await, Duration::ZERO).await
     }
 
     /// The writes since the last call, after delayed syncs.
@@ -104,18 +107,8 @@ impl Harness {
         self.metric("endpoints_sync_duration_count")
     }
 
-    /// The number of foreign writes so far.
-    pub(crate) fn foreign_writes(&self) -> u64 {
-        self.running.foreign_writes()
-    }
-
-    /// The number of times that the controller took a write for evidence of a restored backup.
-    pub(crate) fn restores(&self) -> u64 {
-        self.running.restores()
-    }
-
     /// A metric of the controller.
     pub(crate) fn metric(&self, series: &str) -> u64 {
-        self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
+        self.0.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
     }
 }

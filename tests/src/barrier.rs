@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use random_operations::SERVICE_NAME;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -37,7 +38,6 @@ const STUCK: Duration = Duration::from_secs(30);
 const HANDLED: Duration = Duration::from_secs(2);
 const ROUND: &str = "round";
 const ADDRESS: &str = "10.255.255.254";
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Objects of the controllers for barrier objects.

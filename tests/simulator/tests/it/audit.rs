@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, in its helper functions too; all plants have one type"
 )]
 
+use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
 use simulator::audit::{findings, line};
 use simulator::plan::Plan;
@@ -20,8 +21,6 @@ const CLUSTERS: u64 = 6;
 
 const SLICES: &str = "endpointslice-controller.k8s.io";
 const MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 
 /// A defect: edits the objects, and returns what must be found; none if the cluster has no object for it.

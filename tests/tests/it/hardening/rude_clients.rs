@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Manager, ManagerOptions};
@@ -30,9 +31,6 @@ const BACK: Duration = Duration::from_secs(2);
 const MOST_UNDER_A_POLICY: usize = 3;
 const MOST_RELABELLED: usize = 5;
 const BYSTANDER: Duration = Duration::from_secs(1);
-
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// A policy that sets a label of the slices of one Service, when they are written with one of these operations.
 async fn policy(client: &Client, service: &str, operations: &[&str], label: &str, value: &str) {

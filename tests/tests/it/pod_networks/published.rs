@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
+use random_operations::{MANAGED_BY, SERVICE_NAME};
 use tests::observe::View;
 
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 
 /// The slices of one Service, followed by a watch.

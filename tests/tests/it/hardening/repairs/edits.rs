@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
 
 /// One change of an object, as JSON.
@@ -27,8 +28,6 @@ const fn change(name: &'static str, apply: fn(&mut Value)) -> Change {
     Change { name, apply }
 }
 
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";

@@ -6,14 +6,14 @@
 
 mod document;
 pub(crate) mod go_text;
+mod json;
 mod merge;
 mod refusal;
-mod replace;
 mod strategic;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use json::json;
 pub(crate) use merge::merge;
-pub(crate) use replace::replace;
 pub(crate) use strategic::strategic;

@@ -189,7 +189,7 @@ impl Patch<'_> {
             other => return Err(Status::bad_request(not_an_object(&other))),
         };
         let patched = match self.kind {
-            Kind::Json => patch::replace(original, &patch)?,
+            Kind::Json => patch::json(original, &patch)?,
             _ => patch::strategic(of, original, &mut patch)?,
         };
         // Upstream shows the patch, as Go prints a map.

@@ -74,13 +74,36 @@ fn a_merge_patch_that_is_a_scalar_is_refused() {
 }
 
 #[test]
-fn only_what_is_there_is_replaced() {
-    let object = json!({"a": {"b/c": 1}});
-    let replace = |path: &str| json!([{"op": "replace", "path": path, "value": [2]}]);
-    assert_eq!(crate::patch::replace(&object, &replace("/a/b~1c")).unwrap(), json!({"a": {"b/c": [2]}}));
-    let addition = json!([{"op": "add", "path": "/a", "value": 1}]);
-    for patch in [replace("/a/d"), replace(""), replace(&"/a".repeat(9)), addition, json!([1]), json!({})] {
-        assert_eq!(crate::patch::replace(&object, &patch).unwrap_err().code, 422, "{patch}");
+fn json_patches_change_places_that_exist() {
+    let object = json!({"a": {"b/c": 1}, "list": [1, 2]});
+    let with =
+        |op: &str, path: &str| crate::patch::json(&object, &json!([{"op": op, "path": path, "value": 1}]));
+    for (op, path, changed) in [
+        ("replace", "/list/0", json!({"a": {"b/c": 1}, "list": [1, 2]})),
+        ("add", "/a/d", json!({"a": {"b/c": 1, "d": 1}, "list": [1, 2]})),
+        ("add", "/list/1", json!({"a": {"b/c": 1}, "list": [1, 1, 2]})),
+        ("add", "/list/-", json!({"a": {"b/c": 1}, "list": [1, 2, 1]})),
+        ("remove", "/a/b~1c", json!({"a": {}, "list": [1, 2]})),
+        ("remove", "/list/0", json!({"a": {"b/c": 1}, "list": [2]})),
+        ("test", "/a/b~1c", object.clone()),
+    ] {
+        assert_eq!(with(op, path).unwrap(), changed, "{op} {path}");
+    }
+    for (op, path) in [
+        ("replace", "/a/d"),
+        ("replace", ""),
+        ("replace", &*"/a".repeat(17)),
+        ("add", "/d/e"),
+        ("add", "/list/3"),
+        ("remove", "/a/d"),
+        ("remove", "/list/2"),
+        ("test", "/list"),
+        ("move", "/a"),
+    ] {
+        assert_eq!(with(op, path).unwrap_err().code, 422, "{op} {path}");
+    }
+    for patch in [json!([1]), json!({})] {
+        assert_eq!(crate::patch::json(&object, &patch).unwrap_err().code, 422, "{patch}");
     }
 }
 
@@ -190,7 +213,7 @@ proptest! {
     #[test]
     fn no_patch_panics(a in objects(), patch in trees()) {
         drop(merge(&a, &patch));
-        drop(crate::patch::replace(&a, &patch));
+        drop(crate::patch::json(&a, &patch));
         drop(strategic(pods(), &a, &patch));
     }
 }

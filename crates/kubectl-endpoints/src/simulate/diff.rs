@@ -5,8 +5,6 @@ use cli_runtime::input::object::Object;
 use cli_runtime::input::source::Source;
 use cli_runtime::input::{self, problem, source};
 use endpoint_controller_manager::gates;
-use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
-use serde_json::Value;
 
 use super::added::Added;
 use super::catalog::Catalog;
@@ -84,13 +82,6 @@ fn refuse_manifests(plan: &Plan, sources: &[Source]) -> Result<(), Vec<String>> 
 /// Lines about what has no endpoints.
 fn without_endpoints(plan: Plan, simulation: &Simulation) -> Vec<String> {
     let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-    let trees = plan.steps.into_iter().map(|step| {
-        let mut tree = step.object.tree;
-        // Reports believe the label if the dump has no slices of the Service.
-        if !delegation && let Some(Value::Object(labels)) = tree.pointer_mut("/metadata/labels") {
-            labels.remove(ENDPOINT_CONTROLLER_NAME);
-        }
-        tree
-    });
-    skipped::lines(&reports(trees), delegation)
+    let trees = plan.steps.into_iter().map(|step| step.object.tree);
+    skipped::lines(&reports(trees, delegation))
 }

@@ -1,16 +1,24 @@
 //! The reports on Services: which pods are in their slices, and why others are not.
 
 use endpoint_diagnostics::{ServiceReport, Snapshot, explain_all};
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::files;
 
-/// The reports on the Services among these objects.
-pub(super) fn reports(objects: impl IntoIterator<Item = Value>) -> Vec<ServiceReport> {
+/// The reports on the Services among these objects. Without `delegation`, the label that delegates a Service means nothing:
+/// reports alone would believe it where no slice says otherwise.
+pub(super) fn reports(objects: impl IntoIterator<Item = Value>, delegation: bool) -> Vec<ServiceReport> {
     let mut snapshot = Snapshot::new(Timestamp::now(), []);
     // They have been validated, and other kinds say nothing about Services.
-    for object in objects.into_iter().filter_map(files::object).filter_map(Result::ok) {
+    let objects = objects.into_iter().map(|mut tree| {
+        if !delegation && let Some(Value::Object(labels)) = tree.pointer_mut("/metadata/labels") {
+            labels.remove(ENDPOINT_CONTROLLER_NAME);
+        }
+        tree
+    });
+    for object in objects.filter_map(files::object).filter_map(Result::ok) {
         snapshot.upsert(object);
     }
     explain_all(&snapshot)

@@ -38,11 +38,11 @@ async fn given(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
     Ok(all)
 }
 
-/// The reports on all Services.
-pub(crate) async fn reports(api: &Api) -> Result<Vec<ServiceReport>, ApiError> {
+/// The reports on all Services, of which some may be delegated.
+pub(crate) async fn reports(api: &Api, delegation: bool) -> Result<Vec<ServiceReport>, ApiError> {
     let mut objects = given(api, "").await?;
     objects.extend(read(api, "").await?);
-    Ok(explained::reports(objects))
+    Ok(explained::reports(objects, delegation))
 }
 
 /// The result as text: documents, or what became of each Service, and the slices and Endpoints below.

@@ -85,8 +85,8 @@ impl Session {
         let failing = running.await.map_err(|_| one(unfinished()))?.map_err(|error| broken(&error))?;
         progress.step(|| "Reading the result".to_owned());
         let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        let reports = result::reports(&self.api).await.map_err(|error| failed(&error))?;
-        self.notes.extend(skipped::lines(&reports, delegation));
+        let reports = result::reports(&self.api, delegation).await.map_err(|error| failed(&error))?;
+        self.notes.extend(skipped::lines(&reports));
         self.notes.extend(failing.iter().map(|failing| unsettled(failing, &self.failures)));
         Ok((reports, failing.is_empty()))
     }

@@ -11,30 +11,25 @@ const MAX_NAMES: usize = 5;
 const REASONS: [(&str, &str); 3] = [
     ("external-name", "Services of type ExternalName, which have no endpoints"),
     ("selects-no-pods", "Services that select no pod"),
-    ("no-endpoints-to-mirror", NOTHING_TO_MIRROR),
+    ("no-endpoints-to-mirror", "Services without a selector and without Endpoints to mirror"),
 ];
-const NOTHING_TO_MIRROR: &str = "Services without a selector and without Endpoints to mirror";
 const DELEGATED: &str =
     "Services of other controllers (label service.kubernetes.io/endpoint-controller-name)";
 
-/// A line for each reason for which Services get no endpoints, and one about pods without an address. With `delegation`, Services
-/// may belong to other controllers.
-pub(super) fn lines(reports: &[ServiceReport], delegation: bool) -> Vec<String> {
+/// A line for each reason for which Services get no endpoints, and one about pods without an address.
+pub(super) fn lines(reports: &[ServiceReport]) -> Vec<String> {
     let mut skipped: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for ServiceReport { namespace, name, reasons, endpoints, pods, .. } in reports {
+    for ServiceReport { namespace, name, reasons, pods, .. } in reports {
         let has = |code: &str| reasons.iter().any(|reason| reason.code == code);
         let mut add =
             |reason, name: &str| skipped.entry(reason).or_default().insert(format!("{namespace}/{name}"));
         // What the stored slices say about the gate is not what the flags say.
-        if delegation && (has("delegated") || has("delegation-ignored")) {
+        if has("delegated") || has("delegation-ignored") {
             add(DELEGATED, name);
             continue;
         }
         if let Some((_, reason)) = REASONS.into_iter().find(|(code, _)| has(code)) {
             add(reason, name);
-        } else if has("delegated") && endpoints.is_none() {
-            // Reports believe the label if there are no slices; without the gate, only such a Service has none.
-            add(NOTHING_TO_MIRROR, name);
         }
         for pod in pods.iter().filter(|pod| lacks_address(pod)) {
             add("pods without an address", &pod.name);
@@ -105,9 +100,8 @@ mod tests {
             pod("done", &labels, &json!({"phase": "Succeeded"})),
             pod("unselected", &json!({"app": "x"}), &json!({})),
         ];
-        let reports = reports(objects);
         assert_eq!(
-            lines(&reports, true),
+            lines(&reports(objects.clone(), true)),
             [
                 "Services of other controllers (label service.kubernetes.io/endpoint-controller-name): ns/bare, \
                  ns/delegated",
@@ -117,7 +111,7 @@ mod tests {
                 "pods without an address: ns/pending",
             ]
         );
-        let without = lines(&reports, false);
+        let without = lines(&reports(objects, false));
         for line in [
             "Services that select no pod: ns/delegated, ns/none",
             "Services without a selector and without Endpoints to mirror: ns/bare, ns/empty",

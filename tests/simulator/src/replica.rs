@@ -32,13 +32,11 @@ pub struct Replica {
     memory: Arc<Mutex<Vec<Memory>>>,
 }
 
+const LOST: &str = "leader election lost";
+const GAVE_UP: &str = "gave up waiting for the API server";
 /// The ends of processes that are not failures of this program.
-const EXPECTED_ENDS: [&str; 4] = [
-    "leader election lost",
-    "gave up waiting for the API server",
-    "acquired the lease, but could not refresh the cache",
-    "received a second signal",
-];
+const EXPECTED_ENDS: [&str; 4] =
+    [LOST, GAVE_UP, "acquired the lease, but could not refresh the cache", "received a second signal"];
 /// The time for a process to end after SIGTERM.
 const SHUTDOWN: Duration = Duration::from_secs(90);
 
@@ -131,7 +129,7 @@ impl Supervisor {
                         Err(error) => Err(error.to_string()),
                     };
                     self.world.log(|| format!("r{} ends: {outcome:?}", self.number));
-                    if let Err(error) = outcome && !EXPECTED_ENDS.iter().any(|end| error.contains(end)) {
+                    if let Err(error) = outcome && !self.may_end(&host, &error) {
                         self.world.violation(format!("r{} ended: {error}", self.number));
                     }
                 }
@@ -146,6 +144,16 @@ impl Supervisor {
                 _ = self.wanted.wait_for(|wanted| !wanted) => {}
                 () = sleep(Duration::from_millis(delay)) => {}
             }
+        }
+    }
+
+    /// True if a process may end so: only one that led loses the election, and only one that starts gives up.
+    fn may_end(&self, host: &Host, error: &str) -> bool {
+        let Some(end) = EXPECTED_ENDS.into_iter().find(|end| error.contains(end)) else { return false };
+        match end {
+            LOST => self.world.with(|state| state.watcher.has_led(host.started.number)),
+            GAVE_UP => self.metrics.lock().is_none(),
+            _ => true,
         }
     }
 

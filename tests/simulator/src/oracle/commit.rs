@@ -101,6 +101,9 @@ impl World {
         let held = holder.is_some_and(|holder| !holder.is_empty());
         self.with(|state| {
             let holder = held.then_some(write.replica);
+            if held {
+                state.watcher.led.insert(write.started.number);
+            }
             let last = std::mem::replace(&mut state.watcher.holder, holder);
             if last != holder {
                 state.watcher.taken_from = last.filter(|_| held);

@@ -135,6 +135,8 @@ pub struct Watcher {
     /// The replica that holds the Lease, by the last write of it.
     holder: Option<usize>,
     released_by: Option<usize>,
+    /// The processes that have held the Lease.
+    led: BTreeSet<u64>,
     /// The replica that held the Lease until the holder took it, without a release.
     taken_from: Option<usize>,
     /// Until when the Lease says nothing about who may write.
@@ -172,6 +174,7 @@ impl Watcher {
             max: plan.setup.max,
             holder: None,
             released_by: None,
+            led: BTreeSet::new(),
             taken_from: None,
             disturbed: now,
             // The slowest clock shows four seconds of five.
@@ -238,6 +241,11 @@ impl Watcher {
     /// True if this replica has the Lease.
     pub fn is_holder(&self, replica: usize) -> bool {
         self.holder == Some(replica)
+    }
+
+    /// True if this process has held the Lease.
+    pub fn has_led(&self, process: u64) -> bool {
+        self.led.contains(&process)
     }
 
     /// True if another replica has taken the Lease from this one.

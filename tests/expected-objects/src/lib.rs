@@ -19,6 +19,7 @@
 )]
 
 mod faults;
+mod index;
 mod mirrored;
 pub mod objects;
 mod outage;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
 
+use crate::index::Index;
 use crate::mirrored::mirrored_lines;
 use crate::ports::{has_ambiguous_ports, list, port_line, text};
 use crate::{CONTROLLERS, DELEGATED};
@@ -94,6 +95,7 @@ impl Objects {
     /// The expected and the actual lines, of all that is determined.
     fn compare(&self) -> (Lines, Lines) {
         let (mut expected, mut actual) = (Lines::new(), Lines::new());
+        let index = Index::of(self);
         for (name, service) in &self.services {
             let kept = self.is_kept(name);
             let delegated = self.is_delegated(service);
@@ -101,16 +103,16 @@ impl Objects {
                 let key = format!("slices of {name}");
                 expected.insert(
                     key.clone(),
-                    if delegated { BTreeSet::new() } else { self.slice_lines(name, service) },
+                    if delegated { BTreeSet::new() } else { self.slice_lines_of(&index, name, service) },
                 );
-                actual.insert(key, self.actual_slices(name, Some(CONTROLLERS[0]), false));
+                actual.insert(key, actual_slices(index.slices(name), Some(CONTROLLERS[0]), false));
             }
             if kept {
                 let key = format!("Endpoints {name}");
                 let (wanted, there) = if delegated {
                     (BTreeSet::new(), self.leftover_endpoints(name))
                 } else {
-                    (self.endpoints_lines(service), self.actual_endpoints(name))
+                    (endpoints_lines_of(&index, service), self.actual_endpoints(name))
                 };
                 expected.insert(key.clone(), wanted);
                 actual.insert(key, there);
@@ -126,7 +128,7 @@ impl Objects {
             }
             let key = format!("mirror of {name}");
             let mut lines = if mirrored && !opts_out { mirrored_lines(endpoints) } else { BTreeSet::new() };
-            let mut there = self.actual_slices(name, Some(CONTROLLERS[1]), true);
+            let mut there = actual_slices(index.slices(name), Some(CONTROLLERS[1]), true);
             // Subsets without ports may be merged with others.
             if list(endpoints, "/subsets").iter().any(|subset| !list(subset, "/ports").is_empty()) {
                 lines.retain(|line| !line.ends_with(" -"));
@@ -186,22 +188,17 @@ impl Objects {
         wrong
     }
 
-    fn selected(&self, service: &Value) -> impl Iterator<Item = (&String, &Arc<Value>)> {
-        let selector = service["spec"]["selector"].as_object().cloned().unwrap_or_default();
-        self.pods.iter().filter(move |(_, pod)| {
-            selector.iter().all(|(key, value)| label(pod, key) == value.as_str())
-                && !matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
-                && !list(pod, "/status/podIPs").is_empty()
-        })
+    pub fn slice_lines(&self, name: &str, service: &Value) -> BTreeSet<String> {
+        self.slice_lines_of(&Index::of(self), name, service)
     }
 
-    pub fn slice_lines(&self, name: &str, service: &Value) -> BTreeSet<String> {
+    pub(crate) fn slice_lines_of(&self, index: &Index<'_>, name: &str, service: &Value) -> BTreeSet<String> {
         let publish = flag(service, "/spec/publishNotReadyAddresses");
         let mut lines = BTreeSet::new();
         for family in list(service, "/spec/ipFamilies").iter().filter_map(Value::as_str) {
             lines.insert(format!("{family} has slices"));
             lines.insert(labels(service, &OF_SLICES));
-            for (pod_name, pod) in self.selected(service) {
+            for (pod_name, pod) in index.selected(service) {
                 let node = text(pod, "/spec/nodeName");
                 let known = self.nodes.get(node);
                 if known.is_none() && !publish {
@@ -229,74 +226,8 @@ impl Objects {
         lines
     }
 
-    /// The endpoints of the slices of a Service that a controller, or any, manages. Those of the mirroring controller are
-    /// flattened by port, as Endpoints are repacked.
-    pub(crate) fn actual_slices(
-        &self,
-        service: &str,
-        controller: Option<&str>,
-        by_port: bool,
-    ) -> BTreeSet<String> {
-        let mut lines = BTreeSet::new();
-        let of = |slice: &&Arc<Value>| {
-            let is_managed = controller.is_none() || label(slice, MANAGED_BY) == controller;
-            is_managed && label(slice, SERVICE_NAME) == Some(service)
-        };
-        for slice in self.slices.values().filter(of) {
-            let family = text(slice, "/addressType");
-            if !by_port {
-                lines.insert(format!("{family} has slices"));
-                lines.insert(labels(slice, &OF_SLICES));
-            }
-            let ports: BTreeSet<String> = list(slice, "/ports").iter().map(port_line).collect();
-            for endpoint in list(slice, "/endpoints") {
-                let condition = |name: &str| flag(endpoint, &format!("/conditions/{name}"));
-                let (host, node) = (text(endpoint, "/hostname"), text(endpoint, "/nodeName"));
-                let pod = text(endpoint, "/targetRef/name");
-                let addresses: Vec<&str> =
-                    list(endpoint, "/addresses").iter().filter_map(Value::as_str).collect();
-                if by_port {
-                    let ready = condition("ready");
-                    let flat =
-                        |port: &str| format!("{family} {addresses:?} {ready} host={host} node={node} {port}");
-                    lines.extend(ports.iter().map(|port| flat(port)));
-                    if ports.is_empty() {
-                        lines.insert(flat("-"));
-                    }
-                    continue;
-                }
-                let [ready, serving, terminating] = ["ready", "serving", "terminating"].map(condition);
-                let zone = text(endpoint, "/zone");
-                lines.insert(format!(
-                    "{family} {ports:?} {addresses:?} ready={ready} serving={serving} terminating={terminating} \
-                     host={host} node={node} zone={zone} pod={pod}"
-                ));
-            }
-        }
-        lines
-    }
-
     pub fn endpoints_lines(&self, service: &Value) -> BTreeSet<String> {
-        let name = text(service, "/metadata/name");
-        let publish = flag(service, "/spec/publishNotReadyAddresses");
-        let family = list(service, "/spec/ipFamilies").first().and_then(Value::as_str).unwrap_or("IPv4");
-        let mut lines = BTreeSet::from([labels(service, &OF_ENDPOINTS), "managed".to_owned()]);
-        for (pod_name, pod) in self.selected(service) {
-            if is_terminating(pod) && !publish {
-                continue;
-            }
-            let Some(ip) = addresses(pod, family).into_iter().next() else { continue };
-            let ready = publish || is_ready(pod);
-            let (host, node) = (hostname(pod, name), text(pod, "/spec/nodeName"));
-            let line = |port: &str| format!("{ip} {ready} host={host} node={node} of={pod_name} {port}");
-            lines.extend(
-                service_ports(service).filter_map(|port| resolved(pod, port)).map(|port| line(&port)),
-            );
-            if service_ports(service).next().is_none() && text(service, "/spec/clusterIP") == "None" {
-                lines.insert(line("-"));
-            }
-        }
-        lines
+        endpoints_lines_of(&Index::of(self), service)
     }
 
     fn actual_endpoints(&self, name: &str) -> BTreeSet<String> {
@@ -337,6 +268,70 @@ impl Objects {
         let managed = self.endpoints.get(name).and_then(|it| label(it, "endpoints.kubernetes.io/managed-by"));
         managed.filter(|by| *by == "endpoint-controller").map(|_| "there".to_owned()).into_iter().collect()
     }
+}
+
+/// The endpoints of those of a Service's slices that a controller, or any, manages. Those of the mirroring controller are
+/// flattened by port, as Endpoints are repacked.
+pub(crate) fn actual_slices<'a>(
+    slices: impl Iterator<Item = &'a Value>,
+    controller: Option<&str>,
+    by_port: bool,
+) -> BTreeSet<String> {
+    let mut lines = BTreeSet::new();
+    let is_managed = |slice: &&Value| controller.is_none() || label(slice, MANAGED_BY) == controller;
+    for slice in slices.filter(is_managed) {
+        let family = text(slice, "/addressType");
+        if !by_port {
+            lines.insert(format!("{family} has slices"));
+            lines.insert(labels(slice, &OF_SLICES));
+        }
+        let ports: BTreeSet<String> = list(slice, "/ports").iter().map(port_line).collect();
+        for endpoint in list(slice, "/endpoints") {
+            let condition = |name: &str| flag(endpoint, &format!("/conditions/{name}"));
+            let (host, node) = (text(endpoint, "/hostname"), text(endpoint, "/nodeName"));
+            let pod = text(endpoint, "/targetRef/name");
+            let addresses: Vec<&str> =
+                list(endpoint, "/addresses").iter().filter_map(Value::as_str).collect();
+            if by_port {
+                let ready = condition("ready");
+                let flat =
+                    |port: &str| format!("{family} {addresses:?} {ready} host={host} node={node} {port}");
+                lines.extend(ports.iter().map(|port| flat(port)));
+                if ports.is_empty() {
+                    lines.insert(flat("-"));
+                }
+                continue;
+            }
+            let [ready, serving, terminating] = ["ready", "serving", "terminating"].map(condition);
+            let zone = text(endpoint, "/zone");
+            lines.insert(format!(
+                "{family} {ports:?} {addresses:?} ready={ready} serving={serving} terminating={terminating} \
+                 host={host} node={node} zone={zone} pod={pod}"
+            ));
+        }
+    }
+    lines
+}
+
+fn endpoints_lines_of(index: &Index<'_>, service: &Value) -> BTreeSet<String> {
+    let name = text(service, "/metadata/name");
+    let publish = flag(service, "/spec/publishNotReadyAddresses");
+    let family = list(service, "/spec/ipFamilies").first().and_then(Value::as_str).unwrap_or("IPv4");
+    let mut lines = BTreeSet::from([labels(service, &OF_ENDPOINTS), "managed".to_owned()]);
+    for (pod_name, pod) in index.selected(service) {
+        if is_terminating(pod) && !publish {
+            continue;
+        }
+        let Some(ip) = addresses(pod, family).into_iter().next() else { continue };
+        let ready = publish || is_ready(pod);
+        let (host, node) = (hostname(pod, name), text(pod, "/spec/nodeName"));
+        let line = |port: &str| format!("{ip} {ready} host={host} node={node} of={pod_name} {port}");
+        lines.extend(service_ports(service).filter_map(|port| resolved(pod, port)).map(|port| line(&port)));
+        if service_ports(service).next().is_none() && text(service, "/spec/clusterIP") == "None" {
+            lines.insert(line("-"));
+        }
+    }
+    lines
 }
 
 /// The labels that come from the Service. Which of the others an object has depends on what it was before.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::CONTROLLERS;
-use crate::objects::Objects;
+use crate::index::Index;
+use crate::objects::{Objects, actual_slices};
 use crate::ports::list;
 
 impl Objects {
@@ -57,10 +58,11 @@ impl Objects {
         controller: Option<&str>,
         mut look: impl FnMut(&String, &BTreeSet<String>, &BTreeSet<String>),
     ) {
+        let index = Index::of(self);
         for (name, service) in &self.services {
             if self.is_kept(name) && !self.is_delegated(service) {
-                let there = ready(&self.actual_slices(name, controller, false));
-                look(name, &there, &ready(&self.slice_lines(name, service)));
+                let there = ready(&actual_slices(index.slices(name), controller, false));
+                look(name, &there, &ready(&self.slice_lines_of(&index, name, service)));
             }
         }
     }

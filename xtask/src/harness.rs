@@ -44,7 +44,7 @@ pub(crate) enum Harness {
         #[arg(long, default_value_t = 0)]
         seed: u64,
         /// Number of operations of each trace
-        #[arg(long, default_value_t = 500)]
+        #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(5..))]
         operations: u64,
     },
     /// Run random operations and faults from outside on two real API servers

@@ -91,6 +91,17 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
 }
 
 #[test]
+fn a_kubeconfig_that_cannot_be_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broken.kubeconfig");
+    std::fs::write(&file, "clusters: [what").unwrap();
+    for path in ["/no/such/file", file.to_str().unwrap()] {
+        let line = refusal(&[&format!("--kubeconfig={path}"), "--secure-port=0"]);
+        assert!(line.contains(path), "{line}");
+    }
+}
+
+#[test]
 fn an_unreachable_api_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");

@@ -78,6 +78,7 @@ async fn a_new_certificate_is_served_once_its_key_is_written() {
     assert_eq!(open.get("/healthz").await.unwrap().status, 200, "open connections are unaffected");
 
     std::fs::remove_file(folder.path().join("tls.key")).unwrap();
+    write(folder.path(), "tls.crt", "nonsense");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(served(address, "localhost").await, new.certificate);
 }

@@ -8,33 +8,34 @@ use clap::{Parser, ValueEnum};
 use tests::manager::{Controller, Kind, ManagerOptions};
 
 /// Measures kube-controller-manager and endpoint-controller-manager one after the other, each on a fresh API server on
-/// loopback with the same Services and pods. Measures the scenario S by default; scenarios have sizes of their own.
+/// loopback with the same Services and pods. Measures the scenario S by default. Scenarios have sizes of their own; the options
+/// for sizes belong to the other measurements.
 #[derive(Debug, Clone, Parser)]
 #[command(bin_name = "hack/bench")]
 pub(crate) struct Options {
     /// Number of Services.
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, requires = "form", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) services: u32,
     /// Number of pods of each Service.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, requires = "form", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) pods: u32,
     /// Number of nodes on which the pods run.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, requires = "form", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) nodes: u32,
     /// Number of zones of the nodes.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) zones: u32,
     /// Number of namespaces of the Services [default: one for 100 Services].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, requires = "form", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) namespaces: Option<u32>,
     /// Number of pods beside those that are no endpoints: pending, finished, or in namespaces without Services, in turn.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, requires = "form", default_value_t = 0)]
     pub(crate) bystanders: u32,
     /// Maximum number of pods that stop being ready at once.
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, requires = "form", default_value_t = 500)]
     pub(crate) churn: u32,
     /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would limit both programs equally.
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, requires = "form", default_value_t = 10_000)]
     pub(crate) qps: u32,
     /// --concurrent-service-endpoint-syncs of both.
     #[arg(long, default_value_t = 5)]

@@ -89,7 +89,8 @@ impl Cache {
     }
 
     /// A cache in which pods that only the node lifecycle controller calls not ready may count as ready
-    /// ([`endpointslice::disruption`]). It needs Pods and Nodes, and [`Self::follow_disruptions`].
+    /// ([`endpointslice::disruption`]). It needs Pods and Nodes, and
+    /// [`Informers::follow_disruptions`](crate::list_watch::Informers::follow_disruptions).
     pub fn with_disruption_policy(policy: Policy) -> Self {
         let state = State { disruption: Some(Box::new(Disruption::new(policy))), ..State::default() };
         let interner = Mutex::new(Interner::default().reading_conditions());
@@ -138,7 +139,7 @@ impl Cache {
 
     /// Removes a handler, which receives no change that is applied later. Without this call, the cache and a handler that
     /// refers to it keep each other in memory.
-    pub fn detach(&self, handler: &Arc<dyn Handler>) {
+    pub(crate) fn detach(&self, handler: &Arc<dyn Handler>) {
         let mut handlers = self.handlers.write();
         let (removed, kept): (Vec<_>, Vec<_>) =
             handlers.drain(..).partition(|attached| Arc::ptr_eq(attached, handler));
@@ -189,9 +190,7 @@ impl Cache {
         for delta in deltas {
             match delta {
                 Delta::Upsert(mut object) => {
-                    if let Some(disruption) = &mut state.disruption {
-                        object.assess(disruption, now);
-                    }
+                    object.assess(&mut state, now);
                     changes.extend(T::table_mut(&mut state).upsert(Arc::new(object)));
                 }
                 Delta::Delete { namespace, name, resource_version } => {

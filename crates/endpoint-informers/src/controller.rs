@@ -87,7 +87,7 @@ impl Remembered {
 /// let queue = WorkQueue::new(RateLimit::default());
 /// let printer = Arc::new(Printer { cache: Arc::default(), queue: queue.clone() });
 /// queue.shut_down();
-/// run(printer).await;
+/// run(printer, 0, None).await;
 /// # });
 /// ```
 pub trait Controller: Handler + 'static {
@@ -108,8 +108,7 @@ pub trait Controller: Handler + 'static {
         None
     }
 
-    /// The number of keys that are synced at the same time, apart from those whose requests
-    /// [overlap](run_overlapping).
+    /// The number of keys that are synced at the same time, apart from those whose requests [overlap](run).
     fn workers(&self) -> usize {
         DEFAULT_WORKERS
     }
@@ -178,23 +177,11 @@ impl Drop for Attached<'_> {
 ///
 /// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those with [writes](Controller::pending_writes)
 /// get the normal one ([`promote_out_of_sync`]).
-pub async fn run<C: Controller>(controller: Arc<C>) {
-    run_overlapping(controller, 0).await;
-}
-
-/// [Runs](run) a controller with up to `in_flight` syncs at the same time, if that is more than its
-/// [`workers`](Controller::workers), which then bound only the syncs that have not
-/// [ended planning](SyncContext::end_planning).
-pub async fn run_overlapping<C: Controller>(controller: Arc<C>, in_flight: usize) {
-    run_with_policy(controller, in_flight, None).await;
-}
-
-/// [Runs](run_overlapping) a controller whose syncs a policy, if there is one, allows, postpones or skips.
-pub async fn run_with_policy<C: Controller>(
-    controller: Arc<C>,
-    in_flight: usize,
-    policy: Option<Arc<dyn WritePolicy>>,
-) {
+///
+/// Up to `in_flight` syncs run at the same time, if that is more than the controller's [`workers`](Controller::workers), which
+/// then bound only the syncs that have not [ended planning](SyncContext::end_planning). A policy, if there is one, allows,
+/// postpones or skips each sync.
+pub async fn run<C: Controller>(controller: Arc<C>, in_flight: usize, policy: Option<Arc<dyn WritePolicy>>) {
     let concurrency = Concurrency::from(controller.workers()).overlapping(in_flight);
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
@@ -283,7 +270,7 @@ mod tests {
         for ends in [true, false] {
             let (cache, queue) = (Arc::<Cache>::default(), WorkQueue::new(RateLimit::default()));
             let weak = Arc::downgrade(&cache);
-            let mut running = Box::pin(run(Arc::new(Idle { cache, queue: queue.clone() })));
+            let mut running = Box::pin(run(Arc::new(Idle { cache, queue: queue.clone() }), 0, None));
             assert!(running.as_mut().now_or_never().is_none(), "it works");
             if ends {
                 queue.shut_down();

@@ -38,7 +38,7 @@ impl DisruptionReport {
 
 /// The decision, and what has to be looked at again.
 #[derive(Debug)]
-pub struct Disruption {
+pub(crate) struct Disruption {
     nodes: Nodes,
     /// Nodes whose pods may count differently now.
     pending: BTreeSet<Arc<str>>,

@@ -44,7 +44,7 @@ pub fn object_reference(
 }
 
 /// The reference of an event to a Service.
-pub fn service_reference(service: &Service) -> ObjectReference {
+pub(crate) fn service_reference(service: &Service) -> ObjectReference {
     object_reference("Service", &service.key(), service.uid.to_string(), service.version)
 }
 

@@ -9,7 +9,6 @@
 //! [`repairs`]: repairs
 //! [`pending`]: pending
 //! [`deferred_events`]: deferred_events
-//! [`disruption`]: disruption
 //! [`custom`]: custom
 //! [`events`]: events
 //! [`controller`]: controller
@@ -22,7 +21,7 @@ pub mod cache;
 pub mod controller;
 pub mod custom;
 pub mod deferred_events;
-pub mod disruption;
+mod disruption;
 pub mod events;
 pub mod kinds;
 pub mod lifecycle;

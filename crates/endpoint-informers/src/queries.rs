@@ -13,7 +13,7 @@ use crate::state::State;
 
 impl State {
     /// The pods that run on a node, in no particular order. Cost: the pods found.
-    pub fn pods_on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+    pub(crate) fn pods_on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.pods.index().on_node(node)
     }
 

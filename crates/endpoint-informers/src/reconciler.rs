@@ -210,7 +210,7 @@ impl<R: SliceReconciler> Reconciler<R> {
     }
 
     /// The same, with metrics of the queue and of writes that wait for the client's rate limit.
-    pub fn with_metrics(
+    pub(crate) fn with_metrics(
         rules: R,
         cache: Arc<Cache>,
         client: ApiClient,

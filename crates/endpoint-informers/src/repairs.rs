@@ -36,7 +36,8 @@ use parking_lot::Mutex;
 use tracing::warn;
 
 pub use self::author::Author;
-pub use self::change::{Effect, ForeignChange, takes_endpoints};
+pub(crate) use self::change::takes_endpoints;
+pub use self::change::{Effect, ForeignChange};
 use self::limiter::RepairLimiter;
 use crate::cache::Cache;
 use crate::events::service_reference;
@@ -108,7 +109,7 @@ impl Repairs {
     }
 
     /// The time until a repair of this Service is allowed.
-    pub fn delay(&self, key: &ObjectKey) -> Duration {
+    pub(crate) fn delay(&self, key: &ObjectKey) -> Duration {
         self.limiter.lock().delay(key, Instant::now())
     }
 

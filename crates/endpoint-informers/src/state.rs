@@ -34,9 +34,7 @@ pub struct State {
 impl State {
     /// Tells the decision about disruptions, if there is one, that an object was removed.
     pub(crate) fn note_removed<T: CachedResource>(&mut self, removed: &Change<T>, now: i64) {
-        if let Some(disruption) = &mut self.disruption {
-            removed.latest().removed(disruption, now);
-        }
+        removed.latest().removed(self, now);
     }
 }
 
@@ -95,10 +93,10 @@ pub trait CachedResource: Resource {
     fn table_mut(state: &mut State) -> &mut Store<Self>;
 
     /// Decides what the conditions of a new state count as, before it is added to the table.
-    fn assess(&mut self, _disruption: &mut Disruption, _now: i64) {}
+    fn assess(&mut self, _state: &mut State, _now: i64) {}
 
     /// Learns that the object was removed from the table.
-    fn removed(&self, _disruption: &mut Disruption, _now: i64) {}
+    fn removed(&self, _state: &mut State, _now: i64) {}
 
     /// Delivers a change to the handler's method for this kind.
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool);
@@ -116,8 +114,10 @@ impl CachedResource for Pod {
         &mut state.pods
     }
 
-    fn assess(&mut self, disruption: &mut Disruption, now: i64) {
-        self.ready = disruption.counts_pod_as_ready(self, now);
+    fn assess(&mut self, state: &mut State, now: i64) {
+        if let Some(disruption) = &mut state.disruption {
+            self.ready = disruption.counts_pod_as_ready(self, now);
+        }
     }
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
@@ -162,13 +162,17 @@ impl CachedResource for Node {
         &mut state.nodes
     }
 
-    fn assess(&mut self, disruption: &mut Disruption, now: i64) {
-        disruption.observe(self, now);
-        self.ready = disruption.counts_node_as_ready(self, now);
+    fn assess(&mut self, state: &mut State, now: i64) {
+        if let Some(disruption) = &mut state.disruption {
+            disruption.observe(self, now);
+            self.ready = disruption.counts_node_as_ready(self, now);
+        }
     }
 
-    fn removed(&self, disruption: &mut Disruption, now: i64) {
-        disruption.forget(self, now);
+    fn removed(&self, state: &mut State, now: i64) {
+        if let Some(disruption) = &mut state.disruption {
+            disruption.forget(self, now);
+        }
     }
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {

@@ -135,7 +135,7 @@ impl<T: Resource> Store<T> {
     }
 
     /// True if an object exists that is missing here because it could not be decoded.
-    pub fn has_unreadable(&self) -> bool {
+    pub(crate) fn has_unreadable(&self) -> bool {
         !self.unreadable.is_empty()
     }
 

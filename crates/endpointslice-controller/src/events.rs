@@ -2,7 +2,8 @@
 
 use controller_kit::recorder::EventType;
 use controller_kit::worker::SyncError as _;
-use endpoint_informers::events::service_reference;
+use endpoint_informers::events::object_reference;
+use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::SyncError;
 use endpointslice::Service;
 use endpointslice::topology::TopologyEvent;
@@ -29,6 +30,7 @@ impl EndpointSliceController {
     }
 
     fn emit(&self, service: &Service, event_type: EventType, reason: &str, message: String) {
-        self.slices.recorder.event(&service_reference(service), event_type, reason, message);
+        let object = object_reference("Service", &service.key(), service.uid.to_string(), service.version);
+        self.slices.recorder.event(&object, event_type, reason, message);
     }
 }

@@ -11,6 +11,7 @@ use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
+use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
@@ -87,7 +88,7 @@ impl EndpointSliceMirroringController {
     /// takeover, so that the cache of them may be behind.
     fn doubt(&self, state: &State) {
         let mut doubtful = self.doubtful.lock();
-        let ours = state.slices.iter().filter(|slice| self.slices.expectations.manages(slice));
+        let ours = state.slices.iter().filter(|slice| is_ours(slice));
         for key in ours.filter_map(|slice| service_key(slice)) {
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
             let endpoints = state.endpoints.get(&key.namespace, &key.name);
@@ -96,6 +97,11 @@ impl EndpointSliceMirroringController {
             }
         }
     }
+}
+
+/// True if this controller manages the slice.
+fn is_ours(slice: &CachedSlice) -> bool {
+    slice.managed_by.as_deref() == Some(ENDPOINTSLICE_MIRRORING_CONTROLLER)
 }
 
 impl Controller for EndpointSliceMirroringController {
@@ -123,7 +129,7 @@ impl Controller for EndpointSliceMirroringController {
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         self.doubt(state);
         let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
-        let ours = state.slices.iter().filter(|slice| self.slices.expectations.manages(slice));
+        let ours = state.slices.iter().filter(|slice| is_ours(slice));
         let ours = ours.filter_map(|slice| service_key(slice));
         endpoints.map(|endpoints| endpoints.key()).chain(ours).collect()
     }

@@ -43,7 +43,7 @@ pub(crate) struct UnservedClaims;
 
 impl Source for UnservedClaims {
     fn check_readable(&self, service: &Service, _: &State) -> Result<(), UnreadableObject> {
-        Err(UnreadableObject::new(ResourceClaim::KIND, &service.namespace, ""))
+        Err(UnreadableObject { kind: ResourceClaim::KIND, name: format!("{}/", service.namespace) })
     }
 
     fn serves(&self, service: &Service) -> bool {

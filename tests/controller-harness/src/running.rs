@@ -6,7 +6,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::controller::{Controller, Remembered, run_with_policy};
+use endpoint_informers::controller::{Controller, Remembered, run};
 use endpoint_informers::pending::WritePolicy;
 use endpoint_informers::repairs::Repairs;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -54,7 +54,7 @@ impl<T: Served> TestApi<T> {
         let remembering = Arc::clone(&controller);
         let policy = Arc::new(Predicting { server: Arc::clone(&self.server), policy });
         let foreign_writes = controller.repairs().map(Repairs::foreign_writes).unwrap_or_default();
-        tokio::spawn(run_with_policy(controller, self.server.lock().in_flight, Some(policy)));
+        tokio::spawn(run(controller, self.server.lock().in_flight, Some(policy)));
         let remembered = Box::new(move || remembering.remembered());
         Running { queue, registry, foreign_writes, versions, remembered, api: self.clone() }
     }

@@ -27,7 +27,7 @@ impl Cache {
     ///
     /// Cost: nothing while nothing changes. A change of one node costs the pods of that node; the begin and the end of a
     /// disruption cost the pods of all nodes.
-    pub async fn follow_disruptions(&self) -> Infallible {
+    pub(crate) async fn follow_disruptions(&self) -> Infallible {
         loop {
             while self.reassess() {
                 yield_now().await;
@@ -47,7 +47,8 @@ impl Cache {
         }
     }
 
-    /// Receives the last report of [`Self::follow_disruptions`], and each new one.
+    /// Receives the last report of
+    /// [`Informers::follow_disruptions`](crate::list_watch::Informers::follow_disruptions), and each new one.
     pub fn disruptions(&self) -> watch::Receiver<DisruptionReport> {
         self.disruptions.subscribe()
     }

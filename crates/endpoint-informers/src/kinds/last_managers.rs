@@ -36,12 +36,12 @@ impl LastManagers {
     }
 
     /// The last manager other than `manager`, if one is known.
-    pub fn other_than(&self, manager: &str) -> Option<&Arc<str>> {
+    pub(crate) fn other_than(&self, manager: &str) -> Option<&Arc<str>> {
         self.0.iter().find(|other| ***other != *manager)
     }
 
     /// True if `manager` wrote last, and no other client in the same second.
-    pub fn are_only(&self, manager: &str) -> bool {
+    pub(crate) fn are_only(&self, manager: &str) -> bool {
         matches!(&*self.0, [only] if **only == *manager)
     }
 }

@@ -54,7 +54,7 @@ const COMMON: &[u8] = b"Z&\x0a\x20app.kubernetes.io/managed-by\x12\x04Helm\x0a\x
 
 impl Packed {
     /// Packs bytes.
-    pub fn new(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         let packed =
             (bytes.len() <= LARGEST).then(|| pack(bytes)).filter(|packed| packed.len() <= bytes.len());
         Self(packed.unwrap_or_else(|| [&[PLAIN], bytes].concat()).into())

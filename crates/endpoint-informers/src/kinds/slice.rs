@@ -49,7 +49,7 @@ pub struct CachedSlice {
 
 impl CachedSlice {
     /// Generation and resourceVersion.
-    pub fn object_version(&self) -> ObjectVersion {
+    pub(crate) fn object_version(&self) -> ObjectVersion {
         ObjectVersion { generation: self.generation, resource_version: self.version }
     }
 

@@ -26,7 +26,7 @@ impl UnreadableObjects {
     }
 
     /// Fails if this Node, which is not in the cache, may exist.
-    pub fn check_node(&self, name: &str) -> Result<(), UnreadableObject> {
+    pub(crate) fn check_node(&self, name: &str) -> Result<(), UnreadableObject> {
         let unreadable = self.any_node || self.nodes.iter().any(|node| **node == *name);
         if unreadable { Err(UnreadableObject::new(Node::KIND, "", name)) } else { Ok(()) }
     }

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::first_writes::FirstWrites;
-use crate::controller::{Controller, Remembered, run_with_policy};
+use crate::controller::{Controller, Remembered, run};
 use crate::pending::WritePolicy;
 
 /// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
@@ -64,15 +64,11 @@ pub struct ControllerTask {
 impl ControllerTask {
     /// A controller, and the task that writes its events.
     pub fn new<C: Controller>(parts: (Arc<C>, EventWriter)) -> Self {
-        Self::overlapping(parts, 0)
+        Self::with_policy(parts, 0, None)
     }
 
-    /// The same, with up to `in_flight` syncs at the same time ([`run_overlapping`](crate::controller::run_overlapping)).
-    pub fn overlapping<C: Controller>(parts: (Arc<C>, EventWriter), in_flight: usize) -> Self {
-        Self::with_policy(parts, in_flight, None)
-    }
-
-    /// The same, whose syncs a policy, if there is one, allows, postpones or skips.
+    /// The same, with up to `in_flight` syncs at the same time ([`run`]), which a policy, if there is one, allows, postpones or
+    /// skips.
     pub fn with_policy<C: Controller>(
         (controller, events): (Arc<C>, EventWriter),
         in_flight: usize,
@@ -81,7 +77,7 @@ impl ControllerTask {
         let queue = controller.queue().clone();
         let memory = Memory::of(Arc::downgrade(&controller));
         let first_writes = FirstWrites::of(&controller);
-        let run = Box::pin(run_with_policy(controller, in_flight, policy));
+        let run = Box::pin(run(controller, in_flight, policy));
         Self { name: C::NAME, run, queue, events, memory, first_writes }
     }
 

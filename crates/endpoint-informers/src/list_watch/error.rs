@@ -6,7 +6,7 @@ use kube_api::ApiError;
 
 /// A failure of a list or a watch. Every failure is retried.
 #[derive(Debug, thiserror::Error)]
-pub enum WatchError {
+pub(super) enum WatchError {
     /// The request failed, or the server reported an error in the stream.
     #[error(transparent)]
     Api(#[from] ApiError),

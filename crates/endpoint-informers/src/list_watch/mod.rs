@@ -52,7 +52,6 @@ mod selection;
 mod timing;
 
 pub use backoff::Backoff;
-pub use error::WatchError;
 pub use informers::Informers;
 pub use list_watch::ListWatch;
 pub use metrics::ListWatchMetrics;

@@ -31,7 +31,7 @@ pub enum Effect {
 
 /// True if an endpoint that receives traffic by the first slice receives none by the second, or only where no endpoint is ready.
 /// Cost: a look at each endpoint.
-pub fn takes_endpoints(before: &EndpointSlice, after: &EndpointSlice) -> bool {
+pub(crate) fn takes_endpoints(before: &EndpointSlice, after: &EndpointSlice) -> bool {
     let is_elsewhere = before.ports != after.ports || before.address_type != after.address_type;
     let kept: HashSet<(&[String], Use)> = if is_elsewhere { HashSet::new() } else { in_use(after).collect() };
     in_use(before).any(|(addresses, used)| {

@@ -97,7 +97,7 @@ impl SliceController {
     ///
     /// The cache is stale, a write failed, an object in the cache can't be decoded, or an endpoint was skipped for a reason
     /// that is [retryable](super::is_retryable).
-    pub async fn sync(
+    pub(crate) async fn sync(
         &self,
         sync: &SyncContext,
         key: &ObjectKey,

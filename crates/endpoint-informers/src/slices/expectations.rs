@@ -46,7 +46,7 @@ use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
 use self::reassignments::Reassignments;
-pub use self::reassignments::Taken;
+pub(super) use self::reassignments::Taken;
 use self::unfinished::UnfinishedPlans;
 use super::budget::WriteBudget;
 use super::sync_error::StaleCache;
@@ -292,7 +292,7 @@ impl SliceExpectations {
     }
 
     /// Forgets a Service whose slices this controller no longer maintains.
-    pub fn forget(&self, key: &ObjectKey) {
+    pub(super) fn forget(&self, key: &ObjectKey) {
         self.expectations.lock().forget(key);
         self.release(key);
     }
@@ -346,7 +346,7 @@ impl SliceExpectations {
     }
 
     /// True if this controller manages the slice.
-    pub fn manages(&self, slice: &CachedSlice) -> bool {
+    fn manages(&self, slice: &CachedSlice) -> bool {
         slice.managed_by.as_deref() == Some(&*self.managed_by)
     }
 }

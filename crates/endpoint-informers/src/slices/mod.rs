@@ -18,7 +18,7 @@ mod writes;
 
 pub use budget::{MAX_WRITES, WriteBudget};
 pub use controller::SliceController;
-pub use expectations::{ManagedSlices, SliceExpectations, Taken, decode_all, service_key};
+pub use expectations::{ManagedSlices, SliceExpectations, decode_all, service_key};
 pub use metrics::{HintLabels, OwnerTotals, SliceMetrics};
 pub use snapshot::{Snapshot, UnsortedSnapshot};
 pub use sync_error::{StaleCache, SyncError, is_retryable};

@@ -31,7 +31,7 @@ pub struct WriteCounts {
 
 impl WriteCounts {
     /// All of them.
-    pub fn total(self) -> usize {
+    pub(super) fn total(self) -> usize {
         self.created + self.updated + self.deleted
     }
 
@@ -60,7 +60,7 @@ pub struct Applied {
     /// True if the budget ended before the plan.
     pub unfinished: bool,
     /// The new slices that admission gave to another manager or Service.
-    pub taken: Vec<Taken>,
+    pub(super) taken: Vec<Taken>,
     /// True if slices were not created, because admission gives new ones to another manager or Service.
     pub creates_withheld: bool,
     /// The writes made for the address type whose plan the end of the budget cut off.

@@ -21,7 +21,7 @@ pub struct UnreadableObject {
 
 impl UnreadableObject {
     /// An object of this kind, which may exist. The namespace of a cluster-scoped one is empty.
-    pub fn new(kind: &'static str, namespace: &str, name: &str) -> Self {
+    pub(crate) fn new(kind: &'static str, namespace: &str, name: &str) -> Self {
         let name = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
         Self { kind, name }
     }

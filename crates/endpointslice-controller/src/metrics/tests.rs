@@ -67,8 +67,9 @@ impl Exposed {
 
 /// The outcome of a plan that was carried out in full.
 fn complete(plan: &SlicePlan) -> Applied {
-    let complete = plan.types.iter().map(|plan| plan.address_type).collect();
-    Applied { complete, ..Applied::default() }
+    let mut applied = Applied::default();
+    applied.complete = plan.types.iter().map(|plan| plan.address_type).collect();
+    applied
 }
 
 fn service(ip_families: &[&'static str]) -> Service {

@@ -35,7 +35,7 @@ const MAX_YOUNG: usize = 1000;
 
 /// A slice that we created, and that admission stored as another controller's or Service's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub(in crate::slices) struct Taken {
     pub(in crate::slices) name: String,
     pub(in crate::slices) uid: String,
     pub(in crate::slices) resource_version: String,

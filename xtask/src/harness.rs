@@ -109,8 +109,7 @@ pub(crate) fn run(harness: Harness) -> Result<(), Error> {
         }
         Harness::SoakFaults(words) => program("soak", &words.words, &words.unless_help(shipped)?),
         Harness::TakeoverAtAMillion => {
-            let test =
-                ["-p", "endpoint-informers", "--test", "it", "takeover", "--", "--ignored", "--nocapture"];
+            let test = ["-p", "endpoint-informers", "--lib", "takeover", "--", "--ignored", "--nocapture"];
             Err(shell::exec(&[&["cargo", "test", "--locked", "--release"][..], &test].concat(), &[]))
         }
     }

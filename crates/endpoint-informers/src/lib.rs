@@ -38,3 +38,6 @@ mod state;
 mod store;
 pub mod stored_service;
 pub mod sync_caches;
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use super::timing::{MAX_RETRY_AFTER, RESTORES_APART, RESUME_JITTER, Timing, WORK
 use crate::cache::Cache;
 use crate::state::CachedResource;
 
-/// Keeps the objects of kind `K` in the cache. Create it, subscribe to [`Self::synced`], then [`Self::run`] it.
+/// Keeps the objects of kind `K` in the cache, once [informers](super::Informers) start it.
 pub struct ListWatch<K> {
     reflector: Reflector<K>,
     /// The sequence number of the latest relist request.
@@ -32,7 +32,7 @@ pub struct ListWatch<K> {
 
 impl<K: CachedResource> ListWatch<K> {
     /// A list-watch of all objects of the kind.
-    pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
+    pub(crate) fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
         Self {
             reflector: Reflector::new(client, cache, timing),
             relist_requests: watch::channel(0).1,
@@ -63,7 +63,7 @@ impl<K: CachedResource> ListWatch<K> {
 
     /// Counts in `metrics`. Without this call, metrics are not exposed.
     #[must_use]
-    pub fn with_metrics(mut self, metrics: &ListWatchMetrics) -> Self {
+    pub(crate) fn with_metrics(mut self, metrics: &ListWatchMetrics) -> Self {
         self.reflector.metrics = metrics.of_kind::<K>();
         self
     }
@@ -71,18 +71,20 @@ impl<K: CachedResource> ListWatch<K> {
     /// Relists whenever this sequence number changes, whatever is in progress: a watch, another list, or a wait between
     /// attempts, unless the server asked for that wait, or restores repeat.
     #[must_use]
-    pub fn with_relist_requests(self, relist_requests: watch::Receiver<u64>) -> Self {
+    pub(crate) fn with_relist_requests(self, relist_requests: watch::Receiver<u64>) -> Self {
         Self { relist_requests, ..self }
     }
 
     /// Becomes true when the cache holds everything that the server held, and stays true.
-    pub fn synced(&self) -> watch::Receiver<bool> {
+    #[cfg(test)]
+    pub(crate) fn synced(&self) -> watch::Receiver<bool> {
         self.reflector.synced.subscribe()
     }
 
     /// The sequence number of the latest [relist request](Self::with_relist_requests) that has completed: since then
     /// the cache has held everything that the server held when the relist was requested. The number never falls.
-    pub fn relisted(&self) -> watch::Receiver<u64> {
+    #[cfg(test)]
+    pub(crate) fn relisted(&self) -> watch::Receiver<u64> {
         self.reflector.relisted.subscribe()
     }
 
@@ -95,7 +97,7 @@ impl<K: CachedResource> ListWatch<K> {
     }
 
     /// Runs until it is dropped. Every failure is logged and retried.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let mut relist_requests = self.relist_requests.clone();
         let mut restores = self.reflector.client.version_guard().restores();
         let handled = Arc::clone(&self.reflector.restores);

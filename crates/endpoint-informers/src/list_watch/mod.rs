@@ -56,4 +56,5 @@ pub use informers::Informers;
 pub use list_watch::ListWatch;
 pub use metrics::ListWatchMetrics;
 pub use relist::{CachedKind, Caches, RelistTimeout};
-pub use timing::Timing;
+#[cfg(test)]
+pub(crate) use timing::Timing;

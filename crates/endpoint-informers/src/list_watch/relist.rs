@@ -139,7 +139,7 @@ impl Caches {
     /// # Errors
     ///
     /// Names the kinds that are not up to date. The list-watches go on.
-    pub async fn relist_and_wait_until_stalled(&self, since: Instant) -> Result<(), RelistTimeout> {
+    pub(crate) async fn relist_and_wait_until_stalled(&self, since: Instant) -> Result<(), RelistTimeout> {
         // A list that is not requested yet will be late enough.
         let outdated = |kind: &CachedKind| {
             kind.is_written && kind.requested().is_some_and(|requested| requested < since)

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 /// The bounds that tests shorten.
 #[derive(Clone, Copy, Debug)]
-pub struct Timing {
+pub(crate) struct Timing {
     /// The longest wait for the header of a response.
-    pub header: Duration,
+    pub(crate) header: Duration,
     /// The longest silence of a running watch. Bookmarks come about once a minute.
-    pub silence: Duration,
+    pub(crate) silence: Duration,
     /// The longest silence of a streaming list, after which the list is requested in pages.
-    pub initial_silence: Duration,
+    pub(crate) initial_silence: Duration,
     /// The server is asked to end a watch after a time between this and twice this (client-go: 5 minutes).
-    pub lifetime: Duration,
+    pub(crate) lifetime: Duration,
     /// The same for a watch that begins with a list, which would begin again if the watch ended early. This is what an
     /// API server gives to a watch that doesn't ask (`--min-request-timeout`: 30 minutes).
-    pub list_lifetime: Duration,
+    pub(crate) list_lifetime: Duration,
 }
 
 impl Default for Timing {

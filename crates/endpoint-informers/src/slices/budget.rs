@@ -4,7 +4,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 
 /// The most writes of one sync: two and a half seconds at client-go's default of 20 a second.
-pub const MAX_WRITES: usize = 50;
+pub(crate) const MAX_WRITES: usize = 50;
 
 /// The writes that one sync may still make: [`MAX_WRITES`] at first, and none once the queue is shut down.
 ///
@@ -12,7 +12,7 @@ pub const MAX_WRITES: usize = 50;
 /// doesn't finish its plan requeues its key behind all waiting keys. The next sync plans again, from a cache that must
 /// show what was written so far; so nothing is written twice.
 #[derive(Debug)]
-pub struct WriteBudget<'a> {
+pub(crate) struct WriteBudget<'a> {
     queue: &'a WorkQueue<ObjectKey>,
     left: usize,
     creates: CreateLimit,
@@ -48,7 +48,7 @@ impl CreateLimit {
 
 impl<'a> WriteBudget<'a> {
     /// This many writes, up to [`MAX_WRITES`], for a key of this queue.
-    pub fn of(queue: &'a WorkQueue<ObjectKey>, writes: usize) -> Self {
+    pub(crate) fn of(queue: &'a WorkQueue<ObjectKey>, writes: usize) -> Self {
         Self { queue, left: writes.min(MAX_WRITES), creates: CreateLimit::NONE }
     }
 

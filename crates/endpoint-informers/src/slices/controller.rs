@@ -138,7 +138,8 @@ impl SliceController {
     /// the sync comes again [when its turn has come](controller_kit::write_order).
     ///
     /// A retry after a failed sync leaves out the updates that changed nothing when they were made last, because an admission
-    /// policy undid them. See [`SliceWriter::apply_within`] for the order of the writes.
+    /// policy undid them. Address types are independent: the first failure ends the plan of its type, and the others
+    /// still run, as do the deletes after them.
     pub async fn apply(
         &self,
         sync: &SyncContext,

@@ -90,7 +90,7 @@ impl SliceExpectations {
     /// Expectations without any slice. `managed_by` is the controller's value of the label
     /// `endpointslice.kubernetes.io/managed-by`. Services whose slices another client changed are added to `queue`
     /// after `delay`, or later if that happens often.
-    pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
+    pub(crate) fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
         let (expectations, conflicted, unfinished, reassignments) = Default::default();
@@ -197,7 +197,7 @@ impl SliceExpectations {
     ///
     /// The stored slice need not be ours any more: an admission webhook or policy may have given it to another controller or
     /// Service. Its event will not show that as a foreign change.
-    pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
+    pub(crate) fn written(&self, key: &ObjectKey, written: &Written<'_>) {
         let (Written::Created(metadata) | Written::Updated(metadata) | Written::Deleted(metadata)) = written;
         let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
         let is_created = matches!(written, Written::Created(_));

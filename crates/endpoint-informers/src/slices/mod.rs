@@ -16,11 +16,15 @@ mod undone;
 mod writer;
 mod writes;
 
-pub use budget::{MAX_WRITES, WriteBudget};
+#[cfg(test)]
+pub(crate) use budget::{MAX_WRITES, WriteBudget};
 pub use controller::SliceController;
 pub use expectations::{ManagedSlices, SliceExpectations, decode_all, service_key};
 pub use metrics::{HintLabels, OwnerTotals, SliceMetrics};
 pub use snapshot::{Snapshot, UnsortedSnapshot};
 pub use sync_error::{StaleCache, SyncError, is_retryable};
-pub use writer::SliceWriter;
-pub use writes::{Applied, WriteCounts, Written};
+#[cfg(test)]
+pub(crate) use writer::SliceWriter;
+#[cfg(test)]
+pub(crate) use writes::Written;
+pub use writes::{Applied, WriteCounts};

@@ -17,7 +17,7 @@ use super::writes::{Applied, Written};
 
 /// Writes slices with one client.
 #[derive(Clone)]
-pub struct SliceWriter {
+pub(crate) struct SliceWriter {
     writer: ObjectWriter,
 }
 
@@ -37,7 +37,7 @@ impl From<WriteError> for Stop {
 
 impl SliceWriter {
     /// A writer that uses this client.
-    pub fn new(client: ApiClient) -> Self {
+    pub(crate) fn new(client: ApiClient) -> Self {
         Self { writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]) }
     }
 
@@ -56,7 +56,7 @@ impl SliceWriter {
     ///
     /// Deletes send the uid as a precondition, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The
     /// others don't send the version, because our own last write may be newer than the slice in the plan.
-    pub async fn apply_within(
+    pub(crate) async fn apply_within(
         &self,
         sync: &SyncContext,
         budget: &mut WriteBudget<'_>,

@@ -9,7 +9,7 @@ use super::sync_error::SyncError;
 
 /// A write that succeeded, with the metadata of the slice.
 #[derive(Debug)]
-pub enum Written<'a> {
+pub(crate) enum Written<'a> {
     /// The slice was created; as the API server returned it, perhaps without owners, finalizers and times.
     Created(&'a ObjectMeta),
     /// The slice was replaced; as the API server returned it, perhaps without owners, finalizers and times.

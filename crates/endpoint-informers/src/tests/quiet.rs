@@ -7,14 +7,14 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::{SyncContext, SyncError};
-use endpoint_informers::cache::{Cache, Handler, State};
-use endpoint_informers::controller::Controller;
-use endpoint_informers::lifecycle::{ControllerTask, Failing, Lifecycle};
-use endpoint_informers::list_watch::Caches;
 use kube_api::Encoding;
+use scripted_api::leases::LeaseServer;
 use tokio::time::{Instant, sleep, timeout};
 
-use scripted_api::leases::LeaseServer;
+use crate::cache::{Cache, Handler, State};
+use crate::controller::Controller;
+use crate::lifecycle::{ControllerTask, Failing, Lifecycle};
+use crate::list_watch::Caches;
 
 const SECOND: Duration = Duration::from_secs(1);
 

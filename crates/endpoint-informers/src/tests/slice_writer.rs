@@ -1,11 +1,11 @@
 //! The writes of a plan, their order, and the failures that don't count.
+
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{RateLimit, WorkQueue};
 use controller_kit::worker::SyncContext;
 use controller_kit::worker::SyncError as _;
-use endpoint_informers::slices::{MAX_WRITES, SliceWriter, SyncError, WriteBudget, Written};
 use endpointslice::plan::{AddressTypePlan, PlanStatistics};
 use endpointslice::{AddressType, SlicePlan};
 use http::Method;
@@ -14,9 +14,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::error_chain;
 use kube_api::{ApiClient, Encoding};
 use kube_protobuf::{Message, Unknown, wrap};
-
 use scripted_api::script::{Answer, Script, Step};
 use scripted_api::wire::{Refusal, Wire};
+
+use crate::slices::{MAX_WRITES, SliceWriter, SyncError, WriteBudget, Written};
 
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices";
 

@@ -1,11 +1,4 @@
 //! Informers, the cache and the slice writer against scripted API servers.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "clippy.toml lifts these for test functions, not for their helpers"
-)]
 
 mod http2;
 mod lifecycle;

@@ -1,21 +1,22 @@
 //! List-watches against everything a server, a proxy or a network can do to them.
 //!
 //! Most tests play in memory on a paused clock, in both encodings; what only a socket can do is at the end.
+
 use std::time::Duration;
 
-use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::list_watch::Timing;
 use endpointslice::{Node, Pod};
 use futures::future::join_all;
 use http::Method;
 use kube_api::{Encoding, connect};
-use serde_json::json;
-use tokio::time::{Instant, sleep, timeout};
-
-use crate::world::World;
 use scripted_api::loopback::{Loopback, reserve};
 use scripted_api::script::{Answer, Script, Step};
 use scripted_api::wire::{EXPIRED, Refusal, Wire, frame, message, pod};
+use serde_json::json;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::world::World;
+use crate::kinds::CachedSlice;
+use crate::list_watch::Timing;
 
 const PODS: &str = "/api/v1/pods";
 

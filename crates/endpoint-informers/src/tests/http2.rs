@@ -1,22 +1,23 @@
 //! Connections over HTTP/2: what is noticed of a dead one, and what is sent again.
+
 use std::time::Duration;
 
-use endpoint_informers::list_watch::Timing;
 use endpointslice::Pod;
 use http::{Request, Version};
 use http_body_util::BodyExt as _;
 use k8s_openapi::api::core::v1::Endpoints;
 use kube::client::Body;
 use kube_api::{ApiClient, ApiError, Encoding, KeepAlive, connect, connect_with};
-use tokio::time::{Instant, advance, resume, sleep, timeout};
-
-use crate::world::World;
 use scripted_api::LIMIT;
 use scripted_api::clock::Still;
 use scripted_api::http2::{Act, BlackHole, Server};
 use scripted_api::loopback::reserve;
 use scripted_api::script::Script;
 use scripted_api::wire::{Wire, pod};
+use tokio::time::{Instant, advance, resume, sleep, timeout};
+
+use super::world::World;
+use crate::list_watch::Timing;
 
 /// Longer than any test waits.
 const NEVER: Duration = Duration::from_hours(1);

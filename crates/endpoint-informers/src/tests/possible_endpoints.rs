@@ -6,9 +6,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
-use endpoint_informers::cache::{Cache, Change, Handler, State};
-use endpoint_informers::kinds::POSSIBLE_ENDPOINTS;
-use endpoint_informers::list_watch::{ListWatch, Timing};
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
@@ -26,6 +23,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{Receiver, Sender};
 use tokio::task::JoinHandle;
+
+use crate::cache::{Cache, Change, Handler, State};
+use crate::kinds::POSSIBLE_ENDPOINTS;
+use crate::list_watch::{ListWatch, Timing};
 
 /// A list-watch of pods, its cache, and the Services that it queues.
 struct Watched {

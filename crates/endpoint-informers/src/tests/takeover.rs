@@ -1,4 +1,5 @@
 //! The relist of a new leader, on a paused clock: lists that take long, lists that stall, and no unnecessary list.
+
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
@@ -7,11 +8,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
-use endpoint_informers::cache::Cache;
-use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::lifecycle::{Lifecycle, PendingElection};
-use endpoint_informers::list_watch::{Caches, Informers};
-use endpoint_informers::resource::Resource;
 use endpointslice::Pod;
 use http::{Request, Response};
 use http_body::Frame;
@@ -21,12 +17,17 @@ use kube::client::Body;
 use kube_api::time::Instant;
 use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
-use tokio::sync::watch as channel;
-use tokio::time::{sleep, timeout};
-
 use scripted_api::candidates::Candidate;
 use scripted_api::leases::LeaseServer;
 use scripted_api::wire::{Wire, message, pod};
+use tokio::sync::watch as channel;
+use tokio::time::{sleep, timeout};
+
+use crate::cache::Cache;
+use crate::kinds::CachedSlice;
+use crate::lifecycle::{Lifecycle, PendingElection};
+use crate::list_watch::{Caches, Informers};
+use crate::resource::Resource;
 
 const SECOND: Duration = Duration::from_secs(1);
 type AnyBody = UnsyncBoxBody<Bytes, std::io::Error>;

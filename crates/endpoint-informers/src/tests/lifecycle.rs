@@ -10,19 +10,19 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::{SyncContext, SyncError};
-use endpoint_informers::cache::{Cache, Handler, State};
-use endpoint_informers::controller::Controller;
-use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
-use endpoint_informers::list_watch::{Caches, Informers};
 use endpointslice::Node;
 use http::Request;
 use kube::client::Body;
 use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
-
 use scripted_api::candidates::Candidate;
 use scripted_api::leases::{End, Fate, LeaseServer};
+use tokio::time::{Instant, sleep};
+
+use crate::cache::{Cache, Handler, State};
+use crate::controller::Controller;
+use crate::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
+use crate::list_watch::{Caches, Informers};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use endpoint_informers::cache::{Cache, CachedResource, Change, Handler, State};
-use endpoint_informers::list_watch::{ListWatch, ListWatchMetrics, Timing};
 use endpointslice::Pod;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use scripted_api::script::{Script, Step};
+use scripted_api::wire::Wire;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use scripted_api::script::{Script, Step};
-use scripted_api::wire::Wire;
+use crate::cache::{Cache, CachedResource, Change, Handler, State};
+use crate::list_watch::{ListWatch, ListWatchMetrics, Timing};
 
 /// A cache that a list-watch fills from a script.
 pub(crate) struct World {

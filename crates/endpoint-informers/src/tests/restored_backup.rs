@@ -1,4 +1,5 @@
 //! An API server whose storage was restored from a backup, noticed by other answers than those of informers.
+
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,22 +9,22 @@ use controller_kit::key::ObjectKey;
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::ObjectWriter;
-use endpoint_informers::cache::Cache;
-use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::list_watch::Informers;
 use endpointslice::Node;
 use http::Method;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::version_guard::VersionGuard;
 use kube_api::{ApiClient, Encoding};
 use kube_protobuf::Message;
-use serde_json::json;
-use tokio::time::{Instant, sleep};
-
 use scripted_api::candidates::Candidate;
 use scripted_api::leases::LeaseServer;
 use scripted_api::script::{Answer, Script, Step};
 use scripted_api::wire::Wire;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::cache::Cache;
+use crate::kinds::CachedSlice;
+use crate::list_watch::Informers;
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(3600);

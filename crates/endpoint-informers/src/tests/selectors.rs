@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use endpoint_informers::kinds::DelegatedService;
 use endpointslice::Pod;
 use http::Method;
-use serde_json::json;
-
-use crate::world::{Selectors, World};
 use scripted_api::script::{Answer, Step};
 use scripted_api::wire::{EXPIRED, Refusal, Wire, message, pod};
+use serde_json::json;
+
+use super::world::{Selectors, World};
+use crate::kinds::DelegatedService;
 
 /// The selectors as the server decodes them; in the query they are escaped.
 const SELECTORS: Selectors =

@@ -1,25 +1,26 @@
 //! From a broken watch to a list, with a controller that waits for the cache to show its writes.
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{RateLimit, WorkQueue};
-use endpoint_informers::cache::{Change, Handler, ListPhase, State};
-use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::list_watch::Timing;
-use endpoint_informers::slices::{SliceExpectations, StaleCache, Written};
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use http::Method;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::Message;
 use parking_lot::Mutex;
+use scripted_api::script::{Answer, Script, Step};
+use scripted_api::wire::{EXPIRED, Refusal, Wire};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::world::World;
-use scripted_api::script::{Answer, Script, Step};
-use scripted_api::wire::{EXPIRED, Refusal, Wire};
+use super::world::World;
+use crate::cache::{Change, Handler, ListPhase, State};
+use crate::kinds::CachedSlice;
+use crate::list_watch::Timing;
+use crate::slices::{SliceExpectations, StaleCache, Written};
 
 /// Far more than any script takes, on a paused clock.
 const LONG: Duration = Duration::from_secs(3600);

@@ -32,13 +32,12 @@ pub use crate::resource::Change;
 pub use crate::state::{CachedResource, Handler, ListPhase, State};
 pub use crate::store::Store;
 pub use crate::store::unreadable::UnreadableObject;
-pub use list_completion::ListCompletion;
 
 use self::lock_metrics::{Hold, LockMetrics};
 use crate::disruption::Disruption;
 
 /// The most deltas that are applied, and delivered to handlers, in one hold of the cache's lock.
-pub const BATCH_SIZE: usize = 128;
+pub(crate) const BATCH_SIZE: usize = 128;
 
 /// The news of one object from a list or watch (client-go: `Delta` of its `DeltaFIFO`).
 #[derive(Debug)]
@@ -156,27 +155,10 @@ impl Cache {
         self.apply([Delta::Upsert(object)], "", false);
     }
 
-    /// Removes an object, if it is there, as a watch event does.
-    ///
-    /// For tests that play the API server.
-    pub fn remove<T: CachedResource>(&self, namespace: &str, name: &str) {
-        self.remove_at::<T>(namespace, name, "");
-    }
-
-    /// Removes an object, if it is there, as a watch event of this resourceVersion does.
-    ///
-    /// For tests that play the API server.
-    pub fn remove_at<T: CachedResource>(&self, namespace: &str, name: &str, resource_version: &str) {
-        let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        let deleted = Delta::<T>::Delete { namespace, name, resource_version: resource_version.to_owned() };
-        self.apply([deleted], resource_version, false);
-    }
-
     /// Applies deltas, in order, in one hold of the lock, and calls the handlers. Afterwards the cache shows everything
     /// up to `resource_version`; empty if that is not known.
     ///
-    /// For list-watches, which should not bring more than [`BATCH_SIZE`] at once, and for tests that play the API
-    /// server.
+    /// For list-watches, which should not bring more than 128 at once, and for tests that play the API server.
     pub fn apply<T: CachedResource>(
         &self,
         deltas: impl IntoIterator<Item = Delta<T>>,
@@ -211,7 +193,7 @@ impl Cache {
     }
 
     /// Records that the cache shows everything up to this resourceVersion.
-    pub fn observe<T: CachedResource>(&self, resource_version: &str) {
+    pub(crate) fn observe<T: CachedResource>(&self, resource_version: &str) {
         self.read(|state| T::table(state).observe(resource_version));
     }
 

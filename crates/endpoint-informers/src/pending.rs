@@ -73,7 +73,7 @@ pub enum PendingWrite {
 
 impl PendingWrite {
     /// The kind of write.
-    pub fn verb(&self) -> Verb {
+    fn verb(&self) -> Verb {
         match self {
             Self::Create(_) => Verb::Create,
             Self::Update(..) => Verb::Update,

@@ -57,7 +57,7 @@ pub enum ListPhase {
 ///
 /// Handlers are called in the order of the changes, with the cache locked for reading: a handler adds keys to its work
 /// queue and returns. The cache shows the change, or a later state of the same object, because changes that arrive
-/// together are applied together, up to [`BATCH_SIZE`](crate::cache::BATCH_SIZE) of them.
+/// together are applied together, up to 128 of them.
 ///
 /// `is_initial_list` is true for an object that a list brought, be it the first list or a relist, and false for a watch
 /// event and for an object that a list did not show any more (client-go: `isInInitialList`).

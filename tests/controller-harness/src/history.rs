@@ -20,13 +20,13 @@ impl<T: Served> TestApi<T> {
     pub fn deliver(&self, name: &str) {
         match self.stored(name) {
             Some(object) => emit(&self.cache, &object),
-            None => self.cache.observe::<T::Cached>(&self.version().to_string()),
+            None => self.cache.apply::<T::Cached>([], &self.version().to_string(), false),
         }
     }
 
     /// Delivers a bookmark of the watch of Services.
     pub fn observe_services(&self) {
-        self.cache.observe::<Service>(&self.version().to_string());
+        self.cache.apply::<Service>([], &self.version().to_string(), false);
     }
 
     /// The names of the objects that the controller has looked up at an older resourceVersion so far.

@@ -47,7 +47,7 @@ use serde_json::{Value, json};
 pub use crate::objects::{merged, object, pod, service};
 pub use crate::running::Running;
 pub use crate::server::Backup;
-use crate::server::{Server, answer, emit};
+use crate::server::{Server, answer, emit, emit_deletion};
 pub use crate::watched::Watched;
 
 /// The namespace of all objects.
@@ -197,8 +197,7 @@ impl<T: Served> TestApi<T> {
 
     /// The same, as one that was deleted at this resourceVersion.
     pub fn remove_at<K: CachedResource>(&self, name: &str, version: &str) {
-        let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
-        self.cache.remove_at::<K>(namespace, name, version);
+        emit_deletion::<K>(&self.cache, name, version);
     }
 
     /// The writes received so far, as `METHOD name`. Fails if the controller did not foresee one.

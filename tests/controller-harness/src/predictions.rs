@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use controller_kit::write::Verb;
 use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
 use parking_lot::Mutex;
 
@@ -50,10 +49,10 @@ impl<T: Served> WritePolicy for Predicting<T> {
         self.server.lock().predictions.foresees.get_or_insert(writes.is_some());
         let writes = writes.unwrap_or_default();
         let requests = writes.iter().map(|write| {
-            let method = match write.verb() {
-                Verb::Create => "POST",
-                Verb::Update => "PUT",
-                Verb::Delete => "DELETE",
+            let method = match write {
+                PendingWrite::Create(_) => "POST",
+                PendingWrite::Update(..) => "PUT",
+                PendingWrite::Delete(_) => "DELETE",
             };
             format!("{method} {}", write.name())
         });

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
 use embedded_apiserver::{ApiServer, Environment, Snapshot};
-use endpoint_informers::cache::{Cache, Delta};
+use endpoint_informers::cache::{Cache, CachedResource, Delta};
 use futures::FutureExt as _;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -262,6 +262,13 @@ pub(crate) fn emit<T: Served>(cache: &Cache, object: &T) {
     cache.apply([upsert], &version, false);
 }
 
+/// Delivers the watch event of a deletion at this resourceVersion to the cache.
+pub(crate) fn emit_deletion<K: CachedResource>(cache: &Cache, name: &str, version: &str) {
+    let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
+    let (namespace, name, resource_version) = (namespace.to_owned(), name.to_owned(), version.to_owned());
+    cache.apply([Delta::<K>::Delete { namespace, name, resource_version }], version, false);
+}
+
 /// Answers a request of the controller. The watch event comes before the answer, as it may with a real API server.
 pub(crate) async fn answer<T: Served>(
     server: &Mutex<Server<T>>,
@@ -328,7 +335,7 @@ async fn delete<T: Served>(
     };
     if answer.status().is_success() && gone {
         let version = server.lock().api.version();
-        cache.remove_at::<T::Cached>(NAMESPACE, name, &version.to_string());
+        emit_deletion::<T::Cached>(cache, name, &version.to_string());
     }
     answer
 }

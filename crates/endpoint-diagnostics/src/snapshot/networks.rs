@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use endpoint_informers::cache::{Cache, CachedResource as _};
+use endpoint_informers::cache::{Cache, CachedResource as _, Delta};
 use endpoint_informers::reconciler::SliceReconciler as _;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::desired::Attachment;
@@ -40,7 +40,9 @@ impl Networks {
     }
 
     pub(super) fn remove(&self, namespace: &str, name: &str) {
-        self.claims.remove::<ResourceClaim>(namespace, name);
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        let deleted = Delta::<ResourceClaim>::Delete { namespace, name, resource_version: String::new() };
+        self.claims.apply([deleted], "", false);
     }
 
     /// The namespaces and names of the ResourceClaims.

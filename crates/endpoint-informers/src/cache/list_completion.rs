@@ -20,7 +20,7 @@ use crate::store::EntryHash;
 /// Events that arrive between two steps take precedence: an object that is added or changed stays, and one that is
 /// deleted is deleted once. If this is dropped before its end, or another list begins, the list counts as broken off.
 #[must_use = "nothing is removed before the first step"]
-pub struct ListCompletion<'a, T> {
+pub(crate) struct ListCompletion<'a, T> {
     cache: &'a Cache,
     resource_version: String,
     generation: u32,
@@ -33,14 +33,14 @@ impl Cache {
     /// Ends a list: objects that it did not show were deleted while nothing was watched. From now on the cache shows
     /// everything up to the list's resourceVersion and nothing after it, whatever was seen before.
     ///
-    /// For tests that play the API server. A list-watch uses [`Self::complete_list`], which does not block its thread.
+    /// For tests that play the API server: it blocks the thread, and between two batches of 128 the lock is free.
     pub fn finish_list<T: CachedResource>(&self, resource_version: &str) {
         let mut completion = self.complete_list::<T>(resource_version);
         while completion.step() {}
     }
 
     /// Ends a list in steps, between which the lock is free and the caller may yield to other tasks.
-    pub fn complete_list<T: CachedResource>(
+    pub(crate) fn complete_list<T: CachedResource>(
         &self,
         resource_version: impl Into<String>,
     ) -> ListCompletion<'_, T> {
@@ -67,7 +67,7 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
     /// true if there is more to do.
     ///
     /// The last step finds nothing more to remove and reports that the list is complete.
-    pub fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let batch = self.unlisted.split_off(self.unlisted.len().saturating_sub(self.batch_size));
         // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();

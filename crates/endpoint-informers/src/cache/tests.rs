@@ -290,6 +290,12 @@ impl Cache {
         }
     }
 
+    /// Removes an object, if it is there, as a watch event does.
+    pub(crate) fn remove<T: CachedResource>(&self, namespace: &str, name: &str) {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.apply([Delta::<T>::Delete { namespace, name, resource_version: String::new() }], "", false);
+    }
+
     fn delete(&self, sort: Sort, (namespace, name): Name) {
         match sort {
             Sort::Pod => self.remove::<Pod>(namespace, name),

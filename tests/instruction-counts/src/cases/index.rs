@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use endpoint_informers::cache::{BATCH_SIZE, Cache, Change, Delta, Handler, State};
+use endpoint_informers::cache::{Cache, Change, Delta, Handler, State};
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::Snapshot;
@@ -18,6 +18,8 @@ use crate::objects::{self, SERVICES};
 /// All pods.
 pub(crate) const PODS: u64 = 10_000;
 const PODS_OF_SERVICE: usize = 100;
+/// As many as a list-watch applies at once.
+const BATCH: usize = 128;
 
 struct Affected;
 
@@ -54,7 +56,7 @@ fn batches(is_ready: bool, interner: &mut Interner) -> Vec<Vec<Delta<Pod>>> {
             |&(service, pod): &(usize, usize)| Delta::Upsert(objects::pod(service, pod, is_ready, interner));
         numbers.iter().map(delta).collect()
     };
-    numbers.chunks(BATCH_SIZE).map(pods).collect()
+    numbers.chunks(BATCH).map(pods).collect()
 }
 
 fn apply(cache: Cache, batches: Vec<Vec<Delta<Pod>>>) -> Box<dyn FnMut()> {
@@ -86,7 +88,9 @@ pub(crate) fn remove() -> Box<dyn FnMut()> {
     names.sort();
     Box::new(move || {
         for (namespace, name) in &names {
-            cache.remove::<Pod>(namespace, name);
+            let (namespace, name) = (namespace.clone(), name.clone());
+            let deleted = Delta::<Pod>::Delete { namespace, name, resource_version: String::new() };
+            cache.apply([deleted], "", false);
         }
     })
 }

@@ -145,8 +145,8 @@ impl TakeoverGate {
 
 /// The fields that an update changes.
 fn fields(write: &PendingWrite) -> String {
-    let PendingWrite::Update(stored, desired) = write else { return String::new() };
-    let changes = fields_changed(&stored.to_json(), &desired.to_json());
+    let (Some(stored), Some(desired)) = write.sides() else { return String::new() };
+    let changes = fields_changed(&stored, &desired);
     let fields: Vec<&str> = changes.iter().map(|field| &*field.path).collect();
     let more = fields.len().saturating_sub(FIELDS);
     let shown = fields.get(..FIELDS).unwrap_or(&fields).join(", ");

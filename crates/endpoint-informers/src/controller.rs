@@ -17,25 +17,6 @@ use crate::resource::Resource as _;
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
 const DEFAULT_WORKERS: usize = 5;
 
-/// A Service that a controller remembers something about between syncs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Remembered {
-    /// The name of the table.
-    pub table: &'static str,
-    /// The Service, or the Endpoints of that name.
-    pub key: ObjectKey,
-}
-
-impl Remembered {
-    /// Entries of one table.
-    pub fn in_table(
-        table: &'static str,
-        keys: impl IntoIterator<Item = ObjectKey>,
-    ) -> impl Iterator<Item = Self> {
-        keys.into_iter().map(move |key| Self { table, key })
-    }
-}
-
 /// A controller: its handlers turn changes of the cache into keys, and [`sync`](Self::sync) reconciles one key.
 ///
 /// ```
@@ -145,11 +126,12 @@ pub trait Controller: Handler + 'static {
     /// it only.
     fn skipped(&self, _key: &ObjectKey) {}
 
-    /// Everything that this controller remembers between syncs besides its queue, in no particular order: its memory
-    /// grows with this. For tests, which check that nothing is remembered of what is gone.
+    /// Everything that this controller remembers between syncs besides its queue, in no particular order: the name of a
+    /// table, and the Service, or the Endpoints of that name. Its memory grows with this. For tests, which check that
+    /// nothing is remembered of what is gone.
     ///
     /// Cost: a copy of each key.
-    fn remembered(&self) -> Vec<Remembered> {
+    fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         Vec::new()
     }
 

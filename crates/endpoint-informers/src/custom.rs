@@ -14,7 +14,7 @@ use crate::store::Store;
 ///
 /// ```
 /// use endpoint_informers::custom::CustomResource;
-/// use endpoint_informers::resource::{NoIndex, Resource};
+/// use endpoint_informers::resource::Resource;
 /// use endpointslice::Interner;
 /// use serde::Deserialize;
 ///
@@ -36,7 +36,7 @@ use crate::store::Store;
 ///     const KIND: &'static str = "NetworkAttachmentDefinition";
 ///     const RESOURCE: &'static str = "network-attachment-definitions";
 ///     const PATH: &'static str = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions";
-///     type Index = NoIndex;
+///     type Index = ();
 ///
 ///     fn read_json(json: &str, _: &mut Interner) -> Result<(Self, String), serde_json::Error> {
 ///         let object: Self = serde_json::from_str(json)?;
@@ -84,7 +84,6 @@ mod tests {
 
     use super::*;
     use crate::cache::{Cache, Delta};
-    use crate::resource::NoIndex;
 
     /// A kind that is nothing but a name.
     macro_rules! kind {
@@ -97,7 +96,7 @@ mod tests {
                 const RESOURCE: &'static str = stringify!($kind);
                 const PATH: &'static str = "";
                 const NAMESPACED: bool = false;
-                type Index = NoIndex;
+                type Index = ();
 
                 fn read_json(json: &str, _: &mut Interner) -> Result<(Self, String), serde_json::Error> {
                     let object: Value = serde_json::from_str(json)?;

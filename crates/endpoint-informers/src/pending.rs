@@ -21,18 +21,10 @@ pub enum WrittenObject {
 }
 
 impl WrittenObject {
-    /// The kind.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::EndpointSlice(_) => "EndpointSlice",
-            Self::Endpoints(_) => "Endpoints",
-        }
-    }
-
     /// The object as JSON, with `apiVersion` and `kind`.
     ///
     /// Cost: a copy of the object.
-    pub fn to_json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let json = match self {
             Self::EndpointSlice(slice) => serde_json::to_value(slice),
             Self::Endpoints(endpoints) => serde_json::to_value(endpoints),
@@ -82,13 +74,21 @@ impl PendingWrite {
     }
 
     /// The object: as it is stored, or for a create as it would be.
-    pub fn object(&self) -> &WrittenObject {
+    fn object(&self) -> &WrittenObject {
         match self {
             Self::Create(object) | Self::Update(object, _) | Self::Delete(object) => object,
         }
     }
 
-    /// The object before and after the write, as JSON.
+    /// The kind of the object.
+    pub fn kind(&self) -> &'static str {
+        match self.object() {
+            WrittenObject::EndpointSlice(_) => "EndpointSlice",
+            WrittenObject::Endpoints(_) => "Endpoints",
+        }
+    }
+
+    /// The object before and after the write, as JSON with `apiVersion` and `kind`.
     ///
     /// Cost: a copy of each.
     pub fn sides(&self) -> (Option<Value>, Option<Value>) {
@@ -108,7 +108,7 @@ impl PendingWrite {
 
 impl fmt::Display for PendingWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.verb(), self.object().kind(), self.name())
+        write!(f, "{} {} {}", self.verb(), self.kind(), self.name())
     }
 }
 

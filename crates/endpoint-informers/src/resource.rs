@@ -28,7 +28,7 @@ pub trait Resource: Send + Sync + Sized + 'static {
     /// custom resources have nothing else.
     const HAS_PROTOBUF: bool = false;
 
-    /// The secondary index of the kind.
+    /// The secondary index of the kind; `()` if it is looked up by name only.
     type Index: Index<Self>;
 
     /// Decodes a protobuf message without its envelope. Returns the object and its resourceVersion, so that a caller
@@ -84,11 +84,8 @@ pub(crate) fn identical_to<T>(object: &Arc<T>) -> impl Fn(&Arc<T>) -> bool + Cop
     move |other| Arc::ptr_eq(other, object)
 }
 
-/// The index of kinds that are looked up by name only.
-#[derive(Default)]
-pub struct NoIndex;
-
-impl<T> Index<T> for NoIndex {
+/// No index, for kinds that are looked up by name only.
+impl<T> Index<T> for () {
     fn insert(&mut self, _object: &Arc<T>) {}
     fn remove(&mut self, _object: &Arc<T>) {}
     fn replace(&mut self, _old: &Arc<T>, _new: &Arc<T>) {}

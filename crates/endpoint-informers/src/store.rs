@@ -85,12 +85,13 @@ impl<T: Resource> Store<T> {
     }
 
     /// The number of objects.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.objects.len()
     }
 
     /// True if there are no objects.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 

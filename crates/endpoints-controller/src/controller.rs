@@ -11,7 +11,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::{Controller, Remembered};
+use endpoint_informers::controller::Controller;
 use endpoint_informers::deferred_events::DeferredEvents;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
@@ -171,14 +171,14 @@ impl Controller for EndpointsController {
         self.skip(key);
     }
 
-    fn remembered(&self) -> Vec<Remembered> {
+    fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         let mut remembered = self.tracker.lock().remembered();
         let trigger_times = self.trigger_times.lock();
         let services = trigger_times.services();
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
-        remembered.extend(Remembered::in_table("trigger times", keys));
-        remembered.extend(Remembered::in_table("sync_caches", self.sync_caches.services()));
-        remembered.extend(Remembered::in_table("waiting_writes", self.waiting.lock().keys().cloned()));
+        remembered.extend(keys.map(|key| ("trigger times", key)));
+        remembered.extend(self.sync_caches.services().into_iter().map(|key| ("sync_caches", key)));
+        remembered.extend(self.waiting.lock().keys().map(|key| ("waiting_writes", key.clone())));
         remembered
     }
 

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use endpoint_informers::controller::Remembered;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::model::{ResourceVersion, Uid};
@@ -63,12 +62,11 @@ struct Deletion {
 
 impl Tracker {
     /// The keys of every table but that of lost creates, which forgets them after [`LATE`].
-    pub(crate) fn remembered(&self) -> Vec<Remembered> {
-        let mut remembered: Vec<Remembered> =
-            Remembered::in_table("written", self.written.keys().cloned()).collect();
-        remembered.extend(Remembered::in_table("waiting", self.waiting.iter().cloned()));
-        remembered.extend(Remembered::in_table("orphaned", self.orphaned.keys().cloned()));
-        remembered
+    pub(crate) fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
+        let written = self.written.keys().map(|key| ("written", key.clone()));
+        let waiting = self.waiting.iter().map(|key| ("waiting", key.clone()));
+        let orphaned = self.orphaned.keys().map(|key| ("orphaned", key.clone()));
+        written.chain(waiting).chain(orphaned).collect()
     }
 
     /// Records a write: the API server stored the object in this version.

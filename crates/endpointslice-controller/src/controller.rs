@@ -11,7 +11,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::{Controller, Remembered};
+use endpoint_informers::controller::Controller;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
@@ -176,21 +176,21 @@ impl Controller for EndpointSliceController {
         }
     }
 
-    fn remembered(&self) -> Vec<Remembered> {
+    fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         let mut remembered = self.slices.expectations.remembered();
         let trigger_times = self.trigger_times.lock();
         let services = trigger_times.services();
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
-        remembered.extend(Remembered::in_table("trigger times", keys));
+        remembered.extend(keys.map(|key| ("trigger times", key)));
         let topology = self.topology.lock();
         let services = topology.services();
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
-        remembered.extend(Remembered::in_table("topology", keys));
-        remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
+        remembered.extend(keys.map(|key| ("topology", key)));
+        remembered.extend(self.unfinished.lock().keys().map(|key| ("unfinished", key.clone())));
         let deferred = self.deferrals.iter().flat_map(Deferrals::services);
-        remembered.extend(Remembered::in_table("deferred", deferred));
-        remembered.extend(Remembered::in_table("metrics", self.metrics.services()));
-        remembered.extend(Remembered::in_table("sync_caches", self.sync_caches.services()));
+        remembered.extend(deferred.map(|key| ("deferred", key)));
+        remembered.extend(self.metrics.services().into_iter().map(|key| ("metrics", key)));
+        remembered.extend(self.sync_caches.services().into_iter().map(|key| ("sync_caches", key)));
         remembered
     }
 }

@@ -10,7 +10,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::{Controller, Remembered};
+use endpoint_informers::controller::Controller;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
@@ -146,11 +146,11 @@ impl Controller for EndpointSliceMirroringController {
         Some(self.slices.expectations.repairs())
     }
 
-    fn remembered(&self) -> Vec<Remembered> {
+    fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         let mut remembered = self.slices.expectations.remembered();
-        remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().iter().cloned()));
-        remembered.extend(Remembered::in_table("doubtful", self.doubtful.lock().iter().cloned()));
-        remembered.extend(Remembered::in_table("metrics", self.metrics.owners()));
+        remembered.extend(self.unfinished.lock().iter().map(|key| ("unfinished", key.clone())));
+        remembered.extend(self.doubtful.lock().iter().map(|key| ("doubtful", key.clone())));
+        remembered.extend(self.metrics.owners().into_iter().map(|key| ("metrics", key)));
         remembered
     }
 }

@@ -6,7 +6,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::controller::{Controller, Remembered, run};
+use endpoint_informers::controller::{Controller, run};
 use endpoint_informers::pending::WritePolicy;
 use endpoint_informers::repairs::Repairs;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -24,7 +24,7 @@ pub struct Running<T = EndpointSlice> {
     registry: Registry,
     foreign_writes: PlainCounter,
     versions: VersionGuard,
-    remembered: Box<dyn Fn() -> Vec<Remembered> + Send + Sync>,
+    remembered: Box<dyn Fn() -> Vec<(&'static str, ObjectKey)> + Send + Sync>,
     /// The API server.
     pub api: TestApi<T>,
 }
@@ -82,8 +82,8 @@ impl<T: Served> Running<T> {
     /// The tables in which the controller remembers something about this Service.
     pub fn remembers(&self, service: &str) -> Vec<&'static str> {
         let mut remembered = (self.remembered)();
-        remembered.retain(|remembered| &*remembered.key.name == service);
-        remembered.into_iter().map(|remembered| remembered.table).collect()
+        remembered.retain(|(_, key)| &*key.name == service);
+        remembered.into_iter().map(|(table, _)| table).collect()
     }
 
     /// The value of a series, named as in the text format with its labels; 0 if it does not exist.

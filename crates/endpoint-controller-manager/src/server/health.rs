@@ -18,10 +18,11 @@ pub(crate) struct Health {
 impl Health {
     pub(crate) fn new(caches: &Caches, phase: &watch::Sender<Phase>) -> Self {
         let readyz = Checks::new();
-        for kind in caches.kinds().iter().cloned() {
-            let name = format!("informer-sync/{}", kind.resource);
-            let check = move || if kind.is_synced() { Ok(()) } else { Err("not synced yet".to_owned()) };
-            readyz.register(&name, check);
+        for (resource, _) in caches.kinds() {
+            let caches = caches.clone();
+            let is_synced = move || caches.kinds().any(|kind| kind == (resource, true));
+            let check = move || if is_synced() { Ok(()) } else { Err("not synced yet".to_owned()) };
+            readyz.register(&format!("informer-sync/{resource}"), check);
         }
         let phase = phase.subscribe();
         readyz.register("controllers", move || match *phase.borrow() {

@@ -77,16 +77,16 @@ pub(super) fn found(service: &str, pending: Option<Vec<PendingWrite>>) -> Vec<Fo
     };
     let mut all: Vec<Found> = Vec::new();
     for write in pending {
-        let (kind, [before, after]) = match &write {
-            PendingWrite::Create(new) => (Kind::Create, [None, Some(new.to_json())]),
-            PendingWrite::Update(old, new) => (Kind::Update, [Some(old.to_json()), Some(new.to_json())]),
-            PendingWrite::Delete(_) => (Kind::Delete, [None, None]),
+        let (kind, (before, after)) = match write {
+            PendingWrite::Create(_) => (Kind::Create, write.sides()),
+            PendingWrite::Update(..) => (Kind::Update, write.sides()),
+            PendingWrite::Delete(_) => (Kind::Delete, (None, None)),
         };
         // The time of the change, which only the writer of the object knows.
         let fields = fields_of_write(before, after, LAST_CHANGE_TRIGGER_TIME);
         let mut identity = Identity {
             kind,
-            object: write.object().kind(),
+            object: write.kind(),
             name: write.name().into(),
             is_generated: kind == Kind::Create && write.name().ends_with('-'),
             number: 0,

@@ -7,7 +7,7 @@ use endpointslice::{Interner, Service};
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, ServiceView};
 
-use crate::resource::{NoIndex, Resource};
+use crate::resource::Resource;
 
 /// A Service with the label `service.kubernetes.io/endpoint-controller-name`: its name, and whether it has a selector.
 ///
@@ -35,7 +35,7 @@ impl Resource for DelegatedService {
     const PATH: &'static str = <Service as Resource>::PATH;
     const HAS_PROTOBUF: bool = true;
 
-    type Index = NoIndex;
+    type Index = ();
 
     fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
         let ServiceView { meta, selector, .. } = ServiceView::parse(raw)?;

@@ -11,7 +11,7 @@ use kube_protobuf::{DecodeError, Message};
 use serde::de::Error as _;
 
 use super::{LastManagers, Packed};
-use crate::resource::{NoIndex, Resource};
+use crate::resource::Resource;
 
 /// An Endpoints object in its encoded form, for the reasons given at [`CachedSlice`](super::CachedSlice).
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Resource for CachedEndpoints {
     const WRITTEN: bool = true;
     const HAS_PROTOBUF: bool = true;
 
-    type Index = NoIndex;
+    type Index = ();
 
     fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
         let meta = kube_protobuf::meta(raw)?;

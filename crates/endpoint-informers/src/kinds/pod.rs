@@ -337,16 +337,6 @@ impl SelectedPods {
         pods
     }
 
-    /// The number of pods.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The pods, in no particular order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Pod>> {
         self.0.iter()

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::first_writes::FirstWrites;
-use crate::controller::{Controller, Remembered, run};
+use crate::controller::{Controller, run};
 use crate::pending::WritePolicy;
 
 /// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
@@ -24,14 +24,14 @@ pub(super) const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The memory of a controller between syncs, to look into while it runs. Does not keep the controller.
 #[derive(Clone)]
-pub struct Memory(Arc<dyn Fn() -> Vec<Remembered> + Send + Sync>);
+pub struct Memory(Arc<dyn Fn() -> Vec<(&'static str, ObjectKey)> + Send + Sync>);
 
 impl Memory {
     fn of<C: Controller>(controller: Weak<C>) -> Self {
         Self(Arc::new(move || {
             let Some(controller) = controller.upgrade() else { return Vec::new() };
             let mut remembered = controller.remembered();
-            remembered.extend(Remembered::in_table("failing", controller.queue().failing()));
+            remembered.extend(controller.queue().failing().into_iter().map(|key| ("failing", key)));
             remembered.sort();
             remembered
         }))
@@ -39,7 +39,7 @@ impl Memory {
 
     /// Everything that the controller remembers, in order: see [`Controller::remembered`], and the keys in its queue whose
     /// last sync failed, as the table `failing`. Empty once the controller is gone.
-    pub fn remembered(&self) -> Vec<Remembered> {
+    pub fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         (self.0)()
     }
 }

@@ -55,6 +55,6 @@ pub use backoff::Backoff;
 pub use informers::Informers;
 pub use list_watch::ListWatch;
 pub use metrics::ListWatchMetrics;
-pub use relist::{CachedKind, Caches, RelistTimeout};
+pub use relist::{Caches, RelistTimeout};
 #[cfg(test)]
 pub(crate) use timing::Timing;

@@ -29,9 +29,9 @@ pub struct Caches {
 
 /// The state of one kind in the cache.
 #[derive(Clone, Debug)]
-pub struct CachedKind {
+struct CachedKind {
     /// The plural name of the kind.
-    pub resource: &'static str,
+    resource: &'static str,
     /// True if a new leader needs a list that was requested late enough.
     is_written: bool,
     progress: Arc<Progress>,
@@ -81,9 +81,9 @@ impl Caches {
         }
     }
 
-    /// The state of each kind.
-    pub fn kinds(&self) -> &[CachedKind] {
-        &self.kinds
+    /// The plural name of each kind, and whether the cache has held everything that the server held.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        self.kinds.iter().map(|kind| (kind.resource, kind.is_synced()))
     }
 
     /// Waits until the cache holds everything that the server held (client-go: `WaitForCacheSync`).
@@ -185,7 +185,7 @@ impl Caches {
 
 impl CachedKind {
     /// True if the cache has held everything that the server held.
-    pub fn is_synced(&self) -> bool {
+    fn is_synced(&self) -> bool {
         self.progress.lists().borrow().complete.is_some()
     }
 

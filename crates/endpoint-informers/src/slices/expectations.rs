@@ -53,7 +53,6 @@ use super::sync_error::StaleCache;
 use super::undone::Undone;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
-use crate::controller::Remembered;
 use crate::deferred_events::{DeferredEvents, SyncGuard};
 use crate::kinds::CachedSlice;
 use crate::repairs::{Repairs, report_contested};
@@ -319,14 +318,14 @@ impl SliceExpectations {
 
     /// Everything that is remembered between syncs, except the repairs of other clients' changes, which end after minutes.
     /// The tables `expected` and `unfinished` are about slices that exist; the others are empty when nothing is left to do.
-    pub fn remembered(&self) -> Vec<Remembered> {
+    pub fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         // Before the lock of the expectations, which is taken with that of the updates held.
-        let mut remembered: Vec<Remembered> = Remembered::in_table("undone", self.undone.keys()).collect();
+        let mut remembered: Vec<_> = self.undone.keys().into_iter().map(|key| ("undone", key)).collect();
         let expectations = self.expectations.lock();
-        remembered.extend(Remembered::in_table("expected", expectations.keys().cloned()));
-        remembered.extend(Remembered::in_table("waiting", expectations.waiting().cloned()));
-        remembered.extend(Remembered::in_table("conflicted", self.conflicted.lock().iter().cloned()));
-        remembered.extend(Remembered::in_table("unfinished", self.unfinished.keys()));
+        remembered.extend(expectations.keys().map(|key| ("expected", key.clone())));
+        remembered.extend(expectations.waiting().map(|key| ("waiting", key.clone())));
+        remembered.extend(self.conflicted.lock().iter().map(|key| ("conflicted", key.clone())));
+        remembered.extend(self.unfinished.keys().into_iter().map(|key| ("unfinished", key)));
         remembered
     }
 

@@ -28,8 +28,8 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
     for replica in replicas {
         for memory in replica.memory() {
             let remembered = memory.remembered();
-            let fails = |key| remembered.iter().any(|other| other.table == FAILING && &other.key == key);
-            for (table, key) in remembered.iter().map(|other| (&other.table, &other.key)) {
+            let fails = |key| remembered.iter().any(|(table, other)| *table == FAILING && other == key);
+            for (table, key) in &remembered {
                 // Nothing of the other tenant goes.
                 let exists =
                     &*key.namespace == TENANT || &*key.namespace == NAMESPACE && names.contains(&*key.name);
@@ -49,5 +49,5 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
 /// True if some key is to be retried, which may be for ever.
 pub fn is_failing(replicas: &[Replica]) -> bool {
     let memory = replicas.iter().flat_map(Replica::memory);
-    memory.flat_map(|memory| memory.remembered()).any(|remembered| remembered.table == FAILING)
+    memory.flat_map(|memory| memory.remembered()).any(|(table, _)| table == FAILING)
 }

@@ -162,15 +162,20 @@ impl Supervisor {
         let (memory, memories) = oneshot::channel();
         let (terminate, terminated) = oneshot::channel();
         host.terminates_by(terminate);
-        let place = Arc::clone(&self.metrics);
+        // What a process sent just before its end says nothing about the next one.
+        let (place, of) = (Arc::clone(&self.metrics), Arc::clone(host));
         tokio::spawn(async move {
-            if let Ok(registry) = registry.await {
+            if let Ok(registry) = registry.await
+                && !of.is_dead()
+            {
                 *place.lock() = Some(registry);
             }
         });
-        let place = Arc::clone(&self.memory);
+        let (place, of) = (Arc::clone(&self.memory), Arc::clone(host));
         tokio::spawn(async move {
-            if let Ok(memories) = memories.await {
+            if let Ok(memories) = memories.await
+                && !of.is_dead()
+            {
                 *place.lock() = memories;
             }
         });

@@ -21,6 +21,8 @@ pub struct ApiServer {
     pub kubeconfig: Option<PathBuf>,
     /// The address of `--master`.
     pub master: Option<http::Uri>,
+    /// Its responses are not compressed.
+    pub(crate) disable_compression: bool,
 }
 
 /// Format of the logs.

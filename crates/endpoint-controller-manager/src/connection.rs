@@ -52,6 +52,7 @@ pub(crate) async fn load(api_server: &ApiServer, is_command: bool) -> Result<kub
     if let Some(master) = &api_server.master {
         config.cluster_url = master.clone();
     }
+    config.disable_compression = api_server.disable_compression;
     Ok(config)
 }
 

@@ -19,6 +19,7 @@ use tracing::info;
 use crate::connections::{Connections, KeepAlive};
 use crate::connector::Connector;
 use crate::file_reload::ReloadingFile;
+use crate::gunzip;
 use crate::proxy::{Environment, Proxy};
 
 /// An error in setting up a client from its configuration.
@@ -41,6 +42,9 @@ pub struct ConnectError {
 /// watches and renewals of a Lease, need a client of their own. A request 60 s or more after the previous one opens a
 /// new connection; open watches stay on the old one. `DISABLE_HTTP2` in the environment disables HTTP/2, as for
 /// client-go.
+///
+/// Responses may be compressed unless `disable_compression` of the configuration is set, as for client-go. It costs the API server
+/// more than what it saves if the network is fast.
 ///
 /// The proxy is `proxy_url` of the configuration, else that of the environment (`HTTPS_PROXY`, `HTTP_PROXY`,
 /// `NO_PROXY`) by Go's rules.
@@ -69,7 +73,9 @@ pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube
             .layer(config.base_uri_layer())
             .option_layer(config.auth_layer()?)
             .layer(config.extra_headers_layer()?)
-            .map_err(BoxError::from);
+            .map_err(BoxError::from)
+            .map_request(if config.disable_compression { |request| request } else { gunzip::ask })
+            .map_response(gunzip::read);
         let connections = reloading_connections(config, keep_alive)?;
         Ok(stack.service(Transport { connections, token }))
     };

@@ -21,6 +21,7 @@ mod encoding;
 mod error;
 mod error_chain;
 mod file_reload;
+mod gunzip;
 mod leadership;
 mod metrics;
 pub mod plain_counter;

@@ -65,6 +65,7 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
         added,
         [
             "config",
+            "disable-compression",
             "disruption-confirmation-period",
             "disruption-lost-nodes-percent",
             "disruption-max-duration",

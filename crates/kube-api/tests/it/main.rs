@@ -9,6 +9,7 @@
 
 mod api_client;
 mod client_metrics;
+mod compression;
 mod proxy;
 mod reloaded_credentials;
 mod service_account;

@@ -16,6 +16,14 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value_name("FILE"),
     Flag::new(
+        "disable-compression",
+        "true",
+        "Opt out of compression of responses of the API server. It saves bytes of lists, and costs the API server more \
+         than they cost in a fast network",
+        Bool(|settings, on| settings.api_server.disable_compression = on),
+    )
+    .key("Generic.DisableCompression"),
+    Flag::new(
         "disruption-confirmation-period",
         "0s",
         "With the feature gate EndpointsKeepReadyOnDisruption, the time for which pods of any node keep their \

@@ -6,6 +6,7 @@
 //! | [`Proxy::close_idle_after`] | a load balancer's idle timeout: both sides get a FIN |
 //! | [`Proxy::cut`] | a restarting balancer, or one that has lost its table of connections |
 //! | [`Proxy::stall`] | a path without capacity: nothing passes for a while, then everything |
+//! | [`Proxy::slow`] | a link between data centers: a delay, and a number of bytes a second |
 //! | [`Proxy::blackhole`] | a dead machine behind a balancer: the balancer's kernel acknowledges what is sent, and there is no answer |
 //!
 //! It runs on the test's own runtime, and forwards bytes as they come; TLS is between the two sides.
@@ -20,7 +21,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// The treatment of connections that are made after a [blackhole](Proxy::blackhole) began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +70,27 @@ struct Faults {
     ending: Ending,
     /// No bytes pass.
     stalled: bool,
+    link: Option<Link>,
+}
+
+/// A slow link, for each connection.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    /// The delay of what clients send, which stands for that of both ways.
+    delay: Duration,
+    bytes_per_second: u32,
 }
 
 impl Faults {
-    const NONE: Self =
-        Self { idle: None, era: 0, swallow_new: false, cuts: 0, ending: Ending::Closed, stalled: false };
+    const NONE: Self = Self {
+        idle: None,
+        era: 0,
+        swallow_new: false,
+        cuts: 0,
+        ending: Ending::Closed,
+        stalled: false,
+        link: None,
+    };
 }
 
 #[derive(Debug, Default)]
@@ -132,6 +149,11 @@ impl Proxy {
     /// From now on, no bytes pass, or they do again.
     pub fn stall(&self, stalled: bool) {
         self.faults.send_modify(|faults| faults.stalled = stalled);
+    }
+
+    /// From now on, a round trip takes this time at least, and clients receive so many bytes a second on each connection.
+    pub fn slow(&self, delay: Duration, bytes_per_second: u32) {
+        self.faults.send_modify(|faults| faults.link = Some(Link { delay, bytes_per_second }));
     }
 
     /// From now on, no bytes pass on existing connections, which stay open.
@@ -239,8 +261,10 @@ async fn relay(
 ) -> io::Result<()> {
     let (mut up, mut down) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     let mut last = Instant::now();
+    // The time at which a slow link has passed on what it was given.
+    let mut free = last;
     loop {
-        let Faults { idle, era, cuts, ending, stalled, .. } = *faults.borrow_and_update();
+        let Faults { idle, era, cuts, ending, stalled, link, .. } = *faults.borrow_and_update();
         if born.era < era {
             // Both sockets stay open, so that the kernel acknowledges the bytes sent.
             return std::future::pending().await;
@@ -281,8 +305,16 @@ async fn relay(
         };
         match step {
             Step::Up(0) | Step::Down(0) => return Ok(()),
-            Step::Up(count) => server.write_all(&up[..count]).await?,
+            Step::Up(count) => {
+                sleep(link.map(|link| link.delay).unwrap_or_default()).await;
+                server.write_all(&up[..count]).await?;
+            }
             Step::Down(count) => {
+                if let Some(Link { bytes_per_second, .. }) = link {
+                    let bytes = u32::try_from(count).unwrap_or(u32::MAX);
+                    free = free.max(Instant::now()) + Duration::from_secs(1) * bytes / bytes_per_second;
+                    sleep_until(free).await;
+                }
                 client.write_all(&down[..count]).await?;
                 record.received.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
             }

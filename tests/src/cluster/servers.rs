@@ -6,10 +6,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
-use super::{ClusterOptions, Ports, client};
+use super::{Cluster, ClusterOptions, Ports, client};
 use crate::binaries;
 use crate::credentials::{self, User};
-use crate::process::{Environment, Process};
+use crate::process::{Environment, Process, Usage};
 use crate::wait::{self, LIMIT};
 
 /// etcd's data, under the cluster's folder.
@@ -18,6 +18,13 @@ pub(super) const ETCD_DATA: &str = "etcd";
 pub(super) const CERTIFICATES: &str = "certificates";
 /// The file of both, in that folder.
 pub(super) const AUTHORITY: &str = "apiserver.crt";
+
+impl Cluster {
+    /// What the API server has used.
+    pub fn apiserver_usage(&self) -> Usage {
+        self.real().apiserver.as_ref().expect("the API server runs").usage()
+    }
+}
 
 /// Makes garbage collections rare, which saves CPU: a server's heap stays small, and a test process runs a dozen
 /// servers. Memory in use grows to at most five times the live heap, about 400 MB for an API server.

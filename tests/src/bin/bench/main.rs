@@ -7,6 +7,7 @@
     reason = "a benchmark is never shipped: it fails by panicking, with one message"
 )]
 
+mod compression;
 mod consumers;
 mod delegated;
 mod density;
@@ -51,6 +52,8 @@ async fn special(options: &Options) -> Option<String> {
         Box::pin(delegated::run(options)).await
     } else if options.whole {
         Box::pin(whole::run(options)).await
+    } else if options.compression {
+        Box::pin(compression::run(options)).await
     } else if options.readers {
         Box::pin(readers::run(options)).await
     } else if options.networks {

@@ -72,6 +72,10 @@ pub(crate) struct Options {
     /// the new way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
     #[arg(long, group = "form")]
     pub(crate) consumers: bool,
+    /// Measure compressed lists instead: the start of this program on a settled cluster with and without
+    /// `--disable-compression`, near the API server and behind 10 ms and 100 Mbit/s.
+    #[arg(long, group = "form")]
+    pub(crate) compression: bool,
     /// Minutes for which --partition loses all kubelets; a tenth of it is the time between two nodes that die.
     #[arg(long, default_value_t = 10, requires = "partition", value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) minutes: u32,
@@ -83,7 +87,7 @@ pub(crate) struct Options {
     /// times.
     #[arg(long, value_name = "PODS", conflicts_with = "form", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
     pub(crate) growth: Vec<u32>,
-    /// Runs of each scenario, of --density or --whole, of which the medians count.
+    /// Runs of each scenario, of --density, --whole or --compression, of which the medians count.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) runs: u32,
     /// A file for the results of scenarios and growth, which `hack/images/plots` draws, or of --whole, as JSON.

@@ -1,5 +1,5 @@
-//! The controller of the tutorial in the README of `endpointslice`, on a real API server. hack/releasing/package runs this once more
-//! with the program that it has built from the published packages.
+//! The controller of the tutorial in the README of `endpointslice`, on the embedded API server and on a real one.
+//! hack/releasing/package runs this once more with the program that it has built from the published packages.
 
 use k8s_openapi::api::core::v1 as core;
 use kube::Api;
@@ -31,8 +31,17 @@ async fn until(published: &Observer<Published>, what: &str, expected: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_controller_of_the_tutorial_publishes_addresses_of_annotations() {
+    publishes_addresses_of_annotations(Cluster::embedded().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_does_so_on_a_real_api_server() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     allow(&cluster.client()).await;
+    publishes_addresses_of_annotations(cluster).await;
+}
+
+async fn publishes_addresses_of_annotations(cluster: Cluster) {
     let world = World::prepare(cluster.client(), &[]).await;
     let published = Observer::start(world.slices().clone(), Published::of("db"));
     world.service("db", json!({}), json!({"selector": {"app": "db"}, "ports": [{"port": 5432}]})).await;

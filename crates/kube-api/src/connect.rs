@@ -43,8 +43,7 @@ pub struct ConnectError {
 /// new connection; open watches stay on the old one. `DISABLE_HTTP2` in the environment disables HTTP/2, as for
 /// client-go.
 ///
-/// Responses may be compressed unless `disable_compression` of the configuration is set, as for client-go. It costs the API server
-/// more than what it saves if the network is fast.
+/// Responses may be compressed unless `disable_compression` of the configuration is set, as for client-go.
 ///
 /// The proxy is `proxy_url` of the configuration, else that of the environment (`HTTPS_PROXY`, `HTTP_PROXY`,
 /// `NO_PROXY`) by Go's rules.

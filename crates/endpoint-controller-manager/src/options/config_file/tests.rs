@@ -37,7 +37,7 @@ fn configz_has_upstreams_shape() {
             "Generic": {
                 "Port": 0,
                 "Address": "0.0.0.0",
-                "DisableCompression": true,
+                "DisableCompression": false,
                 "DisruptionConfirmationPeriod": "0s",
                 "DisruptionLostNodesPercent": 90,
                 "DisruptionMaxDuration": "0s",

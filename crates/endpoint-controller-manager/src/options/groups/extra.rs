@@ -17,9 +17,8 @@ pub(super) const FLAGS: &[Flag] = &[
     .value_name("FILE"),
     Flag::new(
         "disable-compression",
-        "true",
-        "Opt out of compression of responses of the API server. It saves bytes of lists, and costs the API server more \
-         than they cost in a fast network",
+        "false",
+        "Opt out of compression of responses of the API server",
         Bool(|settings, on| settings.api_server.disable_compression = on),
     )
     .key("Generic.DisableCompression"),

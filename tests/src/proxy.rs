@@ -151,7 +151,7 @@ impl Proxy {
         self.faults.send_modify(|faults| faults.stalled = stalled);
     }
 
-    /// From now on, a round trip takes this time at least, and clients receive so many bytes a second on each connection.
+    /// Delays each round trip by this time, and limits the bytes a second that a client receives on each connection.
     pub fn slow(&self, delay: Duration, bytes_per_second: u32) {
         self.faults.send_modify(|faults| faults.link = Some(Link { delay, bytes_per_second }));
     }

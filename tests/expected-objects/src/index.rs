@@ -35,7 +35,7 @@ impl<'a> Index<'a> {
         Self { slices, pods }
     }
 
-    /// The slices of a Service, whoever manages them.
+    /// The slices of a Service, of every manager.
     pub(crate) fn slices(&self, service: &str) -> impl Iterator<Item = &'a Value> {
         self.slices.get(service).into_iter().flatten().copied()
     }

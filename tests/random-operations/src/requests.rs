@@ -45,7 +45,7 @@ impl Request {
 }
 
 impl Operation {
-    /// What it sends, one after another; `now` is the time of conditions. A `PUT` of a missing object creates it: the
+    /// The requests of the operation, in order; `now` is the time of conditions. A `PUT` of a missing object creates it: the
     /// client then sends the object to the collection.
     pub fn requests(&self, namespace: &str, now: &str) -> Vec<Request> {
         let all = |resource: &str| format!("/api/v1/namespaces/{namespace}/{resource}");

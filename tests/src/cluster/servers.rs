@@ -20,7 +20,7 @@ pub(super) const CERTIFICATES: &str = "certificates";
 pub(super) const AUTHORITY: &str = "apiserver.crt";
 
 impl Cluster {
-    /// What the API server has used.
+    /// CPU time and memory of the API server.
     pub fn apiserver_usage(&self) -> Usage {
         self.real().apiserver.as_ref().expect("the API server runs").usage()
     }

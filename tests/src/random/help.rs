@@ -22,7 +22,7 @@ const BEFORE_HELP: Duration = Duration::from_secs(4);
 /// own create, it waits for this slice for ever; only a deletion of the Endpoints makes it forget what it waits for.
 const DELETIONS: usize = 2;
 
-/// What upstream got while something differed after an operation.
+/// The help that upstream got while objects differed after an operation.
 pub(crate) struct Help {
     start: Instant,
     after: Duration,

@@ -16,7 +16,7 @@ pub(super) struct FairQueue {
     turns: BTreeSet<(u64, Arc<str>)>,
     /// The others, in the same way.
     idle: BTreeSet<(u64, Arc<str>)>,
-    /// What the namespace that was served last had received before; one that is new begins there.
+    /// The service that the last served namespace had received before its turn; a new namespace begins there.
     virtual_time: u64,
 }
 

@@ -125,7 +125,7 @@ async fn server_side_apply_creates_and_changes() {
     assert_eq!(again["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
 }
 
-/// What `kubectl apply --server-side` sends after `kubectl apply`.
+/// The JSON patch that `kubectl apply --server-side` sends after `kubectl apply`.
 #[tokio::test]
 async fn fields_are_handed_over_to_server_side_apply() {
     let server = ApiServer::new();

@@ -242,7 +242,7 @@ async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
     assert!(harness.api.slices("big").iter().any(waits), "the others were not waited for");
 }
 
-/// What another client changes meanwhile is repaired with the rest.
+/// Slices that another client changes during the plan are repaired with the rest of it.
 #[tokio::test(start_paused = true)]
 async fn an_edit_of_what_an_unfinished_plan_has_written_is_undone() {
     let api = TestApi::default();

@@ -351,7 +351,7 @@ fn applied(rng: &mut Rng, resource: &Resource, name: &str) -> Map<String, Value>
     applied
 }
 
-/// What an object cannot be without.
+/// The required fields of an object.
 fn fewer_fields(document: &Value, resource: &Resource) -> Value {
     let mut kept = vec!["apiVersion", "kind"];
     if writes::is_workload(resource) {

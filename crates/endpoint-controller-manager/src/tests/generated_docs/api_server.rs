@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::leader_election::tests::serve;
 
-/// What was asked for so far.
+/// The requests so far.
 #[derive(Default)]
 struct Counts {
     renewals: AtomicU64,
@@ -49,7 +49,7 @@ fn status(code: StatusCode, reason: &str) -> Response {
     (code, status.to_string()).into_response()
 }
 
-/// A Service with a pod on a node, one with Endpoints of its own, and a Lease that nobody holds.
+/// A Service with a pod on a node, one with Endpoints of its own, and a Lease without a holder.
 fn objects() -> [Value; 6] {
     let metadata = |name: &str| {
         json!({"namespace": "default", "name": name, "uid": format!("uid-of-{name}"), "labels": {"app": name},

@@ -1,5 +1,6 @@
 //! Services with many writes, low-priority keys, and failures of a part of a Service.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use controller_harness::{TestApi, merged};
@@ -191,7 +192,7 @@ async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
     harness.api.advance(Duration::from_secs(3600)).await;
     let requests = harness.api.requests();
-    let different: std::collections::BTreeSet<_> = requests.iter().collect();
+    let different: BTreeSet<_> = requests.iter().collect();
     assert_eq!(different.len(), MANY, "each slice was updated");
     assert!(requests.len() <= 3 * MANY, "{} requests", requests.len());
 }
@@ -240,6 +241,25 @@ async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
     };
     assert_eq!(harness.api.slices("big").iter().filter(|slice| is_ready(slice)).count(), MANY - 1);
     assert!(harness.api.slices("big").iter().any(waits), "the others were not waited for");
+}
+
+/// All slices change each second, in which half of them can be written: none waits until the changes end.
+#[tokio::test(start_paused = true)]
+async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
+    let api = TestApi::default();
+    api.limit(20.0, 20);
+    api.node("node-1", "zone-a");
+    api.service(service("web", json!({})));
+    pods(&api, "web", 40);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(10 * SECOND).await;
+    harness.api.forget_requests();
+    for change in 0..20 {
+        harness.api.service(service("web", json!({"metadata": {"labels": {"change": change.to_string()}}})));
+        harness.api.advance(SECOND).await;
+    }
+    let written: BTreeSet<_> = harness.api.requests().into_iter().collect();
+    assert_eq!(written.len(), 40);
 }
 
 /// Slices that another client changes during the plan are repaired with the rest of it.
@@ -309,7 +329,7 @@ async fn refused_deletions_back_off_and_stop_no_other_deletion() {
     harness.api.advance(Duration::from_secs(60)).await;
     let requests = harness.api.requests();
     assert!(requests.len() <= 8 * MANY, "{} requests in a minute", requests.len());
-    let different: std::collections::BTreeSet<_> = requests.iter().collect();
+    let different: BTreeSet<_> = requests.iter().collect();
     assert_eq!(different.len(), MANY, "each deletion was sent");
 }
 

@@ -4,6 +4,9 @@
 //! those of the first slices would be made without end, and the rest never. So an update is made once for a plan, and once more if
 //! another client changes the slice. What that client changes after that is left to the next plan, as a repair. An address type
 //! whose writes are refused goes behind the others, and so does a slice of another address type whose deletion is refused.
+//!
+//! If slices change faster than they can be written, a plan is never finished. One sync in [`TURNS`] begins with the updates whose
+//! slices have waited longest, so that each is updated at least once in as many turns as there are slices.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,14 +22,20 @@ use parking_lot::Mutex;
 
 use crate::slices::writes::Applied;
 
+/// The syncs of an unfinished plan of which one begins with the slices that have waited longest: as many as a turn of the write
+/// order has writes.
+const TURNS: usize = 5;
+
 /// The unfinished plans, by Service.
 #[derive(Debug, Default)]
 pub(super) struct UnfinishedPlans(Mutex<HashMap<ObjectKey, Unfinished>>);
 
 #[derive(Debug, Default)]
 struct Unfinished {
-    /// The updates made since the plan was begun, by the name of the slice: a fingerprint of what was sent.
-    sent: HashMap<String, u64>,
+    /// The updates made since the plan was begun, by the name of the slice.
+    sent: HashMap<String, Sent>,
+    /// The number of syncs since then.
+    turns: usize,
     /// Slices that another client has changed since they were updated. They may be updated once more.
     changed: HashSet<String>,
     /// True if a client has changed one of them again.
@@ -37,6 +46,14 @@ struct Unfinished {
     refused: usize,
     /// True until the Service is requeued, if the last sync made at least one of the writes.
     requeues: bool,
+}
+
+/// An update that was made.
+#[derive(Debug)]
+struct Sent {
+    fingerprint: u64,
+    /// The turn in which it was made.
+    turn: usize,
 }
 
 impl UnfinishedPlans {
@@ -50,17 +67,22 @@ impl UnfinishedPlans {
         ignores_annotations: bool,
     ) -> Cow<'a, SlicePlan> {
         let plans = self.0.lock();
-        let Some(Unfinished { sent, is_reversed, refused, .. }) = plans.get(key) else { return plan };
+        let Some(Unfinished { sent, turns, is_reversed, refused, .. }) = plans.get(key) else { return plan };
         let is_sent = |slice: &EndpointSlice| {
-            sent.get(name(slice)).is_some_and(|sent| *sent == fingerprint(slice, ignores_annotations))
+            sent.get(name(slice))
+                .is_some_and(|sent| sent.fingerprint == fingerprint(slice, ignores_annotations))
         };
         let has_sent = plan.types.iter().flat_map(|plan| &plan.update).any(is_sent);
-        if !has_sent && !is_reversed && *refused == 0 {
+        let is_by_age = turns % TURNS == TURNS - 1;
+        if !has_sent && !is_by_age && !is_reversed && *refused == 0 {
             return plan;
         }
         let mut plan = plan.into_owned();
         for plan in &mut plan.types {
             plan.update.retain(|slice| !is_sent(slice));
+            if is_by_age {
+                plan.update.sort_by_key(|slice| sent.get(name(slice)).map(|sent| sent.turn));
+            }
         }
         if *is_reversed {
             plan.types.reverse();
@@ -87,8 +109,11 @@ impl UnfinishedPlans {
         }
         let updates = plan.types.iter().flat_map(|plan| &plan.update);
         let made = updates.filter(|slice| updated.iter().any(|updated| updated == name(slice)));
-        let made = made.map(|slice| (name(slice).to_owned(), fingerprint(slice, ignores_annotations)));
-        unfinished.sent.extend(made);
+        let turn = unfinished.turns;
+        unfinished.sent.extend(made.map(|slice| {
+            (name(slice).to_owned(), Sent { fingerprint: fingerprint(slice, ignores_annotations), turn })
+        }));
+        unfinished.turns += 1;
         // What is refused comes before what the budget cut off.
         unfinished.is_reversed ^= !applied.errors.is_empty();
         unfinished.refused += applied.errors.len();

@@ -46,14 +46,17 @@ impl Servers {
     /// The number after `1.` of their Kubernetes release.
     pub fn minor(&self) -> u16 {
         *self.minor.get_or_init(|| {
-            let output = Command::new(self.kube_apiserver())
-                .arg("--version")
-                .output()
-                .expect("running kube-apiserver");
-            let text = String::from_utf8(output.stdout).expect("a version");
-            let minor = text.split('.').nth(1).and_then(|minor| minor.parse().ok());
-            minor.unwrap_or_else(|| panic!("kube-apiserver --version: {text}"))
+            let release = self.release();
+            let minor = release.split('.').nth(1).and_then(|minor| minor.parse().ok());
+            minor.unwrap_or_else(|| panic!("kube-apiserver --version: {release}"))
         })
+    }
+
+    /// Their Kubernetes release, such as `1.37.2`.
+    pub fn release(&self) -> String {
+        let output = Command::new(self.kube_apiserver()).arg("--version").output();
+        let text = String::from_utf8(output.expect("running kube-apiserver").stdout).expect("a version");
+        text.trim().trim_start_matches("Kubernetes v").to_owned()
     }
 
     /// The API server.

@@ -8,6 +8,8 @@ use std::path::Path;
 pub enum User {
     /// The operator, without restrictions.
     Admin,
+    /// A program without restrictions, whose reads are in the audit log too.
+    ControlPlane,
     /// kube-controller-manager with all its controllers under one identity.
     KubeControllerManager,
     /// Has the permissions of upstream's Endpoints controller.
@@ -24,8 +26,9 @@ pub enum User {
 
 impl User {
     /// All users.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Admin,
+        Self::ControlPlane,
         Self::KubeControllerManager,
         Self::EndpointsController,
         Self::EndpointSliceController,
@@ -38,6 +41,7 @@ impl User {
     pub fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",
+            Self::ControlPlane => "control-plane",
             Self::KubeControllerManager => "system:kube-controller-manager",
             Self::EndpointsController => "endpoints-controller",
             Self::EndpointSliceController => "endpointslice-controller",
@@ -55,7 +59,7 @@ impl User {
             "system:controller:endpointslicemirroring-controller",
         ];
         match self {
-            Self::Admin | Self::KubeControllerManager | Self::ThirdParty => &[],
+            Self::Admin | Self::ControlPlane | Self::KubeControllerManager | Self::ThirdParty => &[],
             Self::EndpointsController => &ALL[..1],
             Self::EndpointSliceController => &ALL[1..2],
             Self::EndpointSliceMirroringController => &ALL[2..],
@@ -65,7 +69,7 @@ impl User {
 
     fn groups(self) -> &'static str {
         match self {
-            Self::Admin => "system:masters",
+            Self::Admin | Self::ControlPlane => "system:masters",
             _ => "",
         }
     }

@@ -70,7 +70,8 @@ pub(super) async fn measure(kind: Kind) -> Partitioned {
             world.kubelets.reconnect(node).await;
         }
         world.kubelets.wait_for_pods(SIZE.all_pods()).await;
-        world.kubelets.wait_for_published(SIZE.all_pods()).await;
+        // Of the headless Services too.
+        world.kubelets.wait_for_published(2 * SIZE.all_pods()).await;
         sleep(QUIET).await;
     };
     let addresses: Vec<SocketAddr> = targets.iter().map(|target| target.address).collect();

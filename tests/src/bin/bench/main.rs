@@ -39,7 +39,9 @@ async fn run(options: &Options) -> ExitCode {
     let Some(table) = Box::pin(special(options)).await else {
         return Box::pin(scenarios::run(options)).await;
     };
-    if !options.partition {
+    if options.whole || options.partition || options.consumers {
+        println!("{}\n", report::machine());
+    } else {
         println!("{options}\n");
     }
     println!("{table}");

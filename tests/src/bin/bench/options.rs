@@ -61,15 +61,16 @@ pub(crate) struct Options {
     #[arg(long, group = "form")]
     pub(crate) readers: bool,
     /// Measure a whole control plane instead: kube-controller-manager with nearly all its controllers, and without these three
-    /// beside one and two replicas of this program.
-    #[arg(long, group = "form")]
+    /// beside one and two replicas of this program, on a nearly empty cluster and on those of --scenario and --growth
+    /// [default: S and L].
+    #[arg(long, conflicts_with = "form")]
     pub(crate) whole: bool,
     /// Measure lost kubelets instead: beside upstream's node lifecycle controller, 20 nodes with 2,000 endpoints lose the API
     /// server. Upstream's controllers, those of this program with `EndpointsKeepReadyOnDisruption`, and `shadow`, at the same time.
     #[arg(long, group = "form")]
     pub(crate) partition: bool,
-    /// Measure what clients notice instead: from a change of a pod to the first connection through kube-proxy (nftables) that takes
-    /// the new way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
+    /// Measure what clients notice instead: from a change of a pod to the first connection through kube-proxy that takes the new
+    /// way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
     #[arg(long, group = "form")]
     pub(crate) consumers: bool,
     /// Measure compressed lists instead: the start of this program on a settled cluster with and without

@@ -1,18 +1,24 @@
 //! All controllers of a control plane: kube-controller-manager with these three, and without them beside this program.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt as _;
 use kube::Api;
 use serde_json::{Map, Value, json};
+use tests::audit::Mark;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::process::Usage;
+use tests::proxy::Proxy;
 
 use crate::measure::{self, CONCURRENCY};
 use crate::options::Options;
-use crate::report::megabytes;
+use crate::report::{self, megabytes};
+use crate::scenarios::figures::{self, CPU, FAILED, Figures, PEAK, RECEIVED, SECONDS, WRITES, count};
+use crate::scenarios::scenario::Scenario;
 use crate::seed;
 use crate::tally::Tally;
 
@@ -25,6 +31,16 @@ const OFF: [&str; 5] = [
     "taint-eviction-controller",
 ];
 
+/// Resident memory at the end of a phase, of all processes.
+const RSS: &str = "rss_megabytes";
+/// Reads too.
+const REQUESTS: &str = "requests";
+
+/// From an empty state until all slices exist; pods stop being ready; new processes on the settled cluster, until a waiting change
+/// is written.
+const PHASES: [&str; 3] = ["start", "churn", "restart"];
+type Run = [Figures; 3];
+
 /// The replicas of this program; without one, kube-controller-manager runs its controllers.
 #[derive(Clone, Copy)]
 struct Plane(usize);
@@ -36,176 +52,199 @@ impl Plane {
         match self.0 {
             0 => "kube-controller-manager",
             1 => "with one replica",
-            _ => "with two",
+            _ => "with two replicas",
         }
     }
 
     /// kube-controller-manager first: what it does beside the others' start does not count as theirs.
-    fn start(self, cluster: &Cluster, options: &Options) -> Vec<Manager> {
+    fn start(self, meter: &Meter<'_>, options: &Options) -> Vec<Manager> {
         let without: &[Controller] = if self.0 == 0 { &[] } else { Controller::ALL };
         let off = OFF.into_iter().chain(without.iter().map(|controller| controller.name()));
         let list: String = off.fold("*".to_owned(), |list, name| list + ",-" + name);
-        let rest = ManagerOptions {
-            user: User::Admin,
-            controllers_flag: Some(list),
-            ..options.manager(Controller::ALL)
-        };
         let ours = ManagerOptions {
-            user: User::Admin,
+            user: User::ControlPlane,
+            kubeconfig: Some(meter.kubeconfig.clone()),
             leader_election: Some(LeaderElection::DEFAULT),
             ..options.manager(Controller::ALL)
         };
-        let replicas = (0..self.0).map(|_| Manager::ours_unready(cluster, &ours));
-        [Manager::upstream(cluster, &rest)].into_iter().chain(replicas).collect()
+        let rest = ManagerOptions { controllers_flag: Some(list), leader_election: None, ..ours.clone() };
+        let replicas = (0..self.0).map(|_| Manager::ours_unready(meter.cluster, &ours));
+        [Manager::upstream(meter.cluster, &rest)].into_iter().chain(replicas).collect()
     }
 }
 
-/// The costs of a plane.
-#[derive(Clone, Copy, Default)]
-struct Figures {
-    /// From an empty state until all slices exist, in seconds.
-    start: f64,
-    start_cpu: f64,
-    /// Some pods stop being ready.
-    churn_cpu: f64,
-    /// New processes on the settled cluster: until a waiting change is written, in seconds.
-    restart: f64,
-    restart_cpu: f64,
-    /// Resident memory of the new processes, and the most of it, in MB.
-    memory: f64,
-    peak: f64,
-}
-
-type Row = (&'static str, &'static str, usize, fn(&Figures) -> f64);
-
-const ROWS: [Row; 7] = [
-    ("memory", "settled cluster, new processes: RSS, MB", 0, |it| it.memory),
-    ("peak", "the same: peak RSS, MB", 0, |it| it.peak),
-    ("restart", "the same: seconds until a waiting change is written", 1, |it| it.restart),
-    ("restart_cpu", "the same: CPU seconds", 1, |it| it.restart_cpu),
-    ("start", "seconds until all slices exist", 1, |it| it.start),
-    ("start_cpu", "the same: CPU seconds", 1, |it| it.start_cpu),
-    ("churn_cpu", "pods stop being ready: CPU seconds", 1, |it| it.churn_cpu),
-];
-
-/// Measures all planes on a cluster with one pod and on that of the options. Returns the tables, and writes the JSON.
+/// Measures all planes on a nearly empty cluster and on those of the scenarios. Returns the tables. The JSON is complete up to the
+/// last cluster that is measured.
 pub(crate) async fn run(options: &Options) -> String {
-    let mut empty = options.clone();
-    (empty.services, empty.pods, empty.namespaces) = (1, 1, None);
     let (mut text, mut sizes) = (String::new(), Vec::new());
-    for options in [&empty, options] {
-        let mut planes = Map::new();
-        let mut all = Vec::new();
-        for plane in PLANES {
-            let mut runs = Vec::new();
-            for _ in 0..options.runs {
-                runs.push(Box::pin(once(plane, options)).await);
+    for scenario in [Scenario::empty()].into_iter().chain(Scenario::of(options)) {
+        let scaled = scenario.options(options);
+        let mut all = PLANES.map(|_| Vec::new());
+        for run in 1..=options.runs {
+            // In turn, so that a change of the machine's speed meets all.
+            for (plane, runs) in PLANES.into_iter().zip(&mut all) {
+                eprintln!("{}, run {run} of {}: {}", scenario.name, options.runs, plane.name());
+                runs.push(Box::pin(once(plane, &scaled)).await);
             }
-            let figures = ROWS.map(|(name, _, _, of)| (name, median(runs.iter().map(of).collect())));
-            let object: Map<String, Value> =
-                figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-            planes.insert(plane.name().to_owned(), Value::Object(object));
-            all.push(figures.map(|(_, value)| value));
         }
-        writeln!(
-            text,
-            "{:52}{:>24}{:>18}{:>12}",
-            format!("{} pods", options.all_pods()),
-            PLANES[0].name(),
-            PLANES[1].name(),
-            PLANES[2].name()
-        )
-        .unwrap();
-        for (index, (_, what, digits, _)) in ROWS.iter().enumerate() {
-            let [upstream, one, two] = [0, 1, 2].map(|plane: usize| all[plane][index]);
-            writeln!(text, "{what:52}{upstream:24.digits$}{one:18.digits$}{two:12.digits$}").unwrap();
+        text.push_str(&table(&scenario, &all));
+        sizes.push(json(&scenario, &all));
+        if let Some(path) = &options.json {
+            report::record(path, options.runs, "sizes", &sizes);
         }
-        text.push('\n');
-        sizes.push(json!({"pods": options.all_pods(), "services": options.services, "runs": options.runs, "planes": planes}));
-    }
-    if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&sizes).expect("JSON");
-        std::fs::write(path, json + "\n").unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     text
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    // As many digits as are printed.
-    (values[values.len() / 2] * 10.0).round() / 10.0
+/// Medians, and the least and the most.
+fn table(scenario: &Scenario, all: &[Vec<Run>; 3]) -> String {
+    let mut text = format!("\n| {}, {} pods", scenario.name, scenario.endpoints());
+    for plane in PLANES {
+        write!(text, " | {}", plane.name()).unwrap();
+    }
+    text.push_str(" |\n|---|---|---|---|\n");
+    for (index, phase) in PHASES.into_iter().enumerate() {
+        for figure in all[0][0][index].keys() {
+            write!(text, "| {phase}: {}", figure.replace('_', " ")).unwrap();
+            for runs in all {
+                let mut values: Vec<f64> = runs.iter().map(|run| run[index][figure]).collect();
+                values.sort_by(f64::total_cmp);
+                let (median, most) = (values[(values.len() - 1) / 2], values[values.len() - 1]);
+                write!(text, " | {median:.2} ({:.2}–{most:.2})", values[0]).unwrap();
+            }
+            text.push_str(" |\n");
+        }
+    }
+    text
 }
 
-async fn once(plane: Plane, options: &Options) -> Figures {
+fn json(scenario: &Scenario, all: &[Vec<Run>; 3]) -> Value {
+    let of_phase = |index: usize| {
+        let planes = PLANES.iter().zip(all).map(|(plane, runs)| {
+            let runs: Vec<Figures> = runs.iter().map(|run| run[index].clone()).collect();
+            (plane.name().to_owned(), json!({"median": figures::medians(&runs), "runs": runs}))
+        });
+        Value::Object(planes.collect())
+    };
+    let phases: Map<_, _> =
+        PHASES.into_iter().enumerate().map(|(index, phase)| (phase.to_owned(), of_phase(index))).collect();
+    json!({"name": scenario.name, "pods": scenario.endpoints(), "services": scenario.services, "phases": phases})
+}
+
+async fn once(plane: Plane, options: &Options) -> Run {
     let say = |what: &str| eprintln!("{} pods, {}: {what}", options.all_pods(), plane.name());
     say("starting and filling a cluster");
     let cluster = seed::cluster(options).await;
     let pods = seed::pods(&cluster, options).await;
     let (waiting, others) = pods.split_first().expect("there is a pod");
     let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
-    let seen = async || measure::all_seen(&observer, options.limit()).await;
+    let meter = Meter::of(&cluster).await;
+    let limit = options.limit();
 
     say("making all slices");
-    let begun = Instant::now();
-    let managers = plane.start(&cluster, options);
+    let begun = meter.begin(&[]);
+    let mut managers = plane.start(&meter, options);
     measure::complete(&observer, options).await;
-    let start = begun.elapsed().as_secs_f64();
-    let made = quiet(&managers).await;
+    let start = meter.end(begun, &mut managers, limit).await;
     say("changing pods");
+    let begun = meter.begin(&managers);
     let churn = &others[..others.len().min(options.churn as usize)];
     let changes = churn.iter().map(|pod| measure::stop_being_ready(&cluster, &observer, pod));
-    futures::StreamExt::collect::<()>(futures::StreamExt::buffer_unordered(
-        futures::stream::iter(changes),
-        CONCURRENCY,
-    ))
-    .await;
-    seen().await;
-    let changed = quiet(&managers).await;
+    futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
+    measure::all_seen(&observer, limit).await;
+    let churn = meter.end(begun, &mut managers, limit).await;
     say("restarting");
-    for manager in managers {
-        manager.stop().await;
-    }
-    let begun = Instant::now();
-    let managers = plane.start(&cluster, options);
+    stop(managers).await;
+    let begun = meter.begin(&[]);
+    let mut managers = plane.start(&meter, options);
     measure::stop_being_ready(&cluster, &observer, waiting).await;
-    seen().await;
-    let restart = begun.elapsed().as_secs_f64();
-    let restarted = quiet(&managers).await;
+    measure::all_seen(&observer, limit).await;
+    let restart = meter.end(begun, &mut managers, limit).await;
+    stop(managers).await;
+    [start, churn, restart]
+}
+
+async fn stop(managers: Vec<Manager>) {
     for manager in managers {
         manager.stop().await;
-    }
-    Figures {
-        start,
-        start_cpu: made.cpu.as_secs_f64(),
-        churn_cpu: changed.cpu.saturating_sub(made.cpu).as_secs_f64(),
-        restart,
-        restart_cpu: restarted.cpu.as_secs_f64(),
-        memory: megabytes(restarted.rss),
-        peak: megabytes(restarted.peak_rss),
     }
 }
 
-/// The usage of all together, once they are nearly idle.
-async fn quiet(managers: &[Manager]) -> Usage {
+/// Counts what a plane uses, and the bytes that it receives.
+struct Meter<'a> {
+    cluster: &'a Cluster,
+    proxy: Proxy,
+    /// Leads through the proxy.
+    kubeconfig: PathBuf,
+}
+
+/// The start of a phase.
+struct Begun {
+    at: Instant,
+    cpu: Duration,
+    received: u64,
+    mark: Mark,
+}
+
+impl<'a> Meter<'a> {
+    async fn of(cluster: &'a Cluster) -> Self {
+        let proxy = Proxy::start(cluster.apiserver_address()).await;
+        let server = json!({"server": format!("https://{}", proxy.address())});
+        Self { cluster, proxy, kubeconfig: cluster.kubeconfig_with(User::ControlPlane, &server) }
+    }
+
+    /// Begins a phase of these processes, or of new ones.
+    fn begin(&self, managers: &[Manager]) -> Begun {
+        let (received, mark) = (self.proxy.received(), self.cluster.audit().mark());
+        Begun { at: Instant::now(), cpu: sum(managers).cpu, received, mark }
+    }
+
+    /// Its figures, once the processes are nearly idle.
+    async fn end(&self, begun: Begun, managers: &mut [Manager], limit: Duration) -> Figures {
+        let took = begun.at.elapsed();
+        let Usage { cpu, rss, peak_rss } = quiet(managers, limit).await;
+        let received = self.proxy.received() - begun.received;
+        let mut requests = self.cluster.audit().since(begun.mark);
+        requests.retain(|request| request.user == User::ControlPlane.name());
+        let writes = || requests.iter().filter(|request| request.is_write());
+        Figures::from([
+            (SECONDS, took.as_secs_f64()),
+            (CPU, cpu.saturating_sub(begun.cpu).as_secs_f64()),
+            (RSS, megabytes(rss)),
+            (PEAK, megabytes(peak_rss)),
+            (RECEIVED, megabytes(received)),
+            (REQUESTS, count(requests.len())),
+            (WRITES, count(writes().count())),
+            (FAILED, count(writes().filter(|write| write.code >= 300).count())),
+        ])
+    }
+}
+
+/// The usage of all together.
+fn sum(managers: &[Manager]) -> Usage {
+    let none = Usage { cpu: Duration::ZERO, rss: 0, peak_rss: 0 };
+    managers.iter().map(Manager::usage).fold(none, |sum, it| Usage {
+        cpu: sum.cpu + it.cpu,
+        rss: sum.rss + it.rss,
+        peak_rss: sum.peak_rss + it.peak_rss,
+    })
+}
+
+/// Waits until all together are nearly idle.
+async fn quiet(managers: &mut [Manager], limit: Duration) -> Usage {
     /// The rest of the controllers start by and by.
     const TIME: Duration = Duration::from_secs(5);
-    let sum = || {
-        managers.iter().map(Manager::usage).fold(
-            Usage { cpu: Duration::ZERO, rss: 0, peak_rss: 0 },
-            |sum, it| Usage {
-                cpu: sum.cpu + it.cpu,
-                rss: sum.rss + it.rss,
-                peak_rss: sum.peak_rss + it.peak_rss,
-            },
-        )
-    };
-    let mut before = sum();
+    let (start, mut before) = (Instant::now(), sum(managers));
     loop {
         tokio::time::sleep(TIME).await;
-        let now = sum();
+        for manager in &mut *managers {
+            manager.process().alive().unwrap_or_else(|error| panic!("{error}"));
+        }
+        let now = sum(managers);
         if now.cpu.saturating_sub(before.cpu) < TIME / 20 {
             return now;
         }
+        assert!(start.elapsed() < limit, "the controllers do not come to rest");
         before = now;
     }
 }

@@ -1,23 +1,20 @@
 //! Scenarios by name: both programs in one run, medians of several, ratios, and the floor beside them.
 
-mod figures;
+pub(crate) mod figures;
 mod floor;
 mod once;
 mod own;
 mod results;
-mod scenario;
+pub(crate) mod scenario;
 mod table;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
-use tests::manager::Kind;
-
 use crate::options::Options;
+use crate::report;
 use once::once;
 use results::Results;
-use scenario::{QPS, Scenario};
+use scenario::Scenario;
 
 /// Runs all scenarios of the options, and prints each as soon as it is measured. The JSON is complete up to there, so that
 /// a run that is ended early has not been for nothing. Fails if the endpoints of both programs differ.
@@ -28,7 +25,8 @@ pub(crate) async fn run(options: &Options) -> ExitCode {
         println!("{}", table::table(&scenario, &results));
         all.push((scenario, results));
         if let Some(path) = &options.json {
-            write(path, options, &all);
+            let json: Vec<_> = all.iter().map(|(scenario, results)| results.json(scenario)).collect();
+            report::record(path, options.runs, "scenarios", &json);
         }
     }
     let equal = all.iter().all(|(_, results)| results.differences.is_empty());
@@ -52,15 +50,4 @@ async fn measure(scenario: &Scenario, options: &Options) -> Results {
         }
     }
     results
-}
-
-fn write(path: &Path, options: &Options, all: &[(Scenario, Results)]) {
-    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let kinds: Vec<&str> = options.kinds().into_iter().map(Kind::name).collect();
-    let scenarios: Vec<_> = all.iter().map(|(scenario, results)| results.json(scenario)).collect();
-    let value = json!({
-        "processors": processors, "qps": QPS, "runs": options.runs, "programs": kinds, "scenarios": scenarios,
-    });
-    let text = serde_json::to_string_pretty(&value).expect("JSON");
-    std::fs::write(path, text + "\n").unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
 }

@@ -26,15 +26,21 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// The scenarios that the options ask for, each once; S by default.
+    /// The scenarios that the options ask for, each once; S by default, and L for a whole control plane.
     pub(crate) fn of(options: &Options) -> Vec<Self> {
         let is_asked_for = |name: &ScenarioName| match options.scenario.as_slice() {
-            [] => options.growth.is_empty() && *name == ScenarioName::S,
+            [] if !options.growth.is_empty() => false,
+            [] => *name == ScenarioName::S || options.whole && *name == ScenarioName::L,
             names => names.contains(&ScenarioName::All) || names.contains(name),
         };
         let named =
             ScenarioName::value_variants().iter().copied().filter(is_asked_for).filter_map(Self::named);
         named.chain(options.growth.iter().copied().map(Self::growth)).collect()
+    }
+
+    /// One pod: only its slice tells that controllers run.
+    pub(crate) fn empty() -> Self {
+        Self { name: "empty".to_owned(), pods: 1, ..Self::growth(20) }
     }
 
     fn named(name: ScenarioName) -> Option<Self> {

@@ -73,6 +73,9 @@ pub(crate) struct Options {
     /// way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
     #[arg(long, group = "form")]
     pub(crate) consumers: bool,
+    /// The rules that kube-proxy writes for --consumers.
+    #[arg(long, value_enum, default_value_t = ProxyMode::Nftables, requires = "consumers")]
+    pub(crate) proxy_mode: ProxyMode,
     /// Measure compressed lists instead: the start of this program on a settled cluster with and without
     /// `--disable-compression`, near the API server and behind 10 ms and 100 Mbit/s.
     #[arg(long, group = "form")]
@@ -88,12 +91,30 @@ pub(crate) struct Options {
     /// times.
     #[arg(long, value_name = "PODS", conflicts_with = "form", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
     pub(crate) growth: Vec<u32>,
-    /// Runs of each scenario, of --density, --whole or --compression, of which the medians count.
+    /// Runs of each scenario, of --density, --whole, --consumers or --compression, of which the medians count.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) runs: u32,
-    /// A file for the results of scenarios and growth, which `hack/images/plots` draws, or of --whole, as JSON.
+    /// A file for the results of scenarios and growth, which `hack/images/plots` draws, of --whole or --consumers, as JSON.
+    /// `hack/checks/figures` compares documents with those in docs/reference/measured.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// The rules that kube-proxy writes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ProxyMode {
+    Nftables,
+    Iptables,
+}
+
+impl ProxyMode {
+    /// Its name for kube-proxy, and the tool that this needs.
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Nftables => ("nftables", "nft"),
+            Self::Iptables => ("iptables", "iptables"),
+        }
+    }
 }
 
 /// A scenario that `--scenario` names.

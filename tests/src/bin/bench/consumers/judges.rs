@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::density::create;
+use crate::options::ProxyMode;
 
 const NODE: &str = "judge";
 /// The port of the containers: the network of this process has the addresses of all pods.
@@ -42,7 +43,7 @@ impl Drop for Judges {
 
 impl Judges {
     /// Starts both, and what the pods run.
-    pub(super) async fn start(cluster: &Cluster) -> Self {
+    pub(super) async fn start(cluster: &Cluster, mode: ProxyMode) -> Self {
         let nodes: Api<Node> = Api::all(cluster.client());
         create(&nodes, json!({"metadata": {"name": NODE}})).await;
         let addresses =
@@ -52,7 +53,7 @@ impl Judges {
         let kubeconfig = cluster.kubeconfig(User::Admin);
         let dns = CoreDns::start(cluster.folder(), &kubeconfig);
         let pods = tokio::spawn(async move { while pods.accept().await.is_ok() {} });
-        Self { _proxy: kube_proxy(cluster, &kubeconfig), dns, pods }
+        Self { _proxy: kube_proxy(cluster, &kubeconfig, mode), dns, pods }
     }
 
     /// Waits until a client at the address of a Service reaches a pod, or is refused. It tries `every` so often, which is
@@ -92,14 +93,15 @@ impl Judges {
 }
 
 /// kube-proxy with its defaults, but those that change the whole machine.
-fn kube_proxy(cluster: &Cluster, kubeconfig: &Path) -> Process {
-    let nft = binaries::tool("nft");
-    let folder = nft.parent().expect("the folder of nft").display();
+fn kube_proxy(cluster: &Cluster, kubeconfig: &Path, mode: ProxyMode) -> Process {
+    let (mode, tool) = mode.names();
+    let tool = binaries::tool(tool);
+    let folder = tool.parent().expect("the folder of a tool").display();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
     let environment = Environment { variables: vec![("PATH".to_owned(), path)], ..Environment::default() };
     let [health, metrics] = ports::free();
     let args = [
-        "--proxy-mode=nftables".to_owned(),
+        format!("--proxy-mode={mode}"),
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--hostname-override={NODE}"),
         format!("--healthz-bind-address=127.0.0.1:{health}"),

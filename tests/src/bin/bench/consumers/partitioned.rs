@@ -8,12 +8,14 @@ use std::time::Duration;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Service;
 use kube::{Api, Client, ResourceExt as _};
+use serde::Serialize;
 use serde_json::json;
 use tests::kubelets::{Kubelets, Size};
 use tests::manager::Kind;
 use tokio::time::{interval, sleep};
 
 use crate::density::create;
+use crate::options::ProxyMode;
 use crate::partition::Partition;
 
 use super::judges::{Judges, PORT};
@@ -28,14 +30,14 @@ const QUESTION: Duration = Duration::from_millis(20);
 const QPS: u32 = 100;
 
 /// Connections and DNS answers of clients while no kubelet reaches the API server, and until all kubelets are back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Partitioned {
     pub(super) connections: Connections,
     pub(super) answers: Answers,
 }
 
 /// Numbers of DNS answers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Answers {
     pub(super) all: usize,
     /// Without any address.
@@ -51,9 +53,9 @@ struct Target {
     pods: BTreeSet<IpAddr>,
 }
 
-pub(super) async fn measure(kind: Kind) -> Partitioned {
+pub(super) async fn measure(kind: Kind, mode: ProxyMode) -> Partitioned {
     let world = Box::pin(Partition::start(kind, SIZE, QPS)).await;
-    let judges = Judges::start(&world.cluster).await;
+    let judges = Judges::start(&world.cluster, mode).await;
     let client = world.cluster.client();
     let targets = join_all((0..SIZE.services).map(|service| target(&world, &client, service))).await;
     eprintln!("{}: waiting for kube-proxy and CoreDNS", kind.name());

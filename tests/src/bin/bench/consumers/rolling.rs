@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client};
+use serde::Serialize;
 use tests::wait::{self, LIMIT};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -33,7 +34,7 @@ const REMOVAL: Duration = Duration::from_secs(1);
 pub(super) const QUIET: Duration = Duration::from_secs(5);
 
 /// Numbers of connections by their end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Connections {
     pub(super) all: usize,
     /// By a pod that has ended.

@@ -3,14 +3,16 @@
 mod command;
 mod dns;
 mod fix;
+mod looks;
 mod output;
+mod proxy;
 mod request;
 
 use std::ffi::OsString;
 
 use cli_runtime::usage::Usage;
 use endpoint_diagnostics::Snapshot;
-use endpoint_diagnostics::audit::{Audit as Findings, Severity, audit};
+use endpoint_diagnostics::audit::{Audit as Findings, Repair, Severity, audit};
 use endpoint_diagnostics::snapshot::Kind;
 use tokio::time::sleep;
 
@@ -19,6 +21,8 @@ use crate::exit::{self, Code, Failure};
 use crate::files;
 use crate::frame::Command;
 use crate::progress::Progress;
+
+use self::looks::Asked;
 
 pub(crate) use command::{Audit, NAME, command};
 
@@ -57,21 +61,36 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
         snapshot = cluster.read().await?;
         found = look(command, &snapshot).confirming(&found);
     }
-    let mut asked = Ok(true);
-    if let Some(dns) = command.dns() {
-        progress.step(|| "Asking the DNS servers".to_owned());
-        asked = dns::check(&dns, &cluster, &snapshot).await.map(|asked| {
-            found.add(asked.findings);
-            asked.is_complete
-        });
-    }
+    let asked = ask(command, &cluster, &snapshot, &progress).await;
+    found.add(asked.findings);
     drop(progress);
     report(command, &found, snapshot.services().count());
     // After what was found without them.
-    let is_complete = asked?;
-    let Some(fix) = command.fix() else { return Ok((found.gravest(), is_complete)) };
-    found.findings = fix::fix(&cluster, found.findings, fix).await?;
-    Ok((found.gravest(), is_complete))
+    if let Some(failure) = asked.failure {
+        return Err(failure);
+    }
+    if let Some(fix) = command.fix() {
+        found.findings = fix::fix(&cluster, found.findings, fix).await?;
+    }
+    if let Some(touch) = command.touch() {
+        let touches: Vec<Repair> = asked.touches.into_values().collect();
+        fix::touch(&cluster, &touches, touch).await?;
+    }
+    Ok((found.gravest(), !asked.is_incomplete))
+}
+
+/// Asks the consumers of slices that the command names.
+async fn ask(command: &Audit, cluster: &Cluster, snapshot: &Snapshot, progress: &Progress) -> Asked {
+    let mut asked = Asked::default();
+    if let Some(dns) = command.dns() {
+        progress.step(|| "Asking the DNS servers".to_owned());
+        asked.add(dns::check(&dns, cluster, snapshot).await);
+    }
+    if let Some(timeout) = command.proxy() {
+        progress.step(|| "Reading the rules of kube-proxy".to_owned());
+        asked.add(proxy::check(timeout, cluster, snapshot).await);
+    }
+    asked
 }
 
 /// Fails if the namespace is known not to exist.

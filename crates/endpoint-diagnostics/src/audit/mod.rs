@@ -21,12 +21,14 @@ mod network;
 mod object;
 mod options;
 mod ownership;
+pub mod proxy;
 mod recent;
 mod repair;
 mod rule;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod wrong;
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,6 +43,7 @@ pub use object::{ObjectRef, Subject};
 pub use options::Options;
 pub use repair::{Action, Repair};
 pub use rule::Rule;
+pub use wrong::{Expected, Target, Wrong};
 
 /// The result of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use endpointslice::well_known::{
-    ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
+    ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER,
+    LAST_CHANGE_TRIGGER_TIME, MANAGED_BY,
 };
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,8 +17,9 @@ use super::object::{ObjectRef, label};
 /// A write that ends a finding. It is refused by the API server if the object has changed since, by its uid and
 /// resourceVersion.
 ///
-/// There are repairs only of objects that the controllers own by label, and deletions of Endpoints without a Service that
-/// some controller owns by label: `of_slice` and `of_a_lost_service` are the only ways to make one.
+/// There are repairs only of objects that the controllers own by label, deletions of Endpoints without a Service that some
+/// controller owns by label, and touches of any slice, which leave its content: `of_slice`, `of_a_lost_service` and `touch` are
+/// the only ways to make one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repair {
@@ -46,6 +49,13 @@ pub enum Action {
         /// Its key.
         key: &'static str,
     },
+    /// Sets an annotation.
+    SetAnnotation {
+        /// Its key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
     /// Adds an owner reference of `v1`, as controllers set it.
     AddOwner {
         /// The kind of the owner.
@@ -70,6 +80,14 @@ impl Repair {
     pub(super) fn of_a_lost_service(endpoints: &Endpoints) -> Option<Self> {
         label(&endpoints.metadata, ENDPOINTS_MANAGED_BY).filter(|manager| !manager.is_empty())?;
         Self::new(ObjectRef::endpoints(endpoints), &endpoints.metadata, Action::Delete)
+    }
+
+    /// A write that changes nothing of a slice but the time of its last change, for the event that consumers get; none if it
+    /// was not read from a cluster. Controllers set that annotation themselves, or remove it, whenever they write a slice for
+    /// another reason; so nothing is left behind, and no other key of ours is needed.
+    pub(super) fn touch(slice: &EndpointSlice, now: Timestamp) -> Option<Self> {
+        let action = Action::SetAnnotation { key: LAST_CHANGE_TRIGGER_TIME, value: now.to_string() };
+        Self::new(ObjectRef::slice(slice), &slice.metadata, action)
     }
 
     fn new(object: ObjectRef, metadata: &ObjectMeta, action: Action) -> Option<Self> {
@@ -118,6 +136,9 @@ impl fmt::Display for Repair {
             Action::Delete => write!(f, "delete {object}"),
             Action::SetLabel { key, value } => write!(f, "set the label {key}={value} of {object}"),
             Action::RemoveLabel { key } => write!(f, "remove the label {key} of {object}"),
+            Action::SetAnnotation { key, value } => {
+                write!(f, "set the annotation {key}={value} of {object}")
+            }
             Action::AddOwner { kind, name, uid } => {
                 write!(f, "add the owner {kind} {name} (uid {uid}) to {object}")
             }

@@ -19,17 +19,21 @@ pub(crate) const NAME: &str = "audit";
 
 const ABOUT: &str = "Finds what is wrong with the Endpoints and EndpointSlices of a cluster, or of a dump: duplicates, \
                      orphans, pods that are gone, two managers, what a controller's start would delete, and more. Writes \
-                     nothing without --fix";
+                     nothing without --fix or --touch";
 
 const EXAMPLES: &str = "Examples:
   kubectl endpoints audit                        # the whole cluster, read twice
   kubectl endpoints audit -n shop -o wide        # with remedies
   kubectl endpoints audit --rule=stale-pod --fix # repair what a rule finds; asks first
   kubectl endpoints audit --dns                  # in a pod: do the DNS servers follow the slices?
+  kubectl endpoints audit --proxy                # on a node, as root: does kube-proxy?
   kubectl endpoints audit -f dump.yaml";
 
 /// Longer than the 30 s for which kubeadm's CoreDNS caches answers.
 const DNS_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// Longer than kube-proxy waits between two syncs, and a sync takes.
+const PROXY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A checked command line.
 #[derive(Debug, Parser)]
@@ -69,10 +73,10 @@ pub(crate) struct Audit {
     /// Repair what can be repaired: objects of the controllers, by their labels. Shows each write, and asks
     #[arg(long)]
     fix: bool,
-    /// Do not ask before --fix writes
+    /// Do not ask before --fix or --touch writes
     #[arg(short, long)]
     yes: bool,
-    /// With --fix: client only shows the writes, server lets the API server check them without storing them [default: none]
+    /// With --fix or --touch: client only shows the writes, server lets the API server check them without storing them [default: none]
     #[arg(long, value_name = "none|client|server", value_parser = dry_run)]
     dry_run: Option<DryRun>,
     /// Also ask DNS servers for headless Services, over TCP, and compare their answers with the slices: those of the Service
@@ -88,6 +92,17 @@ pub(crate) struct Audit {
     /// The domain of the cluster [default: cluster.local]
     #[arg(long, value_name = "DOMAIN")]
     cluster_domain: Option<String>,
+    /// On a node, as root: also compare the rules of kube-proxy in nftables with the slices
+    #[arg(long)]
+    proxy: bool,
+    /// Time for which rules must be wrong before they are reported [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
+    proxy_timeout: Option<Duration>,
+    /// With --dns or --proxy: write the slices on which a consumer is behind once more, so that all consumers get an event. Sets
+    /// their annotation endpoints.kubernetes.io/last-change-trigger-time, which a controller removes with its next write; of
+    /// mirrored slices at once in endpoint-controller-manager, which is one event more. Shows each write, and asks
+    #[arg(long)]
+    touch: bool,
     #[command(flatten)]
     pub(crate) target: Target,
 }
@@ -102,7 +117,7 @@ pub(crate) struct Dns {
     pub(crate) domain: String,
 }
 
-/// The extent of repairs.
+/// The extent of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fix {
     /// Does not ask.
@@ -129,8 +144,21 @@ impl Audit {
 
     /// The repairs to make, if any.
     pub(crate) fn fix(&self) -> Option<Fix> {
-        let dry_run = self.dry_run.unwrap_or(DryRun::None);
-        self.fix.then_some(Fix { yes: self.yes, dry_run })
+        self.fix.then(|| self.extent())
+    }
+
+    /// The slices to write once more, if any.
+    pub(crate) fn touch(&self) -> Option<Fix> {
+        self.touch.then(|| self.extent())
+    }
+
+    fn extent(&self) -> Fix {
+        Fix { yes: self.yes, dry_run: self.dry_run.unwrap_or(DryRun::None) }
+    }
+
+    /// The time for which rules of kube-proxy must be wrong, if they are to be compared.
+    pub(crate) fn proxy(&self) -> Option<Duration> {
+        self.proxy.then(|| self.proxy_timeout.unwrap_or(PROXY_TIMEOUT))
     }
 
     /// The questions to DNS servers, if any.
@@ -163,14 +191,33 @@ impl Audit {
                 "--dns with -n needs --dns-server: the servers are those of kube-system/kube-dns".to_owned()
             );
         }
-        if !self.fix && (self.yes || self.dry_run.is_some()) {
-            return Err(format!("{} needs --fix", if self.yes { "--yes" } else { "--dry-run" }));
+        self.check_proxy()?;
+        self.check_writes()
+    }
+
+    fn check_proxy(&self) -> Result<(), String> {
+        if self.proxy_timeout.is_some() && !self.proxy {
+            return Err("--proxy-timeout needs --proxy".to_owned());
+        }
+        if self.proxy && !self.target.files.is_empty() {
+            return Err("--proxy and -f exclude each other: files have no kube-proxy".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_writes(&self) -> Result<(), String> {
+        if self.touch && !self.dns && !self.proxy {
+            return Err("--touch needs --dns or --proxy".to_owned());
+        }
+        if !self.fix && !self.touch && (self.yes || self.dry_run.is_some()) {
+            return Err(format!("{} needs --fix or --touch", if self.yes { "--yes" } else { "--dry-run" }));
         }
         if self.fix && !self.target.files.is_empty() {
             return Err("--fix and -f exclude each other: files are not repaired".to_owned());
         }
-        if self.fix && (self.format.is_document() || self.format == Format::Name) {
-            return Err("--fix prints a table: -o may be table or wide".to_owned());
+        if (self.fix || self.touch) && (self.format.is_document() || self.format == Format::Name) {
+            let flag = if self.fix { "--fix" } else { "--touch" };
+            return Err(format!("{flag} prints a table: -o may be table or wide"));
         }
         Ok(())
     }
@@ -262,6 +309,9 @@ mod tests {
                 domain: "x.example".to_owned(),
             })
         );
+        let audit = parsed("--proxy --touch -y").unwrap();
+        assert_eq!((audit.proxy(), audit.dns(), audit.fix()), (Some(PROXY_TIMEOUT), None, None));
+        assert_eq!(audit.touch(), Some(Fix { yes: true, dry_run: DryRun::None }));
         let audit = parsed("--max-endpoints-per-slice=500 --confirm-after=0 -f dump.yaml").unwrap();
         assert_eq!(audit.options().max_endpoints_per_slice, Some(500));
         assert_eq!((audit.confirm_after, audit.target.files), (Duration::ZERO, vec!["dump.yaml".to_owned()]));
@@ -270,8 +320,12 @@ mod tests {
     #[test]
     fn wrong_command_lines_are_refused_in_one_line() {
         for (line, expected) in [
-            ("--yes", "--yes needs --fix"),
-            ("--dry-run=client", "--dry-run needs --fix"),
+            ("--yes", "--yes needs --fix or --touch"),
+            ("--dry-run=client", "--dry-run needs --fix or --touch"),
+            ("--touch", "--touch needs --dns or --proxy"),
+            ("--proxy --touch -o json", "--touch prints a table: -o may be table or wide"),
+            ("--proxy-timeout=1s", "--proxy-timeout needs --proxy"),
+            ("--proxy -f x.yaml", "--proxy and -f exclude each other: files have no kube-proxy"),
             ("--fix -f x.yaml", "--fix and -f exclude each other: files are not repaired"),
             ("--fix -o json", "--fix prints a table: -o may be table or wide"),
             ("-n a -A", "-n and -A exclude each other"),

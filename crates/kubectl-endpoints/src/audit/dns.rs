@@ -8,13 +8,13 @@ mod server;
 use std::net::SocketAddr;
 
 use endpoint_diagnostics::Snapshot;
-use endpoint_diagnostics::audit::Finding;
 use endpoint_diagnostics::audit::dns::headless_services;
 use futures::future::join_all;
 use tokio::time::sleep;
 
 use self::server::Server;
 use super::command::Dns;
+use super::looks::Asked;
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
 
@@ -23,13 +23,6 @@ const LOOKS: u32 = 8;
 /// The most looks: some answers may fail.
 const MAX_LOOKS: u32 = 2 * LOOKS;
 const DNS_PORT: u16 = 53;
-
-/// The result of all looks.
-pub(super) struct Asked {
-    pub(super) findings: Vec<Finding>,
-    /// Every server has answered for every Service, and what was wrong at first was seen to be wrong or right.
-    pub(super) is_complete: bool,
-}
 
 /// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; its
 /// Services and slices are read again for each further look.
@@ -50,17 +43,24 @@ pub(super) async fn check(dns: &Dns, cluster: &Cluster, snapshot: &Snapshot) -> 
             servers.len()
         )));
     }
+    let mut last = None;
     for _ in 0..MAX_LOOKS {
         if !servers.iter().any(Server::is_open) {
             break;
         }
         sleep(dns.timeout / LOOKS).await;
-        let services = headless_services(&cluster.read_slices().await?);
+        let services = headless_services(last.insert(cluster.read_slices().await?));
         join_all(servers.iter_mut().map(|server| server.look_again(&dns.domain, &services))).await;
     }
     servers.iter().filter_map(Server::note).for_each(|note| exit::note(&note));
-    let is_complete = servers.iter().all(|server| server.note().is_none());
-    Ok(Asked { findings: servers.iter().flat_map(Server::findings).collect(), is_complete })
+    let is_incomplete = servers.iter().any(|server| server.note().is_some());
+    let findings = servers.iter().flat_map(Server::findings).collect();
+    let mut asked = Asked { findings, is_incomplete, ..Asked::default() };
+    let snapshot = last.as_ref().unwrap_or(snapshot);
+    for server in &servers {
+        asked.touch(server.touches(snapshot));
+    }
+    Ok(asked)
 }
 
 /// The servers of a cluster: the ready endpoints of the Service `kube-system/kube-dns`. By convention kubelets' `--cluster-dns` is

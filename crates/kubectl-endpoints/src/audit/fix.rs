@@ -1,4 +1,4 @@
-//! `--fix`: shows the repairs, asks, and makes those whose reason is still there.
+//! `--fix` and `--touch`: show the writes, ask, and make those whose reason is still there.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -39,14 +39,7 @@ pub(super) async fn fix(
         );
         return Ok(findings);
     }
-    let lines: Vec<String> = repairs.iter().map(ToString::to_string).collect();
-    print(&format!("\nRepairs of {}:\n{}\n", cluster.server, lines.join("\n")));
-    if fix.dry_run == DryRun::Client {
-        note("Nothing was written (--dry-run=client)");
-        return Ok(findings);
-    }
-    if !fix.yes && !asked(repairs.len())? {
-        note("Nothing was written");
+    if !agreed(cluster, "Repairs", &repairs, fix)? {
         return Ok(findings);
     }
     let is_dry = fix.dry_run == DryRun::Server;
@@ -65,12 +58,47 @@ pub(super) async fn fix(
     Ok(left)
 }
 
+/// Writes slices once more. Whether a consumer follows then, another audit tells.
+///
+/// # Errors
+/// If there is no answer to the question.
+pub(super) async fn touch(cluster: &Cluster, touches: &[Repair], fix: Fix) -> Result<(), Failure> {
+    if touches.is_empty() {
+        note("Nothing to touch: no consumer is behind on a slice");
+        return Ok(());
+    }
+    if !agreed(cluster, "Touches", &touches.iter().collect::<Vec<_>>(), fix)? {
+        return Ok(());
+    }
+    let is_dry = fix.dry_run == DryRun::Server;
+    for touch in touches {
+        let outcome = send(cluster, request(touch, is_dry)).await.err().unwrap_or(Outcome::Done);
+        note(&line(touch, &outcome, is_dry));
+    }
+    Ok(())
+}
+
+/// Shows the writes, and asks whether to make them.
+fn agreed(cluster: &Cluster, what: &str, writes: &[&Repair], fix: Fix) -> Result<bool, Failure> {
+    let lines: Vec<String> = writes.iter().map(ToString::to_string).collect();
+    print(&format!("\n{what} of {}:\n{}\n", cluster.server, lines.join("\n")));
+    if fix.dry_run == DryRun::Client {
+        note("Nothing was written (--dry-run=client)");
+        return Ok(false);
+    }
+    let is_agreed = fix.yes || asked(writes.len())?;
+    if !is_agreed {
+        note("Nothing was written");
+    }
+    Ok(is_agreed)
+}
+
 /// Asks on the terminal.
 fn asked(count: usize) -> Result<bool, Failure> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(Failure::Input(
-            "--fix asks before it writes, and stdin is not a terminal: give --yes".to_owned(),
+            "--fix and --touch ask before they write, and stdin is not a terminal: give --yes".to_owned(),
         ));
     }
     let _ = write!(std::io::stderr(), "Make these {count} writes? [y/N] ");

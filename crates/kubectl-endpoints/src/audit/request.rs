@@ -26,6 +26,7 @@ pub(super) fn request(repair: &Repair, dry_run: bool) -> Result<Request<Vec<u8>>
         }
         Action::SetLabel { key, value } => patch("labels", json!({*key: value})),
         Action::RemoveLabel { key } => patch("labels", json!({*key: null})),
+        Action::SetAnnotation { key, value } => patch("annotations", json!({*key: value})),
         // The strategy merges by uid.
         Action::AddOwner { kind, name, uid } => {
             let owner = json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": uid,

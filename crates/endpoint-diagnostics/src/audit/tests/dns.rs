@@ -8,7 +8,8 @@ use controller_kit::key::ObjectKey;
 use serde_json::json;
 
 use super::cluster::{Cluster, SLICES, endpoint, service, slice};
-use crate::audit::dns::{Wrong, headless_services};
+use crate::audit::dns::headless_services;
+use crate::audit::{Expected, Wrong};
 
 fn addresses(all: &[&str]) -> BTreeSet<IpAddr> {
     all.iter().map(|address| address.parse().unwrap()).collect()
@@ -44,11 +45,12 @@ fn a_headless_service_has_the_ready_addresses_of_all_its_slices() {
 
 #[test]
 fn only_what_is_wrong_at_every_look_is_found() {
-    let wrong = |answered: &[&str], expected: &[&str]| Wrong::new(&addresses(answered), &addresses(expected));
+    let exactly = |expected: &[&str]| Expected::exactly(addresses(expected));
+    let wrong = |answered: &[&str], expected: &[&str]| Wrong::new(&addresses(answered), &exactly(expected));
     assert_eq!(wrong(&["10.0.0.1"], &["10.0.0.1"]), None);
     let first = wrong(&["10.0.0.1", "10.0.0.2"], &["10.0.0.2", "10.0.0.3"]).unwrap();
     let and =
-        |answered: &[&str], expected: &[&str]| first.clone().and(&addresses(answered), &addresses(expected));
+        |answered: &[&str], expected: &[&str]| first.clone().and(&addresses(answered), &exactly(expected));
     // The server was late.
     assert_eq!(and(&["10.0.0.2", "10.0.0.3"], &["10.0.0.2", "10.0.0.3"]), None);
     // Other addresses were late each time.

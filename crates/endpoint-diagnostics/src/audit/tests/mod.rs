@@ -4,6 +4,7 @@
 mod cluster;
 mod dns;
 mod documents;
+mod proxy;
 mod repairs;
 
 use std::sync::Arc;

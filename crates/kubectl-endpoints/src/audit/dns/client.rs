@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use endpoint_diagnostics::audit::dns::Wrong;
+use endpoint_diagnostics::audit::{Expected, Wrong};
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -37,22 +37,26 @@ impl Answer {
     }
 
     /// The addresses that the answer has wrong.
-    pub(super) fn wrong(&self, expected: &BTreeSet<IpAddr>) -> Option<Wrong> {
+    pub(super) fn wrong(&self, expected: &BTreeSet<IpAddr>) -> Option<Wrong<IpAddr>> {
         Wrong::new(&self.addresses, &self.comparable(expected))
     }
 
     /// The addresses that this answer has wrong, and those before it had.
-    pub(super) fn still_wrong(&self, before: Wrong, expected: &BTreeSet<IpAddr>) -> Option<Wrong> {
+    pub(super) fn still_wrong(
+        &self,
+        before: Wrong<IpAddr>,
+        expected: &BTreeSet<IpAddr>,
+    ) -> Option<Wrong<IpAddr>> {
         before.and(&self.addresses, &self.comparable(expected))
     }
 
     /// Nothing is missing in an answer that was cut off.
-    fn comparable(&self, expected: &BTreeSet<IpAddr>) -> BTreeSet<IpAddr> {
-        expected
-            .iter()
-            .filter(|address| !self.is_truncated || self.addresses.contains(address))
-            .copied()
-            .collect()
+    fn comparable(&self, expected: &BTreeSet<IpAddr>) -> Expected<IpAddr> {
+        let mut all = Expected::exactly(expected.clone());
+        if self.is_truncated {
+            all.required.clear();
+        }
+        all
     }
 }
 

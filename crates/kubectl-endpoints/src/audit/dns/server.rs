@@ -6,11 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::audit::Finding;
-use endpoint_diagnostics::audit::dns::Wrong;
-use tokio::time::{Instant, timeout};
+use endpoint_diagnostics::audit::{Finding, Repair};
+use endpoint_diagnostics::snapshot::Snapshot;
+use tokio::time::timeout;
 
 use super::client::Client;
+use crate::audit::looks::Suspects;
 
 /// The longest time for one look.
 const LOOK: Duration = Duration::from_secs(300);
@@ -23,33 +24,16 @@ type Services = [(ObjectKey, BTreeSet<IpAddr>)];
 /// A DNS server, and its answers so far.
 pub(super) struct Server {
     address: SocketAddr,
-    /// The time for which an answer must be wrong.
-    timeout: Duration,
-    suspects: BTreeMap<ObjectKey, Suspect>,
+    suspects: Suspects<ObjectKey, IpAddr>,
     answered: usize,
     unanswered: usize,
     /// The first failure.
     error: Option<String>,
 }
 
-/// A Service for which every answer so far was wrong.
-struct Suspect {
-    wrong: Wrong,
-    since: Instant,
-    /// The time of the last answer.
-    until: Instant,
-}
-
-impl Suspect {
-    fn time(&self) -> Duration {
-        self.until.saturating_duration_since(self.since)
-    }
-}
-
 impl Server {
     pub(super) fn new(address: SocketAddr, timeout: Duration) -> Self {
-        let (suspects, error) = Default::default();
-        Self { address, timeout, suspects, answered: 0, unanswered: 0, error }
+        Self { address, suspects: Suspects::new(timeout), answered: 0, unanswered: 0, error: None }
     }
 
     /// Asks for all Services.
@@ -62,10 +46,7 @@ impl Server {
                 match client.addresses(&name(key, domain)).await {
                     Ok(answer) => {
                         (self.answered, failures) = (self.answered + 1, 0);
-                        let now = Instant::now();
-                        if let Some(wrong) = answer.wrong(expected) {
-                            self.suspects.insert(key.clone(), Suspect { wrong, since: now, until: now });
-                        }
+                        self.suspects.add(key.clone(), answer.wrong(expected));
                     }
                     Err(error) => {
                         self.error.get_or_insert_with(|| format!("{}: {error}", name(key, domain)));
@@ -93,16 +74,14 @@ impl Server {
         let look = async {
             let mut client = Client::connect(self.address).await?;
             let expected: BTreeMap<_, _> = services.iter().map(|(key, expected)| (key, expected)).collect();
-            // One that is gone is no longer wrong.
-            self.suspects.retain(|key, _| expected.contains_key(key));
+            self.suspects.retain(|key| expected.contains_key(key));
             for (key, expected) in expected {
-                let Some(suspect) = self.suspects.get_mut(key) else { continue };
+                if !self.suspects.contains(key) {
+                    continue;
+                }
                 let name = name(key, domain);
                 let answer = client.addresses(&name).await.map_err(|error| format!("{name}: {error}"))?;
-                match answer.still_wrong(suspect.wrong.clone(), expected) {
-                    Some(wrong) => (suspect.wrong, suspect.until) = (wrong, Instant::now()),
-                    None => drop(self.suspects.remove(key)),
-                }
+                self.suspects.look_again(key, |before| answer.still_wrong(before, expected));
             }
             Ok(())
         };
@@ -119,12 +98,17 @@ impl Server {
 
     /// True if some answers are wrong, and have not been for long enough.
     pub(super) fn is_open(&self) -> bool {
-        self.suspects.values().any(|suspect| suspect.time() < self.timeout)
+        self.suspects.open() > 0
     }
 
     pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
-        let confirmed = self.suspects.iter().filter(|(_, suspect)| suspect.time() >= self.timeout);
-        confirmed.map(|(key, suspect)| suspect.wrong.finding(key, &self.address.to_string(), suspect.time()))
+        let confirmed = self.suspects.confirmed();
+        confirmed.map(|(key, wrong, time)| wrong.finding(key, &self.address.to_string(), time))
+    }
+
+    /// The writes that send the slices of its findings again.
+    pub(super) fn touches(&self, snapshot: &Snapshot) -> Vec<Repair> {
+        self.suspects.confirmed().flat_map(|(key, wrong, _)| wrong.touches(key, snapshot)).collect()
     }
 
     /// A note about the Services whose answers could not be compared, if there are some.
@@ -132,8 +116,7 @@ impl Server {
         if self.is_silent() {
             return Some(format!("Note: DNS server {self} is not compared"));
         }
-        let open = self.suspects.values().filter(|suspect| suspect.time() < self.timeout).count();
-        let count = self.unanswered + open;
+        let count = self.unanswered + self.suspects.open();
         (count > 0)
             .then(|| format!("Note: {count} headless Services are not compared with DNS server {self}"))
     }

@@ -7,6 +7,7 @@
 //! | [`process`] | child processes that never outlive the test |
 //! | [`dialogue`] | a program whose output is read line by line while it runs |
 //! | [`dns`] | CoreDNS, and what a name resolves to |
+//! | [`kube_proxy`] | kube-proxy in a network namespace |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`kubelets`] | stand-ins for kubelets beside upstream's node lifecycle controller |
@@ -51,6 +52,7 @@ pub mod cluster;
 pub mod conformance;
 pub mod dialogue;
 pub mod dns;
+pub mod kube_proxy;
 pub mod kubelets;
 pub mod late_watches;
 pub mod manager;

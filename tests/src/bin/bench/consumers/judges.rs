@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Node;
@@ -12,9 +11,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tests::cluster::{Cluster, User};
 use tests::dns::CoreDns;
-use tests::process::{Environment, Process};
+use tests::kube_proxy::{self, NODE};
+use tests::process::Process;
 use tests::wait::LIMIT;
-use tests::{binaries, ports};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -22,7 +21,6 @@ use tokio::time::{sleep, timeout};
 use crate::density::create;
 use crate::options::ProxyMode;
 
-const NODE: &str = "judge";
 /// The port of the containers: the network of this process has the addresses of all pods.
 pub(super) const PORT: u16 = 8080;
 /// The time after which a connection counts as lost.
@@ -53,7 +51,7 @@ impl Judges {
         let kubeconfig = cluster.kubeconfig(User::Admin);
         let dns = CoreDns::start(cluster.folder(), &kubeconfig);
         let pods = tokio::spawn(async move { while pods.accept().await.is_ok() {} });
-        Self { _proxy: kube_proxy(cluster, &kubeconfig, mode), dns, pods }
+        Self { _proxy: kube_proxy::start(cluster.folder(), &kubeconfig, mode.names()), dns, pods }
     }
 
     /// Waits until a client at the address of a Service reaches a pod, or is refused. It tries `every` so often, which is
@@ -90,28 +88,6 @@ impl Judges {
     pub(super) async fn addresses(&self, name: &str) -> Result<BTreeSet<IpAddr>, String> {
         self.dns.addresses(name).await
     }
-}
-
-/// kube-proxy with its defaults, but those that change the whole machine.
-fn kube_proxy(cluster: &Cluster, kubeconfig: &Path, mode: ProxyMode) -> Process {
-    let (mode, tool) = mode.names();
-    let tool = binaries::tool(tool);
-    let folder = tool.parent().expect("the folder of a tool").display();
-    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
-    let environment = Environment { variables: vec![("PATH".to_owned(), path)], ..Environment::default() };
-    let [health, metrics] = ports::free();
-    let args = [
-        format!("--proxy-mode={mode}"),
-        format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--hostname-override={NODE}"),
-        format!("--healthz-bind-address=127.0.0.1:{health}"),
-        format!("--metrics-bind-address=127.0.0.1:{metrics}"),
-        "--conntrack-max-per-core=0".to_owned(),
-        "--conntrack-min=0".to_owned(),
-        "--conntrack-tcp-timeout-established=0".to_owned(),
-        "--conntrack-tcp-timeout-close-wait=0".to_owned(),
-    ];
-    Process::start_in("kube-proxy", &binaries::tool("kube-proxy"), cluster.folder(), args, &environment)
 }
 
 /// True if a pod accepts the connection, false if it is refused; `None` if nothing comes back in time.

@@ -38,7 +38,7 @@ impl Configuration {
     }
 
     /// The same, where a sync of a Service with at least this number of pods remembers what it has seen. The default is
-    /// [`MIN_PODS`](endpoint_informers::sync_caches::MIN_PODS); histories with few pods need less.
+    /// [`MIN_PODS`](endpoint_controllers_common::MIN_PODS); histories with few pods need less.
     #[must_use]
     pub fn remembering_from(mut self, pods: usize) -> Self {
         self.0.endpoints.remembered_from = pods;

@@ -37,7 +37,6 @@ pub mod slices;
 mod state;
 mod store;
 pub mod stored_service;
-pub mod sync_caches;
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
+use endpoint_controllers_common::SyncCaches;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::deferred_events::DeferredEvents;
@@ -17,7 +18,6 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::sync_caches::SyncCaches;
 use endpointslice::Urgency;
 use endpointslice::trigger_times::TriggerTimes;
 use kube_api::ApiClient;
@@ -44,7 +44,7 @@ pub struct Config {
     /// `EndpointControllerNameWellKnownLabel`).
     pub services_may_be_delegated: bool,
     /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
-    /// [`MIN_PODS`](endpoint_informers::sync_caches::MIN_PODS) but in tests.
+    /// [`MIN_PODS`](endpoint_controllers_common::MIN_PODS) but in tests.
     pub remembered_from: usize,
 }
 

@@ -10,13 +10,13 @@ use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
+use endpoint_controllers_common::SyncCaches;
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
-use endpoint_informers::sync_caches::SyncCaches;
 use endpointslice::desired::Conditions;
 use endpointslice::topology::TopologyCache;
 use endpointslice::trigger_times::TriggerTimes;
@@ -45,7 +45,7 @@ pub struct Config {
     /// `EndpointSliceTerminatingCondition`).
     pub conditions: Conditions,
     /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
-    /// [`MIN_PODS`](endpoint_informers::sync_caches::MIN_PODS) but in tests.
+    /// [`MIN_PODS`](endpoint_controllers_common::MIN_PODS) but in tests.
     pub remembered_from: usize,
     /// Whether writes that decide about no traffic wait up to 5 s for others of the same slice
     /// ([`endpointslice::coalescing`]; feature gate `EndpointSliceCoalescing`).

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::sync_caches::MIN_PODS;
+use endpoint_controllers_common::MIN_PODS;
 use endpointslice::desired::Conditions;
 
 use super::configz;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use controller_harness::{Running, TestApi};
-use endpoint_informers::sync_caches::MIN_PODS;
+use endpoint_controllers_common::MIN_PODS;
 use endpointslice::Service;
 use endpointslice::desired::Conditions;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};

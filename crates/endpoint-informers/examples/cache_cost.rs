@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use endpoint_informers::cache::{Cache, Change, Delta, Handler, State};
+use endpoint_informers::kinds::SelectedPods;
 use endpointslice::model::{LabelSet, PodFields, ServiceFields};
 use endpointslice::{Interner, Pod, Service};
 use parking_lot::Mutex;
@@ -174,7 +175,8 @@ fn round(pods: usize, labels: Labels, best: &mut Vec<Best>) -> usize {
 
     let mut selected = Holds::default();
     let selector: LabelSet = [("app", "app-1")].into_iter().collect();
-    let found = selected.measure(&handler, || cache.read(|state| state.pods_selected("ns-1", &selector)));
+    let select = |state: &State| state.pods_selected("ns-1", &selector).cloned().collect::<SelectedPods>();
+    let found = selected.measure(&handler, || cache.read(select));
     note(best, "selected by one Service", &selected, found.sorted().len());
 
     let names = |pod: &Arc<Pod>| (pod.namespace.to_string(), pod.name.to_string());

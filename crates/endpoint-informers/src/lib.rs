@@ -32,7 +32,6 @@ mod queries;
 pub mod reconciler;
 pub mod repairs;
 pub mod resource;
-pub mod seen_pods;
 pub mod slices;
 mod state;
 mod store;

@@ -8,7 +8,6 @@ use endpointslice::{Node, Pod, Service};
 
 use crate::kinds::{CachedSlice, SelectedPods, UnreadableObjects};
 use crate::resource::{Change, Resource as _};
-use crate::seen_pods::{PodChanges, SeenPods};
 use crate::state::State;
 
 impl State {
@@ -17,19 +16,16 @@ impl State {
         self.pods.index().on_node(node)
     }
 
-    /// The pods of `namespace` that `selector` selects. An empty selector selects none.
+    /// The pods of `namespace` that `selector` selects, in no particular order: [`SelectedPods`] sorts them. An empty selector
+    /// selects none.
     ///
     /// Cost: the pods found, and the label sets that have the rarest label of the selector.
-    pub fn pods_selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
+    pub fn pods_selected<'a>(
+        &'a self,
+        namespace: &str,
+        selector: &'a LabelSet,
+    ) -> impl Iterator<Item = &'a Arc<Pod>> {
         self.pods.index().selected(namespace, selector)
-    }
-
-    /// The changes of the pods of `namespace` that `selector` selects, since `seen`.
-    ///
-    /// Cost: a lookup for each pod found, about ten nanoseconds, and the label sets that have the rarest label of the
-    /// selector.
-    pub fn pods_changed<T>(&self, namespace: &str, selector: &LabelSet, seen: &SeenPods<T>) -> PodChanges {
-        seen.changes(self.pods.index().iter_selected(namespace, selector))
     }
 
     /// The number of times that the zone of a node has changed, or that a node appeared or was deleted. If it is the same

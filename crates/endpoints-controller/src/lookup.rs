@@ -169,11 +169,12 @@ fn leftover(stored: &Arc<CachedEndpoints>, orphan: Orphan, is_certain: bool) -> 
 fn pods(service: &Arc<Service>, unready: Unready, state: &State, sync_cache: &mut Option<SyncCache>) -> Pods {
     let selector = service.selector.clone().unwrap_or_default();
     if let Some(unreadable) = state.unreadable_in(&service.namespace) {
-        return Pods::All(state.pods_selected(&service.namespace, &selector), unreadable);
+        let pods = state.pods_selected(&service.namespace, &selector).cloned().collect();
+        return Pods::All(pods, unreadable);
     }
     let sync_cache = sync_cache.take_if(|sync_cache| sync_cache.is_current(service));
     let is_known = sync_cache.is_some();
     let sync_cache = Box::new(sync_cache.unwrap_or_else(|| SyncCache::new(Arc::clone(service), unready)));
-    let changes = state.pods_changed(&service.namespace, &selector, sync_cache.seen());
+    let changes = sync_cache.seen().changes(state.pods_selected(&service.namespace, &selector));
     Pods::Changes { sync_cache, is_known, changes }
 }

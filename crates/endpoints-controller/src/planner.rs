@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use endpoint_controllers_common::PodChanges;
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
-use endpoint_informers::seen_pods::PodChanges;
 use endpointslice::desired::Skipped;
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::urgency::urgency_of_subsets;

@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use endpoint_controllers_common::{PodChanges, SeenPods};
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods};
-use endpoint_informers::seen_pods::{PodChanges, SeenPods};
 use endpointslice::desired::published_hostname;
 use endpointslice::model::{NamedPort, append_address, is_allowed_in_slices};
 use endpointslice::{Pod, Service};
@@ -100,7 +100,7 @@ impl SyncCache {
 
     /// The pods, sorted by name.
     pub(crate) fn sorted_pods(&self) -> Vec<Arc<Pod>> {
-        SelectedPods::from(self.pods.iter().map(|seen| Arc::clone(&seen.pod)).collect::<Vec<_>>()).sorted()
+        self.pods.iter().map(|seen| Arc::clone(&seen.pod)).collect::<SelectedPods>().sorted()
     }
 
     /// Compares a stored object that is new with what was wanted before the next [`Self::update`]. `encoded` is its content.

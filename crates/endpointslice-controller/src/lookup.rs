@@ -55,7 +55,7 @@ impl EndpointSliceController {
         let sync_cache = remembered.take_if(|sync_cache| sync_cache.is_current(service, zones));
         let is_known = sync_cache.is_some();
         let sync_cache = sync_cache.unwrap_or_else(|| SyncCache::new(Arc::clone(service), zones));
-        let pods = state.pods_changed(&service.namespace, selector, sync_cache.seen());
+        let pods = sync_cache.seen().changes(state.pods_selected(&service.namespace, selector));
         let nodes = state.nodes_of(&pods.new);
         Ok(Lookup::Served(SyncInput::Changes(Box::new(Changes {
             sync_cache,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use endpoint_controllers_common::PodChanges;
 use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::seen_pods::PodChanges;
 use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot, decode_all};
 use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
 use endpointslice::desired::{Conditions, Skipped};

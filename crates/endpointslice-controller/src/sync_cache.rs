@@ -28,8 +28,8 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use endpoint_controllers_common::{PodChanges, SeenPod, SeenPods};
 use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::seen_pods::{PodChanges, SeenPod, SeenPods};
 use endpointslice::desired::{Skipped, desired_from_service_with};
 use endpointslice::plan::{MissingEndpoints, Settled};
 use endpointslice::{

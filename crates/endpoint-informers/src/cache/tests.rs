@@ -9,7 +9,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::kinds::{CachedSlice, DelegatedService, LastManagers, Packed};
+use crate::kinds::{CachedSlice, DelegatedService, LastManagers, Packed, SelectedPods};
 
 mod affected_services;
 mod batches;
@@ -345,7 +345,7 @@ fn check_indexes(cache: &Cache, model: &Model, labels: &Labels) -> Result<(), Te
     cache.read(|state| {
         prop_assert_eq!(state.pods.len() + state.services.len() + state.slices.len(), model.objects.len());
         for namespace in NAMESPACES {
-            let found = state.pods_selected(namespace, &set).sorted();
+            let found = state.pods_selected(namespace, &set).cloned().collect::<SelectedPods>().sorted();
             let names: Vec<&str> = found.iter().map(|pod| &*pod.name).collect();
             let expected = model.names(Sort::Pod, namespace, |pod| selects(labels, &pod.labels));
             prop_assert_eq!(names, Vec::from_iter(expected), "pods selected by {:?}", labels);
@@ -469,7 +469,8 @@ fn equal_label_sets_need_not_be_one() {
     let selector: LabelSet = labels.into_iter().collect();
     let names = || -> Vec<Box<str>> {
         cache.read(|state| {
-            state.pods_selected("blue", &selector).sorted().iter().map(|pod| pod.name.clone()).collect()
+            let found = state.pods_selected("blue", &selector).cloned().collect::<SelectedPods>();
+            found.sorted().iter().map(|pod| pod.name.clone()).collect()
         })
     };
     assert_eq!(names(), ["a".into(), "b".into()]);
@@ -539,7 +540,7 @@ fn changes_and_readers_at_once() {
         scope.spawn(|| {
             for _ in 0..2000 {
                 cache.read(|state| {
-                    assert_eq!(state.pods.len(), state.pods_selected("blue", &selector).sorted().len());
+                    assert_eq!(state.pods.len(), state.pods_selected("blue", &selector).count());
                 });
             }
         });

@@ -215,12 +215,7 @@ impl PodIndex {
     }
 
     /// The pods of a namespace that a selector selects.
-    pub(crate) fn selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
-        SelectedPods(self.iter_selected(namespace, selector).cloned().collect())
-    }
-
-    /// The same without copies of their pointers.
-    pub(crate) fn iter_selected<'a>(
+    pub(crate) fn selected<'a>(
         &'a self,
         namespace: &str,
         selector: &'a LabelSet,
@@ -343,8 +338,8 @@ impl SelectedPods {
     }
 }
 
-impl From<Vec<Arc<Pod>>> for SelectedPods {
-    fn from(pods: Vec<Arc<Pod>>) -> Self {
-        Self(pods)
+impl FromIterator<Arc<Pod>> for SelectedPods {
+    fn from_iter<I: IntoIterator<Item = Arc<Pod>>>(pods: I) -> Self {
+        Self(pods.into_iter().collect())
     }
 }

@@ -25,7 +25,7 @@ use tokio::sync::broadcast::{Receiver, Sender};
 use tokio::task::JoinHandle;
 
 use crate::cache::{Cache, Change, Handler, State};
-use crate::kinds::POSSIBLE_ENDPOINTS;
+use crate::kinds::{POSSIBLE_ENDPOINTS, SelectedPods};
 use crate::list_watch::{ListWatch, Timing};
 
 /// A list-watch of pods, its cache, and the Services that it queues.
@@ -76,7 +76,9 @@ impl Watched {
 
     fn selected(&self, service: &Service) -> Vec<Arc<Pod>> {
         let selector = service.selector.as_ref().expect("every Service here has one");
-        self.cache.read(|state| state.pods_selected("default", selector)).sorted()
+        let selected =
+            |state: &State| state.pods_selected("default", selector).cloned().collect::<SelectedPods>();
+        self.cache.read(selected).sorted()
     }
 
     /// The slices that a Service should have.

@@ -28,8 +28,8 @@ pub(super) fn lines(cache: &Cache) -> Vec<String> {
 /// The pods of a Service, if the node of one is missing.
 fn lacking(service: &Arc<Service>, state: &State) -> Option<UnsortedSnapshot> {
     let selector = service.selector.as_ref().filter(|_| service.selects_pods())?;
-    let pods = state.pods_selected(&service.namespace, selector);
+    let mut pods = state.pods_selected(&service.namespace, selector);
     let is_missing = |node: &Arc<str>| state.nodes.get("", node).is_none();
-    let is_lacking = pods.iter().any(|pod| pod.node_name.as_ref().is_some_and(is_missing));
+    let is_lacking = pods.any(|pod| pod.node_name.as_ref().is_some_and(is_missing));
     is_lacking.then(|| Snapshot::of(service, Vec::new(), state))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use endpoint_informers::cache::{Cache, Change, Delta, Handler, State};
-use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::kinds::{CachedSlice, SelectedPods};
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::Snapshot;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
@@ -106,8 +106,9 @@ pub(crate) fn select() -> Box<dyn FnMut()> {
         .collect();
     Box::new(move || {
         for (namespace, selector) in &selectors {
-            let pods = cache.read(|state| state.pods_selected(namespace, selector)).sorted();
-            assert_eq!(pods.len(), PODS_OF_SERVICE, "pods of a Service");
+            let select =
+                |state: &State| state.pods_selected(namespace, selector).cloned().collect::<SelectedPods>();
+            assert_eq!(cache.read(select).sorted().len(), PODS_OF_SERVICE, "pods of a Service");
         }
     })
 }

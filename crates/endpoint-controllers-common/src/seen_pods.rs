@@ -3,11 +3,10 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use endpoint_informers::kinds::SelectedPods;
 use endpointslice::Pod;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
-
-use crate::kinds::SelectedPods;
 
 /// The pods of one Service as its last sync saw them, each with a value that the controller keeps for it.
 ///
@@ -82,7 +81,7 @@ impl<T> SeenPods<T> {
                 (0..).zip(&self.slots).zip(&seen).filter(|((_, pod), seen)| pod.is_some() && !**seen);
             gone.extend(unseen.map(|((slot, _), _)| slot));
         }
-        PodChanges { new: SelectedPods::from(new), gone }
+        PodChanges { new: new.into_iter().collect(), gone }
     }
 
     /// Applies changes. For each of them, `value` gets the pod that is gone and the pod that is there now, which are of the

@@ -1,7 +1,9 @@
 //! What only the three controllers of Endpoints and EndpointSlices share.
 
 mod seen_pods;
+mod slice_metrics;
 mod sync_caches;
 
 pub use seen_pods::{PodChanges, SeenPod, SeenPods};
+pub use slice_metrics::{HintLabels, OwnerTotals, SliceMetrics};
 pub use sync_caches::{MIN_PODS, SyncCaches};

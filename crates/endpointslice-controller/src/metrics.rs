@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use controller_kit::key::ObjectKey;
-use endpoint_informers::slices::{Applied, HintLabels, OwnerTotals, SliceMetrics};
+use endpoint_controllers_common::{HintLabels, OwnerTotals, SliceMetrics};
+use endpoint_informers::slices::Applied;
 use endpointslice::plan::TrafficDistribution;
 use endpointslice::{Service, SlicePlan};
 use kube_api::plain_counter::PlainCounter;

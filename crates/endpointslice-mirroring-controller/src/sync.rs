@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
+use endpoint_controllers_common::{HintLabels, OwnerTotals};
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
-use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
+use endpoint_informers::slices::{ManagedSlices, StaleCache, SyncError, decode_all};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;

@@ -1,7 +1,7 @@
 //! The parts that controllers of EndpointSlices share: one sync from its reads to its writes.
 //!
 //! ```text
-//! SliceExpectations::begin_sync ─> Snapshot ─> plan ─> SliceController::apply ─> Applied ─> SliceMetrics
+//! SliceExpectations::begin_sync ─> Snapshot ─> plan ─> SliceController::apply ─> Applied
 //!            ^                        │                        │
 //!            └── handler: observe     └── stale? wait          └── every write is expected in the cache
 //! ```
@@ -9,7 +9,6 @@
 mod budget;
 mod controller;
 mod expectations;
-mod metrics;
 mod snapshot;
 mod sync_error;
 mod undone;
@@ -20,7 +19,6 @@ mod writes;
 pub(crate) use budget::{MAX_WRITES, WriteBudget};
 pub use controller::SliceController;
 pub use expectations::{ManagedSlices, SliceExpectations, decode_all, service_key};
-pub use metrics::{HintLabels, OwnerTotals, SliceMetrics};
 pub use snapshot::{Snapshot, UnsortedSnapshot};
 pub use sync_error::{StaleCache, SyncError, is_retryable};
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Endpoints, their slices, and the state after the writes of a reconcile.
 
-use endpoint_informers::slices::OwnerTotals;
+use endpoint_controllers_common::OwnerTotals;
 use endpointslice::plan::AddressTypePlan;
 use endpointslice_mirroring_controller::{Mirror, mirror};
 use k8s_openapi::api::discovery::v1::EndpointSlice;

@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use endpoint_controllers_common::OwnerTotals;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::OwnerTotals;
 use endpointslice::endpoints::repack_subsets;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice::{Interner, PortSet, Service, SlicePlan};

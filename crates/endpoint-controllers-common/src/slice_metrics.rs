@@ -6,6 +6,7 @@ use std::ops::{AddAssign, SubAssign};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
+use endpoint_informers::slices::{Applied, SyncError, WriteCounts};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
 use kube_api::plain_counter::PlainCounter;
@@ -15,9 +16,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-
-use super::sync_error::SyncError;
-use super::writes::{Applied, WriteCounts};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabel {

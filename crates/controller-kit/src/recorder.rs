@@ -55,9 +55,28 @@ use self::event::{Occurrence, cut};
 use self::losses::Losses;
 pub use self::writer::EventWriter;
 use crate::environment;
+use crate::key::ObjectKey;
 
 /// The number of events that wait for the correlator before more are dropped (`maxQueuedEvents`).
 const MAX_QUEUED: usize = 1000;
+
+/// The reference of an event to its object, of a kind in `v1`.
+pub fn object_reference(
+    kind: &str,
+    key: &ObjectKey,
+    uid: Option<impl ToString>,
+    resource_version: Option<impl ToString>,
+) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some(kind.to_owned()),
+        namespace: Some(key.namespace.to_string()),
+        name: Some(key.name.to_string()),
+        uid: uid.map(|uid| uid.to_string()),
+        resource_version: resource_version.map(|version| version.to_string()),
+        field_path: None,
+    }
+}
 
 /// Records events of one source. Clones are handles to the same queue.
 ///

@@ -2,12 +2,9 @@
 
 use std::net::IpAddr;
 
-use controller_kit::key::ObjectKey;
-use controller_kit::recorder::{EventType, MAX_MESSAGE, Recorder};
+use controller_kit::recorder::{EventType, MAX_MESSAGE, Recorder, object_reference};
 use endpointslice::Service;
 use endpointslice::desired::{Skipped, SkippedReason};
-use endpointslice::model::ResourceVersion;
-use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::resource::Resource as _;
 
@@ -21,31 +18,10 @@ pub fn report_refused_addresses(recorder: &Recorder, service: &Service, skipped:
         })
         .collect();
     if let Some(message) = refusal(&refused, plural) {
-        recorder.event(&service_reference(service), EventType::Warning, "InvalidIPAddress", message);
+        let object =
+            object_reference("Service", &service.key(), Some(&service.uid), service.version.number());
+        recorder.event(&object, EventType::Warning, "InvalidIPAddress", message);
     }
-}
-
-/// The reference of an event to its object, of a kind in `v1`.
-pub fn object_reference(
-    kind: &str,
-    key: &ObjectKey,
-    uid: String,
-    version: ResourceVersion,
-) -> ObjectReference {
-    ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some(kind.to_owned()),
-        namespace: Some(key.namespace.to_string()),
-        name: Some(key.name.to_string()),
-        uid: Some(uid),
-        resource_version: version.number().map(|version| version.to_string()),
-        field_path: None,
-    }
-}
-
-/// The reference of an event to a Service.
-pub(crate) fn service_reference(service: &Service) -> ObjectReference {
-    object_reference("Service", &service.key(), service.uid.to_string(), service.version)
 }
 
 /// The message about refused addresses and their pods: as many as fit, and the number of the others.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, QueueMetrics, RateLimit, WorkQueue};
-use controller_kit::recorder::{EventType, EventWriter, Recorder};
+use controller_kit::recorder::{EventType, EventWriter, Recorder, object_reference};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpointslice::model::ServiceType;
@@ -22,7 +22,6 @@ use kube_api::ApiClient;
 use crate::cache::{Cache, Change, Handler, ListPhase, State, UnreadableObject};
 use crate::controller::Controller;
 use crate::custom::CustomChange;
-use crate::events::{object_reference, service_reference};
 use crate::kinds::CachedSlice;
 use crate::list_watch::Informers;
 use crate::repairs::Repairs;
@@ -185,12 +184,15 @@ impl Context<'_> {
 
     /// Emits an event about the Service.
     pub fn event(&self, event_type: EventType, reason: &str, message: String) {
-        self.recorder.event(&service_reference(self.service()), event_type, reason, message);
+        let service = self.service();
+        let object =
+            object_reference("Service", &service.key(), Some(&service.uid), service.version.number());
+        self.recorder.event(&object, event_type, reason, message);
     }
 
     /// Emits an event about a pod.
     pub fn pod_event(&self, pod: &Pod, event_type: EventType, reason: &str, message: String) {
-        let object = object_reference("Pod", &pod.key(), pod.uid.to_string(), pod.version);
+        let object = object_reference("Pod", &pod.key(), Some(&pod.uid), pod.version.number());
         self.recorder.event(&object, event_type, reason, message);
     }
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
-use controller_kit::recorder::{EventType, Recorder};
+use controller_kit::recorder::{EventType, Recorder, object_reference};
 use endpointslice::model::{ResourceVersion, Uid};
 use kube_api::plain_counter::PlainCounter;
 use kube_api::time::Instant;
@@ -40,7 +40,6 @@ pub(crate) use self::change::takes_endpoints;
 pub use self::change::{Effect, ForeignChange};
 use self::limiter::RepairLimiter;
 use crate::cache::Cache;
-use crate::events::service_reference;
 use crate::kinds::LastManagers;
 
 /// The number of our last writes whose versions are known. Their events come within seconds. Versions matter only for
@@ -152,7 +151,7 @@ pub(crate) fn report_contested(
 ) {
     warn!(service = %key, %author, "Another client keeps changing {objects} of a Service");
     if let Some(service) = cache.read(|state| state.services.get(&key.namespace, &key.name).cloned()) {
-        let reason = format!("{objects}Contested");
-        recorder.event(&service_reference(&service), EventType::Warning, &reason, message);
+        let object = object_reference("Service", key, Some(&service.uid), service.version.number());
+        recorder.event(&object, EventType::Warning, &format!("{objects}Contested"), message);
     }
 }

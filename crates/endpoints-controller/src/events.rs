@@ -1,9 +1,10 @@
 //! Events about Endpoints, with upstream's reasons and messages (`endpoints_controller.go` `syncService`).
 
 use controller_kit::key::ObjectKey;
-use controller_kit::recorder::EventType;
+use controller_kit::recorder::{EventType, object_reference};
 use controller_kit::write::{Verb, WriteError};
-use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::error_chain;
 
 use crate::controller::EndpointsController;
@@ -24,15 +25,8 @@ impl EndpointsController {
             Verb::Update => ("FailedToUpdateEndpoint", format!("Failed to update endpoint {key}: {cause}")),
             Verb::Delete => return,
         };
-        let object = ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Endpoints".to_owned()),
-            namespace: Some(key.namespace.to_string()),
-            name: Some(key.name.to_string()),
-            uid: endpoints.metadata.uid.clone(),
-            resource_version: endpoints.metadata.resource_version.clone(),
-            field_path: None,
-        };
+        let ObjectMeta { uid, resource_version, .. } = &endpoints.metadata;
+        let object = object_reference("Endpoints", key, uid.as_ref(), resource_version.as_ref());
         self.recorder.event(&object, EventType::Warning, reason, message);
     }
 }

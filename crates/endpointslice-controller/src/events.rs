@@ -1,8 +1,7 @@
 //! Events about Services, with upstream's reasons and messages (`endpointslice_controller.go`).
 
-use controller_kit::recorder::EventType;
+use controller_kit::recorder::{EventType, object_reference};
 use controller_kit::worker::SyncError as _;
-use endpoint_informers::events::object_reference;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::SyncError;
 use endpointslice::Service;
@@ -30,7 +29,8 @@ impl EndpointSliceController {
     }
 
     fn emit(&self, service: &Service, event_type: EventType, reason: &str, message: String) {
-        let object = object_reference("Service", &service.key(), service.uid.to_string(), service.version);
+        let object =
+            object_reference("Service", &service.key(), Some(&service.uid), service.version.number());
         self.slices.recorder.event(&object, event_type, reason, message);
     }
 }

@@ -2,8 +2,7 @@
 //! Failed syncs emit none, as upstream.
 
 use controller_kit::key::ObjectKey;
-use controller_kit::recorder::EventType;
-use endpoint_informers::events::object_reference;
+use controller_kit::recorder::{EventType, object_reference};
 use endpoint_informers::kinds::CachedEndpoints;
 
 use crate::controller::EndpointSliceMirroringController;
@@ -14,7 +13,7 @@ impl EndpointSliceMirroringController {
     pub(crate) fn report_skipped(&self, key: &ObjectKey, endpoints: &CachedEndpoints, mirror: &Mirror) {
         let Mirror { invalid, skipped, .. } = *mirror;
         let max = self.config.max_endpoints_per_subset;
-        let object = object_reference("Endpoints", key, endpoints.uid.to_string(), endpoints.version);
+        let object = object_reference("Endpoints", key, Some(&endpoints.uid), endpoints.version.number());
         let warn = |reason, message| self.slices.recorder.event(&object, EventType::Warning, reason, message);
         if invalid > 0 {
             let message = format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices");

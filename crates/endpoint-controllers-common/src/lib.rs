@@ -1,9 +1,11 @@
 //! What only the three controllers of Endpoints and EndpointSlices share.
 
+mod refused_addresses;
 mod seen_pods;
 mod slice_metrics;
 mod sync_caches;
 
+pub use refused_addresses::report_refused_addresses;
 pub use seen_pods::{PodChanges, SeenPod, SeenPods};
 pub use slice_metrics::{HintLabels, OwnerTotals, SliceMetrics};
 pub use sync_caches::{MIN_PODS, SyncCaches};

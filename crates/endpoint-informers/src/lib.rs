@@ -10,7 +10,6 @@
 //! [`pending`]: pending
 //! [`deferred_events`]: deferred_events
 //! [`custom`]: custom
-//! [`events`]: events
 //! [`controller`]: controller
 //! [`manager`]: manager
 //! [`reconciler`]: reconciler
@@ -22,7 +21,6 @@ pub mod controller;
 pub mod custom;
 pub mod deferred_events;
 mod disruption;
-pub mod events;
 pub mod kinds;
 pub mod lifecycle;
 pub mod list_watch;

@@ -3,9 +3,9 @@
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{Verb, WriteError};
+use endpoint_controllers_common::report_refused_addresses;
 use endpoint_informers::cache::Change;
 use endpoint_informers::controller::Controller as _;
-use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpointslice::Urgency;

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
+use endpoint_controllers_common::report_refused_addresses;
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
-use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{StaleCache, SyncError, decode_all, is_retryable};

@@ -1,12 +1,11 @@
-//! Kubernetes events about cached objects.
+//! The event about addresses that the API server would refuse.
 
 use std::net::IpAddr;
 
 use controller_kit::recorder::{EventType, MAX_MESSAGE, Recorder, object_reference};
+use endpoint_informers::resource::Resource as _;
 use endpointslice::Service;
 use endpointslice::desired::{Skipped, SkippedReason};
-
-use crate::resource::Resource as _;
 
 /// Emits one event about all addresses that the API server would reject in objects of the kind `plural`.
 pub fn report_refused_addresses(recorder: &Recorder, service: &Service, skipped: &[Skipped], plural: &str) {

@@ -33,7 +33,6 @@ pub mod resource;
 pub mod slices;
 mod state;
 mod store;
-pub mod stored_service;
 
 #[cfg(test)]
 mod tests;

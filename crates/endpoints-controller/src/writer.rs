@@ -3,7 +3,7 @@
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
-use endpoint_informers::stored_service::stored_service;
+use endpoint_controllers_common::stored_service;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};

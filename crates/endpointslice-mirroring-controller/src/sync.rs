@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
-use endpoint_controllers_common::{HintLabels, OwnerTotals};
+use endpoint_controllers_common::{HintLabels, OwnerTotals, stored_service};
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
@@ -85,7 +85,8 @@ impl EndpointSliceMirroringController {
         if !self.doubtful.lock().contains(key) {
             return Ok(false);
         }
-        let service = self.slices.service(sync, key).await.map_err(SyncError::Unclear)?;
+        sync.end_planning();
+        let service = stored_service(self.slices.client(sync), key).await.map_err(SyncError::Unclear)?;
         let is_behind = service.is_some_and(|service| is_selectorless(&service));
         if is_behind {
             self.slices.queue.revisit(key.clone(), LATE);

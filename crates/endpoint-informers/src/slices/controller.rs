@@ -11,9 +11,8 @@ use controller_kit::write_order::WriteOrder;
 use endpointslice::model::endpoints_of;
 use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
-use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube_api::{ApiClient, ApiError};
+use kube_api::ApiClient;
 
 use super::budget::MAX_WRITES;
 use super::expectations::SliceExpectations;
@@ -23,7 +22,6 @@ use super::writer::SliceWriter;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
 use crate::pending::{PendingWrite, pending_slices};
-use crate::stored_service::stored_service;
 
 /// The most endpoints of a plan whose writes overlap with the syncs of other Services, beyond the controller's number of
 /// workers. A planned endpoint takes about a kilobyte, so that fifty such plans take 50 MB.
@@ -68,14 +66,9 @@ impl SliceController {
         Self { order: self.order.map(with_metrics), ..self }
     }
 
-    /// The Service of this name as it is stored, whatever the cache shows.
-    ///
-    /// # Errors
-    ///
-    /// The request failed.
-    pub async fn service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<Option<Service>, ApiError> {
-        sync.end_planning();
-        stored_service(self.writer.client(sync), key).await
+    /// The client for the next request of a sync ([`ObjectWriter::client`](controller_kit::write::ObjectWriter::client)).
+    pub fn client(&self, sync: &SyncContext) -> &ApiClient {
+        self.writer.client(sync)
     }
 
     /// The order of the writes under the client's rate limit, if it has one.

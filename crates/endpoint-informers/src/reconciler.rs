@@ -273,7 +273,7 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
     }
 
     fn write_order(&self) -> Option<&WriteOrder> {
-        self.slices.write_order()
+        self.slices.order.as_ref()
     }
 
     async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {

@@ -139,7 +139,7 @@ impl Controller for EndpointSliceController {
     }
 
     fn write_order(&self) -> Option<&WriteOrder> {
-        self.slices.write_order()
+        self.slices.order.as_ref()
     }
 
     fn workers(&self) -> usize {

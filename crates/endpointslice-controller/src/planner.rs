@@ -62,7 +62,7 @@ impl SyncInput {
     pub(crate) fn service(&self) -> &Arc<Service> {
         match self {
             Self::Changes(changes) => changes.sync_cache.service(),
-            Self::All(snapshot) => snapshot.service(),
+            Self::All(snapshot) => &snapshot.service,
         }
     }
 

@@ -119,7 +119,7 @@ impl Controller for EndpointSliceMirroringController {
     }
 
     fn write_order(&self) -> Option<&WriteOrder> {
-        self.slices.write_order()
+        self.slices.order.as_ref()
     }
 
     fn workers(&self) -> usize {

@@ -37,8 +37,9 @@ pub struct SliceController {
     pub recorder: Recorder,
     /// The expectations of slices; handlers of slices tell them each change.
     pub expectations: SliceExpectations,
+    /// The order of the writes under the client's rate limit, if it has one.
+    pub order: Option<WriteOrder>,
     writer: SliceWriter,
-    order: Option<WriteOrder>,
 }
 
 impl SliceController {
@@ -56,7 +57,7 @@ impl SliceController {
         let expectations = SliceExpectations::new(managed_by, queue.clone(), delay)
             .with_field_manager(client.field_manager());
         let order = client.limiter().map(|limiter| WriteOrder::new(queue.clone(), Arc::clone(limiter)));
-        Self { cache, queue, recorder, expectations, writer: SliceWriter::new(client), order }
+        Self { cache, queue, recorder, expectations, order, writer: SliceWriter::new(client) }
     }
 
     /// The same with these metrics about writes that wait for the client's rate limit.
@@ -69,11 +70,6 @@ impl SliceController {
     /// The client for the next request of a sync ([`ObjectWriter::client`](controller_kit::write::ObjectWriter::client)).
     pub fn client(&self, sync: &SyncContext) -> &ApiClient {
         self.writer.client(sync)
-    }
-
-    /// The order of the writes under the client's rate limit, if it has one.
-    pub fn write_order(&self) -> Option<&WriteOrder> {
-        self.order.as_ref()
     }
 
     /// The same for a controller whose plans leave annotations of slices as they are, as those for Services do: no sync

@@ -19,7 +19,8 @@ use crate::store::unreadable::UnreadableObject;
 #[derive(Debug)]
 #[must_use]
 pub struct UnsortedSnapshot {
-    service: Arc<Service>,
+    /// The Service.
+    pub service: Arc<Service>,
     pods: SelectedPods,
     nodes: Vec<Arc<Node>>,
     slices: Vec<Arc<CachedSlice>>,
@@ -113,11 +114,6 @@ impl Snapshot {
 }
 
 impl UnsortedSnapshot {
-    /// The Service.
-    pub fn service(&self) -> &Arc<Service> {
-        &self.service
-    }
-
     /// Sorts the pods. Cost: a sort of the pods, and a map of the nodes.
     pub fn sorted(self) -> Snapshot {
         let Self { service, pods, nodes, slices, unreadable } = self;

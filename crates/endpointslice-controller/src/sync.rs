@@ -10,7 +10,7 @@ use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::pending::PendingWrite;
-use endpoint_informers::slices::{StaleCache, SyncError, decode_all, is_retryable};
+use endpoint_informers::slices::{StaleCache, SyncError, decode_all};
 use endpointslice::coalescing::Rules;
 use endpointslice::desired::Skipped;
 use endpointslice::plan::AddressTypePlan;
@@ -84,7 +84,7 @@ impl EndpointSliceController {
         if let Err(error) = &outcome {
             self.report_failure(&service, error);
         }
-        self.metrics.common.skipped(skipped.iter().filter(|skipped| !is_retryable(skipped)).count());
+        self.metrics.common.skipped(skipped.iter().filter(|skipped| !skipped.is_retryable()).count());
         report_refused_addresses(&self.slices.recorder, &service, &skipped, "EndpointSlices");
         self.report_hints(&service, events);
         outcome

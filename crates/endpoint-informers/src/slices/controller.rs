@@ -85,7 +85,7 @@ impl SliceController {
     /// # Errors
     ///
     /// The cache is stale, a write failed, an object in the cache can't be decoded, or an endpoint was skipped for a reason
-    /// that is [retryable](super::is_retryable).
+    /// that is [retryable](endpointslice::desired::Skipped::is_retryable).
     pub(crate) async fn sync(
         &self,
         sync: &SyncContext,

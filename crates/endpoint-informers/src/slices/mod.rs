@@ -20,7 +20,7 @@ pub(crate) use budget::{MAX_WRITES, WriteBudget};
 pub use controller::SliceController;
 pub use expectations::{ManagedSlices, SliceExpectations, decode_all, service_key};
 pub use snapshot::{Snapshot, UnsortedSnapshot};
-pub use sync_error::{StaleCache, SyncError, is_retryable};
+pub use sync_error::{StaleCache, SyncError};
 #[cfg(test)]
 pub(crate) use writer::SliceWriter;
 #[cfg(test)]

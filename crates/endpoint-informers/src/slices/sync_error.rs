@@ -34,17 +34,12 @@ pub enum SyncError {
 }
 
 impl SyncError {
-    /// Fails if an endpoint was skipped for a reason that is [retryable](is_retryable).
+    /// Fails if an endpoint was skipped for a reason that is [retryable](Skipped::is_retryable).
     pub fn unless_complete(skipped: &[Skipped]) -> Result<(), Self> {
-        let missing: Vec<Skipped> = skipped.iter().filter(|skipped| is_retryable(skipped)).cloned().collect();
+        let missing: Vec<Skipped> =
+            skipped.iter().filter(|skipped| skipped.is_retryable()).cloned().collect();
         if missing.is_empty() { Ok(()) } else { Err(Self::Skipped(missing)) }
     }
-}
-
-/// True if a retry may publish the endpoint: a missing node may appear, but an address that isn't allowed never will
-/// be.
-pub fn is_retryable(skipped: &Skipped) -> bool {
-    matches!(skipped.reason, SkippedReason::NodeNotFound(_))
 }
 
 impl fmt::Display for SyncError {

@@ -35,6 +35,14 @@ pub struct Skipped {
     pub reason: SkippedReason,
 }
 
+impl Skipped {
+    /// True if a retry may publish the endpoint: a missing node may appear, but an address that isn't allowed never will
+    /// be.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.reason, SkippedReason::NodeNotFound(_))
+    }
+}
+
 /// The reason for leaving out an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkippedReason {

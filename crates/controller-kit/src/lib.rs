@@ -6,12 +6,14 @@
 //! [`write_order`]: write_order
 //! [`recorder`]: mod@recorder
 //! [`election`]: election
+//! [`deferred_events`]: deferred_events
 //! [`key`]: key
 //! [`Recorder`]: recorder::Recorder
 //! [`Elector`]: election::Elector
 //! [`ObjectWriter`]: write::ObjectWriter
 #![doc = include_str!("../README.md")]
 
+pub mod deferred_events;
 pub mod election;
 pub mod environment;
 pub mod key;

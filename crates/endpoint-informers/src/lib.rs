@@ -8,7 +8,6 @@
 //! [`slices`]: slices
 //! [`repairs`]: repairs
 //! [`pending`]: pending
-//! [`deferred_events`]: deferred_events
 //! [`custom`]: custom
 //! [`controller`]: controller
 //! [`manager`]: manager
@@ -19,7 +18,6 @@
 pub mod cache;
 pub mod controller;
 pub mod custom;
-pub mod deferred_events;
 mod disruption;
 pub mod kinds;
 pub mod lifecycle;

@@ -5,15 +5,15 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::deferred_events::DeferredEvents;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_controllers_common::SyncCaches;
-use endpoint_informers::cache::{Cache, State};
+use endpoint_informers::cache::{Cache, Change, State};
 use endpoint_informers::controller::Controller;
-use endpoint_informers::deferred_events::DeferredEvents;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
@@ -58,7 +58,7 @@ pub struct EndpointsController {
     pub(crate) recorder: Recorder,
     pub(crate) repairs: Repairs,
     pub(crate) tracker: Mutex<Tracker>,
-    pub(crate) deferred: DeferredEvents<CachedEndpoints>,
+    pub(crate) deferred: DeferredEvents<Change<CachedEndpoints>>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     /// The trigger times of writes that wait for their turn.
     pub(crate) waiting: Mutex<HashMap<ObjectKey, String>>,

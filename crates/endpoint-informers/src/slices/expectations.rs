@@ -31,6 +31,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::deferred_events::{DeferredEvents, SyncGuard};
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::Recorder;
@@ -53,7 +54,6 @@ use super::sync_error::StaleCache;
 use super::undone::Undone;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
-use crate::deferred_events::{DeferredEvents, SyncGuard};
 use crate::kinds::CachedSlice;
 use crate::repairs::{Repairs, report_contested};
 use crate::resource::Change;
@@ -72,7 +72,7 @@ pub struct SliceExpectations {
     conflicted: Mutex<HashSet<ObjectKey>>,
     unfinished: UnfinishedPlans,
     reassignments: Mutex<Reassignments>,
-    deferred: DeferredEvents<CachedSlice>,
+    deferred: DeferredEvents<Change<CachedSlice>>,
     pub(super) undone: Undone,
 }
 
@@ -132,7 +132,7 @@ impl SliceExpectations {
     pub fn begin_sync<'a>(
         &'a self,
         key: &'a ObjectKey,
-    ) -> SyncGuard<'a, CachedSlice, impl FnMut(Vec<Change<CachedSlice>>)> {
+    ) -> SyncGuard<'a, Change<CachedSlice>, impl FnMut(Vec<Change<CachedSlice>>)> {
         self.conflicted.lock().remove(key);
         self.repairs.begin_sync(key);
         self.deferred.begin(key, |deferred| {

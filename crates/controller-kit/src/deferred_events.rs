@@ -6,19 +6,18 @@
 
 use std::collections::HashMap;
 
-use controller_kit::key::ObjectKey;
 use parking_lot::Mutex;
 
-use crate::resource::Change;
+use crate::key::ObjectKey;
 
 /// The keys that are being synced, and their deferred events.
 ///
-/// Cost: an entry for each running sync, and a pointer or two for each deferred event.
-pub struct DeferredEvents<T> {
-    syncing: Mutex<HashMap<ObjectKey, Vec<Change<T>>>>,
+/// Cost: an entry for each running sync, and a copy of each deferred event.
+pub struct DeferredEvents<E> {
+    syncing: Mutex<HashMap<ObjectKey, Vec<E>>>,
 }
 
-impl<T> Default for DeferredEvents<T> {
+impl<E> Default for DeferredEvents<E> {
     fn default() -> Self {
         Self { syncing: Mutex::default() }
     }
@@ -26,36 +25,32 @@ impl<T> Default for DeferredEvents<T> {
 
 /// A running sync. Dropping it, however the sync ends, passes the deferred events to `handle`.
 #[must_use = "the sync ends when this is dropped"]
-pub struct SyncGuard<'a, T, H: FnMut(Vec<Change<T>>)> {
-    events: &'a DeferredEvents<T>,
+pub struct SyncGuard<'a, E, H: FnMut(Vec<E>)> {
+    events: &'a DeferredEvents<E>,
     key: &'a ObjectKey,
     handle: H,
 }
 
-impl<T, H: FnMut(Vec<Change<T>>)> Drop for SyncGuard<'_, T, H> {
+impl<E, H: FnMut(Vec<E>)> Drop for SyncGuard<'_, E, H> {
     fn drop(&mut self) {
         let deferred = self.events.syncing.lock().remove(self.key);
         (self.handle)(deferred.unwrap_or_default());
     }
 }
 
-impl<T> DeferredEvents<T> {
+impl<E: Clone> DeferredEvents<E> {
     /// Begins a sync of this key; `handle` is called once, when the sync ends. A work queue never returns a key twice
     /// at the same time.
-    pub fn begin<'a, H: FnMut(Vec<Change<T>>)>(
-        &'a self,
-        key: &'a ObjectKey,
-        handle: H,
-    ) -> SyncGuard<'a, T, H> {
+    pub fn begin<'a, H: FnMut(Vec<E>)>(&'a self, key: &'a ObjectKey, handle: H) -> SyncGuard<'a, E, H> {
         self.syncing.lock().insert(key.clone(), Vec::new());
         SyncGuard { events: self, key, handle }
     }
 
     /// Defers the event if its key is being synced. Otherwise returns false, and the caller handles the event now.
-    pub fn defer_if_syncing(&self, key: &ObjectKey, change: &Change<T>) -> bool {
+    pub fn defer_if_syncing(&self, key: &ObjectKey, event: &E) -> bool {
         let mut syncing = self.syncing.lock();
         let Some(deferred) = syncing.get_mut(key) else { return false };
-        deferred.push(change.clone());
+        deferred.push(event.clone());
         true
     }
 }

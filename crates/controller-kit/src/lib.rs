@@ -7,12 +7,14 @@
 //! [`recorder`]: mod@recorder
 //! [`election`]: election
 //! [`deferred_events`]: deferred_events
+//! [`backoff`]: backoff
 //! [`key`]: key
 //! [`Recorder`]: recorder::Recorder
 //! [`Elector`]: election::Elector
 //! [`ObjectWriter`]: write::ObjectWriter
 #![doc = include_str!("../README.md")]
 
+pub mod backoff;
 pub mod deferred_events;
 pub mod election;
 pub mod environment;

@@ -15,11 +15,11 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::backoff::Backoff;
 use kube_api::ApiClient;
 use kube_api::time::{Instant, sleep};
 use tracing::warn;
 
-use super::backoff::Backoff;
 use super::error::WatchError;
 use super::event::list_page;
 use super::timing::{CONFIRMED_FOR, MAX_RETRY_AFTER};

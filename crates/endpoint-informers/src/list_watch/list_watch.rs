@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use controller_kit::backoff::Backoff;
 use kube_api::ApiClient;
 use kube_api::time::{Instant, sleep, sleep_until};
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
-use super::backoff::Backoff;
 use super::error::WatchError;
 use super::metrics::ListWatchMetrics;
 use super::progress::Progress;

@@ -34,7 +34,6 @@
 //!
 //! kube's own watcher is not used; see `docs/decisions/wire.md`.
 
-mod backoff;
 mod confirmation;
 mod error;
 mod event;
@@ -51,7 +50,6 @@ mod relist;
 mod selection;
 mod timing;
 
-pub use backoff::Backoff;
 pub use informers::Informers;
 pub use list_watch::ListWatch;
 pub use metrics::ListWatchMetrics;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use controller_kit::backoff::Backoff;
 use kube_api::time::{Instant, sleep};
 use kube_api::{Encoding, error_chain};
 use tokio::task::yield_now;
 use tracing::{debug, info};
 
-use super::backoff::Backoff;
 use super::error::WatchError;
 use super::event::list_page;
 use super::reflector::{Reflector, require_version};

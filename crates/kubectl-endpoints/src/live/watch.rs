@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use controller_kit::backoff::Backoff;
 use endpoint_diagnostics_page::follow::Change;
-use endpoint_informers::list_watch::Backoff;
 use http_body_util::BodyExt as _;
 use kube_api::{ApiClient, ApiError, Status, error_chain};
 use serde::Deserialize;

@@ -98,7 +98,7 @@ impl ControllerDeps<'_> {
         if let (None, Some(foreign_writes)) = (self.shadow, self.foreign_writes) {
             foreign_writes.follow(&*parts.0);
         }
-        ControllerTask::with_policy(parts, in_flight(self.config.rate.highest()), policy)
+        ControllerTask::new(parts, in_flight(self.config.rate.highest()), policy)
     }
 }
 

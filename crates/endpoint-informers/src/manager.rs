@@ -174,7 +174,7 @@ impl Manager {
             Some(metrics) => Reconciler::with_metrics(rules, cache, client, &metrics.queues),
             None => Reconciler::new(rules, cache, client),
         };
-        let controller = ControllerTask::new(controller);
+        let controller = ControllerTask::new(controller, 0, None);
         let mut lifecycle = Lifecycle::new(caches, [controller]).with_phase(phase);
         if let Some(election) = election {
             lifecycle = lifecycle.with_election(election);

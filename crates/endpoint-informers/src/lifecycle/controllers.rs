@@ -62,14 +62,9 @@ pub struct ControllerTask {
 }
 
 impl ControllerTask {
-    /// A controller, and the task that writes its events.
-    pub fn new<C: Controller>(parts: (Arc<C>, EventWriter)) -> Self {
-        Self::with_policy(parts, 0, None)
-    }
-
-    /// The same, with up to `in_flight` syncs at the same time ([`run`]), which a policy, if there is one, allows, postpones or
-    /// skips.
-    pub fn with_policy<C: Controller>(
+    /// A controller with up to `in_flight` syncs at the same time ([`run`]), which a policy, if there is one, allows, postpones or
+    /// skips, and the task that writes its events.
+    pub fn new<C: Controller>(
         (controller, events): (Arc<C>, EventWriter),
         in_flight: usize,
         policy: Option<Arc<dyn WritePolicy>>,

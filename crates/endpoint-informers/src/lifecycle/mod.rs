@@ -65,7 +65,7 @@ pub enum Phase {
 /// let election = PendingElection::new(Config::default(), lock, identity, events, ElectionMetrics::default());
 /// let controller = new(client.with_leadership(election.leadership()));
 /// let terminated = async { drop(tokio::signal::ctrl_c().await) };
-/// Lifecycle::new(caches, [ControllerTask::new(controller)]).with_election(election).run_until(terminated).await
+/// Lifecycle::new(caches, [ControllerTask::new(controller, 0, None)]).with_election(election).run_until(terminated).await
 /// # }
 /// ```
 #[must_use = "no controller runs unless this does"]

@@ -103,7 +103,7 @@ async fn live(
     let election = PendingElection::new(Config::default(), lock, identity, events, metrics);
     let queue = WorkQueue::new(RateLimit::default());
     let controller = Arc::new(Slow { cache: Arc::default(), queue, observer: observer.clone() });
-    let task = ControllerTask::new((controller, Recorder::new(client, "us").1));
+    let task = ControllerTask::new((controller, Recorder::new(client, "us").1), 0, None);
     let stop = async {
         sleep(stop).await;
         observer.note("stop");

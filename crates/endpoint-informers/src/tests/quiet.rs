@@ -70,7 +70,7 @@ async fn quiet_after(keys: &[&str]) -> (u64, Vec<Failing>) {
     let (cache, queue) = (Arc::default(), WorkQueue::new(RateLimit::default()));
     let keys = keys.iter().map(|name| ObjectKey::new("ns", *name)).collect();
     let events = Recorder::new(server.client("us", Encoding::Protobuf), "us").1;
-    let task = ControllerTask::new((Arc::new(Steps { cache, queue, keys }), events));
+    let task = ControllerTask::new((Arc::new(Steps { cache, queue, keys }), events), 0, None);
     let lifecycle = Lifecycle::new(Caches::default(), [task]);
     let quiet = lifecycle.quiet();
     assert!(timeout(SECOND, quiet.reached()).await.is_err(), "no controller runs yet");

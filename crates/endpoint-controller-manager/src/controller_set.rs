@@ -1,10 +1,13 @@
 //! The controllers of a process.
 
+pub mod first_writes;
 pub mod informers;
+mod memory;
 
 use std::sync::Arc;
 
-use controller_kit::queue::QueueMetrics;
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
 use endpoint_informers::lifecycle::ControllerTask;
@@ -17,8 +20,10 @@ use prometheus_client::registry::Registry;
 use crate::config::Config;
 use crate::controllers::Controller;
 use crate::metrics::foreign_writes::ForeignWrites;
-use crate::server::service_states::ControllerQueues;
 use crate::shadow::Shadow;
+use first_writes::FirstWrites;
+
+pub use memory::Memory;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
 /// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).
@@ -32,12 +37,25 @@ fn in_flight(qps: f64) -> usize {
     (0..MAX_IN_FLIGHT).filter(has_tokens).count()
 }
 
+/// Controllers that have not started yet, and what can be asked about them.
+#[derive(Default)]
+pub struct ControllerSet {
+    /// The controllers.
+    pub tasks: Vec<ControllerTask>,
+    /// Their first writes.
+    pub first_writes: FirstWrites,
+    /// The memory of each.
+    pub memories: Vec<Memory>,
+    /// The name and the queue of each.
+    pub queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
+}
+
 /// The controllers of a configuration, for a program without metrics. `client` makes a client whose user agent ends in this.
-pub fn tasks(
+pub fn prepare_all(
     config: &Config,
     cache: &Arc<Cache>,
     client: impl Fn(&'static str) -> ApiClient,
-) -> Vec<ControllerTask> {
+) -> ControllerSet {
     let mut registry = Registry::default();
     let queues = QueueMetrics::register(&mut registry);
     let mut deps = ControllerDeps {
@@ -46,10 +64,13 @@ pub fn tasks(
         queues: &queues,
         registry: &mut registry,
         foreign_writes: None,
-        states: &ControllerQueues::default(),
         shadow: None,
     };
-    config.controllers.iter().map(|which| deps.prepare(*which, client(which.client()))).collect()
+    let mut set = ControllerSet::default();
+    for which in &config.controllers {
+        deps.prepare(*which, client(which.client()), &mut set);
+    }
+    set
 }
 
 /// The parts that controllers share.
@@ -60,45 +81,47 @@ pub(crate) struct ControllerDeps<'a> {
     pub(crate) registry: &'a mut Registry,
     /// `None` if they need no metric.
     pub(crate) foreign_writes: Option<&'a ForeignWrites>,
-    /// Receives the queue of each controller.
-    pub(crate) states: &'a ControllerQueues,
     /// Set if the controllers only compare.
     pub(crate) shadow: Option<&'a Shadow>,
 }
 
 impl ControllerDeps<'_> {
-    /// One controller, whose requests go through `client`.
-    pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> ControllerTask {
+    /// Adds a controller, whose requests go through `client`.
+    pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient, set: &mut ControllerSet) {
         let (config, queues, cache) = (self.config, self.queues, Arc::clone(self.cache));
         match which {
             Controller::Endpoints => {
                 let parts = EndpointsController::new(config.endpoints, cache, client, queues);
-                self.task(which, parts)
+                self.add(which, parts, set);
             }
             Controller::EndpointSlice => {
                 let new = EndpointSliceController::new;
                 let parts = new(config.endpointslice, cache, client, queues, self.registry);
-                self.task(which, parts)
+                self.add(which, parts, set);
             }
             Controller::EndpointSliceMirroring => {
                 let new = EndpointSliceMirroringController::new;
                 let parts = new(config.mirroring, cache, client, queues, self.registry);
-                self.task(which, parts)
+                self.add(which, parts, set);
             }
         }
     }
 
-    fn task<C: endpoint_informers::controller::Controller>(
+    fn add<C: endpoint_informers::controller::Controller>(
         &self,
         which: Controller,
-        parts: (Arc<C>, EventWriter),
-    ) -> ControllerTask {
-        self.states.follow(C::NAME, parts.0.queue().clone());
-        let policy = self.shadow.map(|shadow| shadow.follow(which, parts.0.queue(), self.cache));
+        (controller, events): (Arc<C>, EventWriter),
+        set: &mut ControllerSet,
+    ) {
+        let policy = self.shadow.map(|shadow| shadow.follow(which, controller.queue(), self.cache));
         if let (None, Some(foreign_writes)) = (self.shadow, self.foreign_writes) {
-            foreign_writes.follow(&*parts.0);
+            foreign_writes.follow(&*controller);
         }
-        ControllerTask::new(parts, in_flight(self.config.rate.highest()), policy)
+        set.first_writes.add(&controller);
+        set.memories.push(Memory::of(&controller));
+        set.queues.push((C::NAME, controller.queue().clone()));
+        let in_flight = in_flight(self.config.rate.highest());
+        set.tasks.push(ControllerTask::new((controller, events), in_flight, policy));
     }
 }
 

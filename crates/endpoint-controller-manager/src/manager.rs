@@ -8,9 +8,7 @@ use controller_kit::election::LeaseEvents;
 use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
 use controller_kit::recorder::EventType;
-use endpoint_informers::lifecycle::{
-    ControllerTask, Lifecycle, LifecycleError, Memory, PendingElection, Phase,
-};
+use endpoint_informers::lifecycle::{Lifecycle, LifecycleError, PendingElection, Phase};
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
 use kube_api::{ApiClient, connect, error_chain};
 use prometheus_client::registry::Registry;
@@ -22,8 +20,8 @@ use crate::api_clients::{ClientIdentity, Clients, Connect};
 use crate::config::{Config, LeaderElection};
 use crate::connection::server_version::{ServerVersion, Skew};
 use crate::connection::{self, ConnectionError, wait_for_api_server};
-use crate::controller_set::{ControllerDeps, informers};
-use crate::controllers::Controller;
+use crate::controller_set::first_writes::FirstWrites;
+use crate::controller_set::{ControllerDeps, ControllerSet, Memory, informers};
 use crate::disruption::{self, DisruptionEvents};
 use crate::logging::LogMetrics;
 use crate::metrics::foreign_writes::ForeignWrites;
@@ -32,7 +30,7 @@ use crate::metrics::runtime::TokioMetrics;
 use crate::metrics::{build, client_certificate, running_controllers};
 use crate::runtimes::{Handles, Runtimes};
 use crate::server::health::Health;
-use crate::server::service_states::{ControllerQueues, ServicePages};
+use crate::server::service_states::ServicePages;
 use crate::server::{self, Serving, ServingError};
 use crate::shadow::Shadow;
 use crate::signals::{Approvals, StopSignals};
@@ -126,6 +124,8 @@ pub(crate) async fn run(
 
 /// The parts of a process whose caches are synced.
 struct Manager {
+    /// Of the controllers.
+    names: Vec<&'static str>,
     lifecycle: Lifecycle,
     background: Background,
     /// Tells the clients of controllers that the process shuts down.
@@ -191,28 +191,22 @@ impl Manager {
         cache.register_metrics(&mut registry);
         disruption::register(&config, &cache, &mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
-        let states = ControllerQueues::default();
         let disruptions =
             lease_events.clone().and_then(|events| DisruptionEvents::new(&config, &cache, events));
         let skew = skew.zip(lease_events);
         let foreign_writes = ForeignWrites::register(&mut registry);
-        let mut deps = ControllerDeps {
+        let deps = ControllerDeps {
             config: &config,
             cache: &cache,
             queues: &queues,
             registry: &mut registry,
             foreign_writes: Some(&foreign_writes),
-            states: &states,
             shadow: shadow.as_deref(),
         };
         let stopping = watch::Sender::new(false);
-        let prepare = |which: &Controller| {
-            let client = clients.of_controller(*which).with_shutdown(stopping.subscribe());
-            let leadership = election.iter().map(PendingElection::leadership);
-            deps.prepare(*which, leadership.fold(client, ApiClient::with_leadership))
-        };
-        let controllers: Vec<ControllerTask> = config.controllers.iter().map(prepare).collect();
-        offer(memory, || controllers.iter().map(ControllerTask::memory).collect());
+        let set = controllers(deps, &clients, &stopping, election.as_ref());
+        let ControllerSet { tasks: controllers, first_writes, memories, queues } = set;
+        offer(memory, || memories);
 
         let mut watches = Informers::new(reader, Arc::clone(&cache)).with_metrics(watch_metrics);
         informers::start(&mut watches, &config);
@@ -223,12 +217,12 @@ impl Manager {
         if let Some(election) = &election {
             health.watch_election(election);
         }
-        let takeover = takeover_gate(&config, approvals, &health, election.as_ref(), &clients);
+        let takeover = takeover_gate(&config, first_writes, approvals, &health, election.as_ref(), &clients);
         let mut tasks = client_certificate::register(&kube_config, &mut registry, &handles.server);
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
             let pages = disruption::show(&config, &cache, server::pages(&config, &health, registry));
-            let services = ServicePages::new(states, cache, phase.subscribe());
+            let services = ServicePages::new(queues, cache, phase.subscribe());
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {
             offer(metrics, || registry);
@@ -238,15 +232,18 @@ impl Manager {
         let lifecycle = Lifecycle::new(caches, controllers)
             .with_phase(phase)
             .with_shutdown_timeout(config.shutdown_timeout);
-        info!(controllers = lifecycle.names().collect::<Vec<_>>().join(","), "Caches are synced");
+        let names: Vec<&'static str> = config.controllers.iter().map(|which| which.name()).collect();
+        info!(controllers = names.join(","), "Caches are synced");
         let lifecycle = election.into_iter().fold(lifecycle, Lifecycle::with_election);
-        Ok(Self { lifecycle, background, stopping, healthz: health.healthz, skew, takeover, disruptions })
+        let healthz = health.healthz;
+        Ok(Self { names, lifecycle, background, stopping, healthz, skew, takeover, disruptions })
     }
 
     /// Runs the controllers while the Lease is held, until a signal; then finishes writes in progress and releases the
     /// Lease.
     async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
-        let Self { mut lifecycle, mut background, stopping, healthz, skew, takeover, disruptions } = self;
+        let Self { names, mut lifecycle, mut background, stopping, healthz, skew, takeover, disruptions } =
+            self;
         let outcome = tokio::select! {
             biased;
             signal = stop.received() => {
@@ -254,7 +251,7 @@ impl Manager {
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = lead_and_work(&mut lifecycle, &healthz, skew, takeover, disruptions) => match failed {
+            failed = lead_and_work(&names, &mut lifecycle, &healthz, skew, takeover, disruptions) => match failed {
                 // Nothing has been written, so the Lease is released and another replica may try at once.
                 LifecycleError::Relist(_) => Err(failed.into()),
                 _ => return Err(failed.into()),
@@ -267,6 +264,22 @@ impl Manager {
             signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }
     }
+}
+
+/// The controllers of the configuration, whose clients write nothing without the Lease, nor after the end.
+fn controllers(
+    mut deps: ControllerDeps<'_>,
+    clients: &Clients<'_>,
+    stopping: &watch::Sender<bool>,
+    election: Option<&PendingElection>,
+) -> ControllerSet {
+    let mut set = ControllerSet::default();
+    for which in &deps.config.controllers {
+        let client = clients.of_controller(*which).with_shutdown(stopping.subscribe());
+        let leadership = election.map(PendingElection::leadership).into_iter();
+        deps.prepare(*which, leadership.fold(client, ApiClient::with_leadership), &mut set);
+    }
+    set
 }
 
 /// Logs that the API server has a version that is not supported, and returns that, if it is so.
@@ -315,12 +328,13 @@ fn register_metrics(
 /// The gate that the configuration asks for.
 fn takeover_gate(
     config: &Config,
+    first_writes: FirstWrites,
     approvals: Approvals,
     health: &Health,
     election: Option<&PendingElection>,
     clients: &Clients<'_>,
 ) -> Option<TakeoverGate> {
-    let gate = TakeoverGate::new(config.takeover_max_writes?, approvals, &health.readyz);
+    let gate = TakeoverGate::new(config.takeover_max_writes?, first_writes, approvals, &health.readyz);
     Some(match (election, &config.leader_election) {
         (Some(election), Some(LeaderElection { namespace, name, .. })) => {
             let lease = ApprovingLease::new(clients.of("takeover"), namespace, name);
@@ -332,6 +346,7 @@ fn takeover_gate(
 
 /// Runs the controllers once this process leads; returns only after a failure.
 async fn lead_and_work(
+    names: &[&'static str],
     lifecycle: &mut Lifecycle,
     healthz: &Checks,
     skew: Option<(Skew, LeaseEvents)>,
@@ -349,7 +364,7 @@ async fn lead_and_work(
     {
         return lost;
     }
-    for name in lifecycle.names() {
+    for name in names {
         // Upstream has a check for each controller that was started, and it always passes.
         healthz.register(name, || Ok(()));
     }

@@ -20,7 +20,7 @@ use crate::runtimes::Handles;
 use crate::signals::{Approvals, StopSignals};
 
 pub use crate::api_clients::Connect;
-pub use endpoint_informers::lifecycle::Memory;
+pub use crate::controller_set::Memory;
 
 /// A checked configuration. Clones are cheap compared with parsing.
 #[derive(Clone, Debug)]

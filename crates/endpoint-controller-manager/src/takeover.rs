@@ -12,12 +12,13 @@ use cli_runtime::differences::fields_changed;
 use component_server::Checks;
 use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
-use endpoint_informers::lifecycle::{FirstWrite, Foreseen, Lifecycle, LifecycleError};
+use endpoint_informers::lifecycle::{Lifecycle, LifecycleError};
 use endpoint_informers::pending::PendingWrite;
 use kube_api::time::{Instant, sleep};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::controller_set::first_writes::{FirstWrite, FirstWrites, Foreseen};
 use crate::signals::Approvals;
 use approval::{ANNOTATION, approval};
 
@@ -42,6 +43,8 @@ const CHECK: &str = "takeover";
 pub(crate) struct TakeoverGate {
     max_writes: usize,
     approvals: Approvals,
+    /// Of the controllers, which are kept until the gate is passed.
+    first_writes: FirstWrites,
     /// The reason why the gate is closed.
     closed: watch::Sender<Option<String>>,
     /// The Lease, and its events.
@@ -50,11 +53,16 @@ pub(crate) struct TakeoverGate {
 
 impl TakeoverGate {
     /// A gate for at most `max_writes` writes, or for more with an approval. `/readyz` tells why it is closed.
-    pub(crate) fn new(max_writes: usize, approvals: Approvals, readyz: &Checks) -> Self {
+    pub(crate) fn new(
+        max_writes: usize,
+        first_writes: FirstWrites,
+        approvals: Approvals,
+        readyz: &Checks,
+    ) -> Self {
         let closed = watch::Sender::new(None);
         let reason = closed.subscribe();
         readyz.register(CHECK, move || reason.borrow().clone().map_or(Ok(()), Err));
-        Self { max_writes, approvals, closed, lease: None }
+        Self { max_writes, approvals, first_writes, closed, lease: None }
     }
 
     /// The same gate, for which a Lease may have an approval, and which reports in events about it.
@@ -68,13 +76,13 @@ impl TakeoverGate {
     ///
     /// [`LifecycleError::LeaseLost`].
     pub(crate) async fn pass(self, lifecycle: &mut Lifecycle) -> Result<(), LifecycleError> {
-        let (first_writes, lease) = (lifecycle.first_writes(), self.lease.as_ref().map(|(lease, _)| lease));
+        let lease = self.lease.as_ref().map(|(lease, _)| lease);
         let (mut awaited, mut reported) = (None, None::<(String, Instant)>);
         loop {
             let foreseen = tokio::select! {
                 biased;
                 lost = lifecycle.lost() => return Err(lost),
-                foreseen = first_writes.foresee(SHOWN) => foreseen,
+                foreseen = self.first_writes.foresee(SHOWN) => foreseen,
             };
             if foreseen.total <= self.max_writes {
                 self.open(foreseen.total);

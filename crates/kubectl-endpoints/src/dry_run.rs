@@ -16,12 +16,11 @@ use std::sync::Arc;
 use cli_runtime::differences::{Action, Change};
 use cli_runtime::input::object::{field, text};
 use endpoint_controller_manager::config::Config;
+use endpoint_controller_manager::controller_set::first_writes::FirstWrite;
 use endpoint_controller_manager::controllers::Controller;
 use endpoint_controller_manager::{controller_set, gates};
 use endpoint_informers::cache::{Cache, CachedResource, Delta};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
-use endpoint_informers::lifecycle::{FirstWrite, Lifecycle};
-use endpoint_informers::list_watch::Caches;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LAST_CHANGE_TRIGGER_TIME};
 use endpointslice::{Interner, Node, Pod, Service};
 use kube_api::{ApiClient, connect, error_chain};
@@ -105,8 +104,8 @@ impl DryRun {
         let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
         let connection = connect(&nowhere).map_err(|error| error_chain(&error))?;
         let client = |part| ApiClient::new(connection.clone(), config.encoding, part).read_only();
-        let tasks = controller_set::tasks(config, &self.cache, client);
-        let first = Lifecycle::new(Caches::default(), tasks).first_writes().foresee(usize::MAX).await;
+        let controllers = controller_set::prepare_all(config, &self.cache, client);
+        let first = controllers.first_writes.foresee(usize::MAX).await;
         let mut changes: Vec<Change> = first.shown.into_iter().map(change).collect();
         changes.retain(|change| {
             change.action != Action::Create || !self.terminating.contains(&change.namespace)

@@ -21,7 +21,6 @@ use endpoint_informers::lifecycle::Phase;
 use http::header::{ACCEPT, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, StatusCode, Uri};
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use self::report::{ControllerState, ServiceList, ServiceState, State};
@@ -32,31 +31,21 @@ const PATH: &str = "/debug/services";
 /// The most Services that the list names.
 const MAX_LISTED: usize = 500;
 
-/// The queues of the controllers of a process, by their names. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ControllerQueues(Arc<Mutex<Vec<(&'static str, WorkQueue<ObjectKey>)>>>);
-
-impl ControllerQueues {
-    /// Adds a controller.
-    pub(crate) fn follow(&self, controller: &'static str, queue: WorkQueue<ObjectKey>) {
-        self.0.lock().push((controller, queue));
-    }
-
-    fn all(&self) -> Vec<(&'static str, WorkQueue<ObjectKey>)> {
-        self.0.lock().clone()
-    }
-}
-
 /// The pages.
 #[derive(Clone)]
 pub(crate) struct ServicePages {
-    queues: ControllerQueues,
+    /// Of the controllers, by their names.
+    queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
     cache: Arc<Cache>,
     phase: watch::Receiver<Phase>,
 }
 
 impl ServicePages {
-    pub(crate) fn new(queues: ControllerQueues, cache: Arc<Cache>, phase: watch::Receiver<Phase>) -> Self {
+    pub(crate) fn new(
+        queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
+        cache: Arc<Cache>,
+        phase: watch::Receiver<Phase>,
+    ) -> Self {
         Self { queues, cache, phase }
     }
 
@@ -103,7 +92,7 @@ impl ServicePages {
 
     /// The Services in a state, failing or waiting to write, in order; of each the controllers in which it is.
     fn list(&self, selected: State) -> ServiceList {
-        let queues = self.queues.all();
+        let queues = &self.queues;
         let waiting: Vec<_> = queues.iter().flat_map(|(_, queue)| queue.waiting_to_write()).collect();
         let mut counts = BTreeMap::new();
         for (_, urgency) in &waiting {
@@ -117,8 +106,7 @@ impl ServicePages {
         keys.dedup();
         let (total, now) = (keys.len(), Timestamp::now());
         keys.truncate(MAX_LISTED);
-        let services =
-            keys.iter().map(|key| ServiceState::of_state(key, selected, states(&queues, key, now)));
+        let services = keys.iter().map(|key| ServiceState::of_state(key, selected, states(queues, key, now)));
         // One whose state has changed meanwhile is left out.
         let services = services.filter(|service| !service.is_empty()).collect();
         ServiceList::new(self.leads(), selected, total, services, counts)
@@ -127,7 +115,7 @@ impl ServicePages {
     /// The state of a Service in all controllers; none if nothing is known of such a Service.
     fn service(&self, key: &ObjectKey) -> Option<ServiceState> {
         let exists = self.cache.read(|state| state.services.get(&key.namespace, &key.name).is_some());
-        let states: Vec<ControllerState> = states(&self.queues.all(), key, Timestamp::now()).collect();
+        let states: Vec<ControllerState> = states(&self.queues, key, Timestamp::now()).collect();
         (exists || states.iter().any(ControllerState::has_work))
             .then(|| ServiceState::new(self.leads(), key, exists, states))
     }

@@ -1,8 +1,7 @@
 //! Controllers as tasks.
 
-use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::environment::spawn_in;
@@ -15,40 +14,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use super::first_writes::FirstWrites;
 use crate::controller::{Controller, run};
 use crate::pending::WritePolicy;
 
 /// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
 pub(super) const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The memory of a controller between syncs, to look into while it runs. Does not keep the controller.
-#[derive(Clone)]
-pub struct Memory(Arc<dyn Fn() -> Vec<(&'static str, ObjectKey)> + Send + Sync>);
-
-impl Memory {
-    fn of<C: Controller>(controller: Weak<C>) -> Self {
-        Self(Arc::new(move || {
-            let Some(controller) = controller.upgrade() else { return Vec::new() };
-            let mut remembered = controller.remembered();
-            remembered.extend(controller.queue().failing().into_iter().map(|key| ("failing", key)));
-            remembered.sort();
-            remembered
-        }))
-    }
-
-    /// Everything that the controller remembers, in order: see [`Controller::remembered`], and the keys in its queue whose
-    /// last sync failed, as the table `failing`. Empty once the controller is gone.
-    pub fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.remembered()).finish()
-    }
-}
 
 /// A controller that has not started yet.
 pub struct ControllerTask {
@@ -57,8 +27,6 @@ pub struct ControllerTask {
     run: Pin<Box<dyn Future<Output = ()> + Send>>,
     queue: WorkQueue<ObjectKey>,
     events: EventWriter,
-    memory: Memory,
-    first_writes: FirstWrites,
 }
 
 impl ControllerTask {
@@ -70,19 +38,8 @@ impl ControllerTask {
         policy: Option<Arc<dyn WritePolicy>>,
     ) -> Self {
         let queue = controller.queue().clone();
-        let memory = Memory::of(Arc::downgrade(&controller));
-        let first_writes = FirstWrites::of(&controller);
         let run = Box::pin(run(controller, in_flight, policy));
-        Self { name: C::NAME, run, queue, events, memory, first_writes }
-    }
-
-    /// The memory of this controller.
-    pub fn memory(&self) -> Memory {
-        self.memory.clone()
-    }
-
-    pub(super) fn first_writes(&self) -> &FirstWrites {
-        &self.first_writes
+        Self { name: C::NAME, run, queue, events }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -108,7 +65,7 @@ impl RunningControllers {
     pub(super) fn start(tasks: Vec<ControllerTask>, runtime: &Handle) -> Self {
         let (mut controllers, mut queues, mut events) = (JoinSet::new(), Vec::new(), JoinSet::new());
         let last_event = watch::Sender::new(false);
-        for ControllerTask { name, run, queue, events: writer, .. } in tasks {
+        for ControllerTask { name, run, queue, events: writer } in tasks {
             let run = async move {
                 run.await;
                 name

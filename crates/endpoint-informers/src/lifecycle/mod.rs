@@ -12,7 +12,6 @@
 mod controllers;
 mod election;
 mod error;
-mod first_writes;
 mod quiet;
 
 use std::future::pending;
@@ -23,12 +22,11 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::list_watch::Caches;
+pub use controllers::ControllerTask;
 use controllers::RunningControllers;
-pub use controllers::{ControllerTask, Memory};
 use election::LeaseHandle;
 pub use election::PendingElection;
 pub use error::LifecycleError;
-pub use first_writes::{FirstWrite, FirstWrites, Foreseen};
 pub use quiet::{Failing, Quiet};
 
 /// The progress of a process, for its health checks.
@@ -100,20 +98,10 @@ impl Lifecycle {
         }
     }
 
-    /// The names of the controllers.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.controllers.iter().map(ControllerTask::name)
-    }
-
     /// A way to wait until these controllers have nothing left to do; to be taken before they run.
     pub fn quiet(&self) -> Quiet {
         let queues = self.controllers.iter().map(|task| (task.name(), task.queue()));
         Quiet::new(self.caches.clone(), queues.collect())
-    }
-
-    /// A way to foresee the first writes of these controllers; to be taken before they run.
-    pub fn first_writes(&self) -> FirstWrites {
-        self.controllers.iter().fold(FirstWrites::none(), |all, task| all.and(task.first_writes()))
     }
 
     /// The same lifecycle, in which the controllers work only while the process has the Lease. Their clients must write

@@ -39,7 +39,7 @@ impl Controllers {
             )
         };
         let cache = Arc::new(informers::cache(config));
-        let tasks = controller_set::tasks(config, &cache, client);
+        let controllers = controller_set::prepare_all(config, &cache, client);
         let mut watches = Informers::new(client("shared-informers"), cache);
         informers::start(&mut watches, config);
         let caches = watches.caches();
@@ -47,7 +47,7 @@ impl Controllers {
             () = caches.synced() => {}
             ended = watches.ended() => return Err(ControllersError::TaskEnded(ended)),
         }
-        Ok(Self { lifecycle: Lifecycle::new(caches, tasks), watches })
+        Ok(Self { lifecycle: Lifecycle::new(caches, controllers.tasks), watches })
     }
 
     /// A way to learn when nothing is left to do.

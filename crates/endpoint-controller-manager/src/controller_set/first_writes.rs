@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
+use endpoint_informers::controller::Controller;
+use endpoint_informers::pending::PendingWrite;
 use tokio::task::yield_now;
-
-use crate::controller::Controller;
-use crate::pending::PendingWrite;
 
 /// A controller whose first writes can be foreseen.
 trait Foreseeable: Send + Sync {
@@ -30,7 +29,7 @@ impl<C: Controller> Foreseeable for C {
 }
 
 /// Foresees the writes that controllers would make if they started now. To be asked before they run.
-#[derive(Clone)]
+#[derive(Default)]
 pub struct FirstWrites(Vec<(&'static str, Arc<dyn Foreseeable>)>);
 
 /// A write that a controller would make first.
@@ -54,17 +53,8 @@ pub struct Foreseen {
 }
 
 impl FirstWrites {
-    pub(super) fn none() -> Self {
-        Self(Vec::new())
-    }
-
-    pub(super) fn of<C: Controller>(controller: &Arc<C>) -> Self {
-        Self(vec![(C::NAME, Arc::clone(controller) as _)])
-    }
-
-    pub(super) fn and(mut self, other: &Self) -> Self {
-        self.0.extend(other.0.iter().cloned());
-        self
+    pub(super) fn add<C: Controller>(&mut self, controller: &Arc<C>) {
+        self.0.push((C::NAME, Arc::clone(controller) as _));
     }
 
     /// Counts the writes, and returns the first `shown` of them. Other tasks run between two Services.

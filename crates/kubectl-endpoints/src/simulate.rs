@@ -22,6 +22,7 @@ mod kubelets;
 mod load;
 mod plan;
 mod print;
+mod quiet;
 mod refusal;
 mod result;
 mod serve;

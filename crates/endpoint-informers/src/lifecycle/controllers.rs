@@ -41,14 +41,6 @@ impl ControllerTask {
         let run = Box::pin(run(controller, in_flight, policy));
         Self { name: C::NAME, run, queue, events }
     }
-
-    pub(super) fn name(&self) -> &'static str {
-        self.name
-    }
-
-    pub(super) fn queue(&self) -> WorkQueue<ObjectKey> {
-        self.queue.clone()
-    }
 }
 
 /// Controllers at work.

@@ -12,7 +12,6 @@
 mod controllers;
 mod election;
 mod error;
-mod quiet;
 
 use std::future::pending;
 use std::mem;
@@ -27,7 +26,6 @@ use controllers::RunningControllers;
 use election::LeaseHandle;
 pub use election::PendingElection;
 pub use error::LifecycleError;
-pub use quiet::{Failing, Quiet};
 
 /// The progress of a process, for its health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,12 +94,6 @@ impl Lifecycle {
             shutdown_timeout: Duration::MAX,
             runtime: Handle::current(),
         }
-    }
-
-    /// A way to wait until these controllers have nothing left to do; to be taken before they run.
-    pub fn quiet(&self) -> Quiet {
-        let queues = self.controllers.iter().map(|task| (task.name(), task.queue()));
-        Quiet::new(self.caches.clone(), queues.collect())
     }
 
     /// The same lifecycle, in which the controllers work only while the process has the Lease. Their clients must write

@@ -4,7 +4,6 @@ mod http2;
 mod lifecycle;
 mod list_watch;
 mod possible_endpoints;
-mod quiet;
 mod relist;
 mod restored_backup;
 mod selectors;

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use endpoint_controller_manager::config::Config;
-use endpoint_controller_manager::controller_set::{self, informers};
+use endpoint_controller_manager::controller_set::{self, ControllerSet, informers};
 use endpoint_controller_manager::version;
-use endpoint_informers::lifecycle::{Failing, Lifecycle, LifecycleError, Quiet};
+use endpoint_informers::lifecycle::{Lifecycle, LifecycleError};
 use endpoint_informers::list_watch::{Informers, RelistTimeout};
 use kube_api::ApiClient;
+
+use super::quiet::{Failing, Quiet};
 
 /// Controllers whose caches are synced, ready to run.
 pub(crate) struct Controllers {
     lifecycle: Lifecycle,
+    /// Tells when nothing is left to do.
+    pub(crate) quiet: Quiet,
     /// Kept, because the list-watches end with it.
     watches: Informers,
 }
@@ -39,7 +43,7 @@ impl Controllers {
             )
         };
         let cache = Arc::new(informers::cache(config));
-        let controllers = controller_set::prepare_all(config, &cache, client);
+        let ControllerSet { tasks, queues, .. } = controller_set::prepare_all(config, &cache, client);
         let mut watches = Informers::new(client("shared-informers"), cache);
         informers::start(&mut watches, config);
         let caches = watches.caches();
@@ -47,17 +51,13 @@ impl Controllers {
             () = caches.synced() => {}
             ended = watches.ended() => return Err(ControllersError::TaskEnded(ended)),
         }
-        Ok(Self { lifecycle: Lifecycle::new(caches, controllers.tasks), watches })
-    }
-
-    /// A way to learn when nothing is left to do.
-    pub(crate) fn quiet(&self) -> Quiet {
-        self.lifecycle.quiet()
+        let quiet = Quiet::new(caches.clone(), queues);
+        Ok(Self { lifecycle: Lifecycle::new(caches, tasks), quiet, watches })
     }
 
     /// Runs until nothing is left to do, and returns the keys that keep failing.
     pub(crate) async fn run_until_quiet(self) -> Result<Vec<Failing>, ControllersError> {
-        let quiet = self.quiet();
+        let quiet = self.quiet.clone();
         let mut outcome = Ok(Vec::new());
         self.run_until(async { outcome = quiet.reached().await }).await?;
         Ok(outcome?)
@@ -65,7 +65,7 @@ impl Controllers {
 
     /// Runs until `stop` completes.
     pub(crate) async fn run_until(self, stop: impl Future<Output = ()>) -> Result<(), ControllersError> {
-        let Self { lifecycle, mut watches } = self;
+        let Self { lifecycle, mut watches, .. } = self;
         tokio::select! {
             outcome = lifecycle.run_until(stop) => Ok(outcome?),
             ended = watches.ended() => Err(ControllersError::TaskEnded(ended)),

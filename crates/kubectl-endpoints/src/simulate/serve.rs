@@ -30,7 +30,7 @@ pub(crate) async fn serve(
     let controllers = session.controllers(simulation, progress).await?;
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(listener.run(async { drop(ended.await) }));
-    let quiet = controllers.quiet();
+    let quiet = controllers.quiet.clone();
     let client = session.server.client();
     let workloads = Workloads::start(&client).await.map_err(|error| vec![error.to_string()])?;
     let ready = async {

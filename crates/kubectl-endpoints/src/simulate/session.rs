@@ -5,13 +5,13 @@ use std::time::Duration;
 use cli_runtime::input::{self, source};
 use endpoint_controller_manager::gates;
 use endpoint_diagnostics::ServiceReport;
-use endpoint_informers::lifecycle::Failing;
 use kube_api::error_chain;
 
 use super::api::{Api, ApiError};
 use super::command::Simulation;
 use super::controllers::{Controllers, ControllersError};
 use super::failures::Failures;
+use super::quiet::Failing;
 use super::server::Server;
 use super::{load, result, skipped};
 use crate::exit::Code;
@@ -68,7 +68,7 @@ impl Session {
         let controllers = Controllers::start(&simulation.config, &self.server.client())
             .await
             .map_err(|error| broken(&error))?;
-        let quiet = controllers.quiet();
+        let quiet = controllers.quiet.clone();
         progress.step(move || format!("Running the controllers, {} Services queued", quiet.queued()));
         Ok(controllers)
     }

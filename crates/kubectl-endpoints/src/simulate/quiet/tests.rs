@@ -1,20 +1,16 @@
-//! Waiting until controllers have nothing left to do.
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::key::ObjectKey;
-use controller_kit::queue::{Cause, RateLimit, WorkQueue};
+use controller_kit::queue::{Cause, RateLimit};
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::{SyncContext, SyncError};
-use kube_api::Encoding;
-use scripted_api::leases::LeaseServer;
-use tokio::time::{Instant, sleep, timeout};
+use endpoint_informers::cache::{Cache, Handler, State};
+use endpoint_informers::controller::Controller;
+use endpoint_informers::lifecycle::{ControllerTask, Lifecycle};
+use kube_api::{ApiClient, Encoding, connect};
+use tokio::time::{sleep, timeout};
 
-use crate::cache::{Cache, Handler, State};
-use crate::controller::Controller;
-use crate::lifecycle::{ControllerTask, Failing, Lifecycle};
-use crate::list_watch::Caches;
+use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -66,13 +62,13 @@ impl Controller for Steps {
 
 /// Runs a controller with these initial keys until it is quiet; returns the seconds that took, and the keys that fail.
 async fn quiet_after(keys: &[&str]) -> (u64, Vec<Failing>) {
-    let server = LeaseServer::new();
+    let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    let client = ApiClient::new(connect(&nowhere).unwrap(), Encoding::Protobuf, "us");
     let (cache, queue) = (Arc::default(), WorkQueue::new(RateLimit::default()));
+    let quiet = Quiet::new(Caches::default(), vec![("steps", queue.clone())]);
     let keys = keys.iter().map(|name| ObjectKey::new("ns", *name)).collect();
-    let events = Recorder::new(server.client("us", Encoding::Protobuf), "us").1;
-    let task = ControllerTask::new((Arc::new(Steps { cache, queue, keys }), events), 0, None);
-    let lifecycle = Lifecycle::new(Caches::default(), [task]);
-    let quiet = lifecycle.quiet();
+    let parts = (Arc::new(Steps { cache, queue, keys }), Recorder::new(client, "us").1);
+    let lifecycle = Lifecycle::new(Caches::default(), [ControllerTask::new(parts, 0, None)]);
     assert!(timeout(SECOND, quiet.reached()).await.is_err(), "no controller runs yet");
     let (start, mut failing) = (Instant::now(), Vec::new());
     let reached = async {

@@ -2,32 +2,31 @@
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
+use endpoint_informers::list_watch::{Caches, RelistTimeout};
 use kube_api::time::Instant;
-
-use crate::list_watch::{Caches, RelistTimeout};
 
 /// Failures in a row after which a key is not waited for.
 const PATIENCE: u32 = 3;
 
-/// The queues of controllers and the cache they share, to wait until all changes are handled. For simulations and tests on
-/// an API server that no other client changes; see [`Lifecycle::quiet`](super::Lifecycle::quiet).
+/// The queues of controllers and the cache they share, to wait until all changes are handled. For an API server that no other
+/// client changes.
 #[derive(Clone, Debug)]
-pub struct Quiet {
+pub(crate) struct Quiet {
     caches: Caches,
     queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
 }
 
 /// A key whose syncs keep failing, although nothing changes any more.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Failing {
+pub(crate) struct Failing {
     /// The name of the controller.
-    pub controller: &'static str,
+    pub(crate) controller: &'static str,
     /// The key.
-    pub key: ObjectKey,
+    pub(crate) key: ObjectKey,
 }
 
 impl Quiet {
-    pub(super) fn new(caches: Caches, queues: Vec<(&'static str, WorkQueue<ObjectKey>)>) -> Self {
+    pub(crate) fn new(caches: Caches, queues: Vec<(&'static str, WorkQueue<ObjectKey>)>) -> Self {
         Self { caches, queues }
     }
 
@@ -36,14 +35,14 @@ impl Quiet {
     /// retried for ever.
     ///
     /// Changes that other clients made to other kinds than controllers write
-    /// ([`Resource::WRITTEN`](crate::resource::Resource::WRITTEN)) may still be on their way.
+    /// ([`Resource::WRITTEN`](endpoint_informers::resource::Resource::WRITTEN)) may still be on their way.
     ///
     /// Cost: one list of each kind that controllers write, more if it brings news.
     ///
     /// # Errors
     ///
     /// As for [`Caches::relist_and_wait`].
-    pub async fn reached(&self) -> Result<Vec<Failing>, RelistTimeout> {
+    pub(crate) async fn reached(&self) -> Result<Vec<Failing>, RelistTimeout> {
         loop {
             for (_, queue) in &self.queues {
                 queue.idle(PATIENCE).await;
@@ -58,7 +57,7 @@ impl Quiet {
     }
 
     /// The number of keys that wait for a worker.
-    pub fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.queues.iter().map(|(_, queue)| queue.len()).sum()
     }
 
@@ -77,3 +76,6 @@ impl Quiet {
         self.queues.iter().map(|(_, queue)| queue.activity()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

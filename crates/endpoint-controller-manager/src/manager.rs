@@ -214,8 +214,8 @@ impl Manager {
         let phase = watch::Sender::new(Phase::Starting);
         let health = Health::new(&caches, &phase);
         running_controllers::register(&config, shadow.as_deref(), &phase, &mut registry);
-        if let Some(election) = &election {
-            health.watch_election(election);
+        if let Some((election, config)) = election.as_ref().zip(config.leader_election.as_ref()) {
+            health.watch_election(&election.leadership(), config);
         }
         let takeover = takeover_gate(&config, first_writes, approvals, &health, election.as_ref(), &clients);
         let mut tasks = client_certificate::register(&kube_config, &mut registry, &handles.server);

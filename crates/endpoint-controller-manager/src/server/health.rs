@@ -1,9 +1,13 @@
 //! The checks of `/healthz`, `/livez` and `/readyz`.
 
 use component_server::Checks;
-use endpoint_informers::lifecycle::{PendingElection, Phase};
+use controller_kit::election::Leadership;
+use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::list_watch::Caches;
 use tokio::sync::watch;
+
+use crate::config::LeaderElection;
+use crate::leader_election;
 
 /// The checks of the three pages.
 pub(crate) struct Health {
@@ -35,9 +39,9 @@ impl Health {
     }
 
     /// Adds upstream's check of the election.
-    pub(crate) fn watch_election(&self, election: &PendingElection) {
+    pub(crate) fn watch_election(&self, leadership: &Leadership, config: &LeaderElection) {
         for checks in [&self.healthz, &self.livez] {
-            checks.register("leaderElection", election.health());
+            checks.register("leaderElection", leader_election::health(leadership.clone(), config));
         }
     }
 }

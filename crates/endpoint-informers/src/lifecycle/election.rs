@@ -1,7 +1,6 @@
 //! The Lease of the process: contend for it, hold it, release it.
 
 use std::future::pending;
-use std::time::Duration;
 
 use controller_kit::election::{
     Config, ElectionMetrics, Elector, Identity, Leadership, LeaseEvents, LeaseLock, LeaseLost,
@@ -17,18 +16,11 @@ use tracing::warn;
 use super::controllers::EVENTS_TIMEOUT;
 use super::error::LifecycleError;
 
-/// The time after the end of its lease for which a leader that is not renewed stays healthy (`leaderelection`
-/// `NewLeaderHealthzAdaptor`; kube-controller-manager passes 20 s).
-const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
-
 /// An election in which this process does not contend yet.
 pub struct PendingElection {
     elector: Elector,
     leadership: Leadership,
     events: EventWriter,
-    lease: String,
-    /// The time after the renew deadline at which the health check begins to fail.
-    tolerance: Duration,
     runtime: Handle,
 }
 
@@ -49,10 +41,8 @@ impl PendingElection {
         (recorder, events): (Recorder, EventWriter),
         metrics: ElectionMetrics,
     ) -> Self {
-        let lease = lock.name().to_owned();
-        let tolerance = timing.lease_duration().saturating_sub(timing.renew_deadline()) + HEALTH_TOLERANCE;
         let (elector, leadership) = Elector::new(timing, lock, identity, recorder, metrics);
-        Self { elector, leadership, events, lease, tolerance, runtime: Handle::current() }
+        Self { elector, leadership, events, runtime: Handle::current() }
     }
 
     /// Reads the Lease. If it is free now and until this process acquires it, lists that are requested from now on hold
@@ -62,12 +52,12 @@ impl PendingElection {
     ///
     /// Only if the task panicked; a failed request is logged.
     pub async fn observe(self) -> Result<Self, JoinError> {
-        let Self { mut elector, leadership, events, lease, tolerance, runtime } = self;
+        let Self { mut elector, leadership, events, runtime } = self;
         let elector = spawn_on(&runtime, async move {
             elector.observe().await;
             elector
         });
-        Ok(Self { elector: elector.await?, leadership, events, lease, tolerance, runtime })
+        Ok(Self { elector: elector.await?, leadership, events, runtime })
     }
 
     /// The leadership of this process, for the clients of its controllers.
@@ -78,17 +68,6 @@ impl PendingElection {
     /// Events about the Lease, for others to record. They are written once this process contends.
     pub fn lease_events(&self) -> LeaseEvents {
         self.elector.events()
-    }
-
-    /// A health check that fails if a leader has not renewed the Lease in time, and should be restarted.
-    pub fn health(&self) -> impl Fn() -> Result<(), String> + use<> {
-        let (leadership, tolerance, lease) = (self.leadership(), self.tolerance, self.lease.clone());
-        move || match leadership.overdue() {
-            Some(overdue) if overdue > tolerance => {
-                Err(format!("failed election to renew leadership on lease {lease}"))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Contends from now on. Events are written on the runtime `events`.
@@ -164,6 +143,8 @@ fn ended(why: &str) -> LifecycleError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use kube_api::{ApiClient, Encoding, connect};
 
     use super::*;

@@ -83,15 +83,6 @@ impl Repairs {
         self.foreign_writes.clone()
     }
 
-    /// Records the version of a write of this process.
-    pub fn wrote(&self, version: ResourceVersion) {
-        let mut own = self.own.lock();
-        if own.len() == OWN_VERSIONS {
-            own.pop_front();
-        }
-        own.push_back(version);
-    }
-
     /// Records a version of an object that a watch shows: as a foreign write unless this process, or another one of this
     /// program, wrote it.
     pub fn observe(&self, version: ResourceVersion, managers: &LastManagers) {
@@ -118,9 +109,15 @@ impl Repairs {
     }
 
     /// Counts a write of the running sync of this Service, whether it succeeded or failed. `created` is the object that it
-    /// created, if any.
-    pub fn count_write(&self, key: &ObjectKey, created: Option<&Uid>) {
+    /// created, if any, and `stored` the version that it stored.
+    pub fn count_write(&self, key: &ObjectKey, created: Option<&Uid>, stored: Option<ResourceVersion>) {
         self.limiter.lock().count_write(key, created, Instant::now());
+        let Some(version) = stored else { return };
+        let mut own = self.own.lock();
+        if own.len() == OWN_VERSIONS {
+            own.pop_front();
+        }
+        own.push_back(version);
     }
 
     /// Records that the sync of this Service made all its writes. If the next repair has to wait, the Service gets an

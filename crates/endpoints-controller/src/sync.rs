@@ -9,7 +9,7 @@ use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpointslice::Urgency;
-use endpointslice::model::Uid;
+use endpointslice::model::{ResourceVersion, Uid};
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -185,18 +185,19 @@ impl EndpointsController {
             Ok(written) => {
                 let metadata = written.unwrap_or_default();
                 let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
-                self.repairs.count_write(key, matches!(plan, Plan::Create(_)).then_some(&uid));
+                let version = metadata.resource_version.as_deref().map(ResourceVersion::from);
+                let is_created = matches!(plan, Plan::Create(_));
+                self.repairs.count_write(key, is_created.then_some(&uid), version);
                 let mut tracker = self.tracker.lock();
                 tracker.settled(key);
-                if let Some(version) = metadata.resource_version {
-                    self.repairs.wrote(version.as_str().into());
-                    tracker.wrote(key, uid, version.as_str().into(), matches!(plan, Plan::Create(_)));
+                if let Some(version) = version {
+                    tracker.wrote(key, uid, version, is_created);
                 }
                 debug!(controller = Self::NAME, key = %key, "Wrote Endpoints");
                 Ok(())
             }
             Err(error) => {
-                self.repairs.count_write(key, None);
+                self.repairs.count_write(key, None, None);
                 if may_be_stored(&error) {
                     self.tracker.lock().unanswered(key);
                 }

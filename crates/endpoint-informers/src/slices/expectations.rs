@@ -200,12 +200,12 @@ impl SliceExpectations {
         let (Written::Created(metadata) | Written::Updated(metadata) | Written::Deleted(metadata)) = written;
         let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
         let is_created = matches!(written, Written::Created(_));
-        self.repairs.count_write(key, is_created.then_some(&uid));
         if matches!(written, Written::Deleted(_)) {
+            self.repairs.count_write(key, None, None);
             return self.expectations.lock().expect_deleted(key.clone(), uid);
         }
         let version = ObjectVersion::from(*metadata);
-        self.repairs.wrote(version.resource_version);
+        self.repairs.count_write(key, is_created.then_some(&uid), Some(version.resource_version));
         if self.is_of(key, metadata) {
             self.expectations.lock().expect(key.clone(), uid.clone(), version);
             if is_created {
@@ -244,7 +244,7 @@ impl SliceExpectations {
     #[must_use]
     pub(super) fn applied(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) -> Vec<Taken> {
         for _ in &applied.errors {
-            self.repairs.count_write(key, None);
+            self.repairs.count_write(key, None, None);
         }
         let is_complete = applied.errors.is_empty() && !applied.unfinished && !applied.creates_withheld;
         let wanted = plan.types.iter().flat_map(|plan| &plan.create);

@@ -6,7 +6,7 @@ use std::ops::{AddAssign, SubAssign};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use endpoint_informers::slices::{Applied, SyncError, WriteCounts};
+use endpoint_informers::slices::{Applied, SyncError};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
 use kube_api::plain_counter::PlainCounter;
@@ -179,7 +179,7 @@ impl SliceMetrics {
     /// Counts the writes of a plan, and its changes: one observation for each address type that is complete, and one
     /// for the address type that the end of the budget cut off.
     pub fn applied(&self, labels: &HintLabels, plan: &SlicePlan, applied: &Applied) {
-        self.written(applied.written);
+        self.written(applied);
         let changed = self.changed_per_sync.get_or_create(labels);
         let complete = plan.types.iter().filter(|plan| applied.complete.contains(&plan.address_type));
         complete.for_each(|plan| changed.observe(as_f64(plan.changes())));
@@ -187,8 +187,8 @@ impl SliceMetrics {
     }
 
     /// Counts writes.
-    pub fn written(&self, WriteCounts { created, updated, deleted }: WriteCounts) {
-        for (operation, count) in [("create", created), ("update", updated), ("delete", deleted)] {
+    pub fn written(&self, Applied { created, updated, deleted, .. }: &Applied) {
+        for (operation, count) in [("create", *created), ("update", *updated), ("delete", *deleted)] {
             if count > 0 {
                 let count = u64::try_from(count).unwrap_or(u64::MAX);
                 self.changes.get_or_create(&OperationLabel { operation }).inc_by(count);

@@ -133,7 +133,7 @@ impl EndpointSliceController {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.slices.apply(sync, key, &plan, Urgency::Soft).await;
-        self.metrics.common.written(applied.written);
+        self.metrics.common.written(&applied);
         if !applied.waits {
             debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
         }

@@ -23,6 +23,6 @@ pub use snapshot::{Snapshot, UnsortedSnapshot};
 pub use sync_error::{StaleCache, SyncError};
 #[cfg(test)]
 pub(crate) use writer::SliceWriter;
+pub use writes::Applied;
 #[cfg(test)]
 pub(crate) use writes::Written;
-pub use writes::{Applied, WriteCounts};

@@ -64,9 +64,12 @@ impl SliceWriter {
         mut on_write: impl FnMut(Written<'_>),
     ) -> Applied {
         let mut applied = Applied::default();
-        let mut counts = applied.written;
         let mut on_write = |written: Written<'_>| {
-            counts.add(&written);
+            match written {
+                Written::Created(_) => applied.created += 1,
+                Written::Updated(_) => applied.updated += 1,
+                Written::Deleted(_) => applied.deleted += 1,
+            }
             on_write(written);
         };
         for plan in &plan.types {
@@ -95,7 +98,6 @@ impl SliceWriter {
                 Err(Stop::Failed(error)) => applied.errors.push(error),
             }
         }
-        applied.written = counts;
         applied
     }
 

@@ -18,32 +18,6 @@ pub(crate) enum Written<'a> {
     Deleted(&'a ObjectMeta),
 }
 
-/// The numbers of writes that succeeded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteCounts {
-    /// Slices created.
-    pub created: usize,
-    /// Slices replaced.
-    pub updated: usize,
-    /// Slices deleted.
-    pub deleted: usize,
-}
-
-impl WriteCounts {
-    /// All of them.
-    pub(super) fn total(self) -> usize {
-        self.created + self.updated + self.deleted
-    }
-
-    pub(super) fn add(&mut self, written: &Written<'_>) {
-        match written {
-            Written::Created(_) => self.created += 1,
-            Written::Updated(_) => self.updated += 1,
-            Written::Deleted(_) => self.deleted += 1,
-        }
-    }
-}
-
 /// The outcome of a plan.
 #[derive(Debug, Default)]
 #[must_use]
@@ -53,8 +27,12 @@ pub struct Applied {
     pub complete: Vec<AddressType>,
     /// The writes that failed.
     pub errors: Vec<WriteError>,
-    /// The writes that succeeded.
-    pub written: WriteCounts,
+    /// Slices created.
+    pub created: usize,
+    /// Slices replaced.
+    pub updated: usize,
+    /// Slices deleted.
+    pub deleted: usize,
     /// True if nothing was written, because the rate limit makes the plan wait for its turn.
     pub waits: bool,
     /// True if the budget ended before the plan.

@@ -118,7 +118,7 @@ impl UnfinishedPlans {
         unfinished.is_reversed ^= !applied.errors.is_empty();
         unfinished.refused += applied.errors.len();
         // If none was made, the back-off of the error requeues the key.
-        unfinished.requeues = applied.written.total() > 0;
+        unfinished.requeues = applied.created + applied.updated + applied.deleted > 0;
         plans.insert(key.clone(), unfinished);
         false
     }

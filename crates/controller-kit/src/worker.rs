@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tracing::{debug, error};
 
 pub use self::concurrency::Concurrency;
+use self::context::PlanningPermit;
 pub use self::context::SyncContext;
-use self::context::Turn;
 
 use crate::environment::spawn_in;
 use crate::key::ObjectKey;
@@ -65,18 +65,18 @@ pub async fn run_workers<E, F, Fut>(
 {
     let mut tasks = JoinSet::new();
     let concurrency = concurrency.into();
-    let turns = Arc::new(Semaphore::new(concurrency.planning()));
+    let permits = Arc::new(Semaphore::new(concurrency.planning()));
     for _ in 0..concurrency.in_flight() {
-        let (queue, turns, sync) = (queue.clone(), Arc::clone(&turns), sync.clone());
+        let (queue, permits, sync) = (queue.clone(), Arc::clone(&permits), sync.clone());
         let order = order.clone();
         let worker = async move {
-            // A worker without a turn takes no key, so that the queue decides as late as possible which comes next.
-            while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
+            // A worker that may not plan takes no key, so that the queue decides as late as possible which comes next.
+            while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
                 let Some(key) = queue.get().await else { break };
                 if queue.is_shut_down() {
                     break;
                 }
-                process(controller, &queue, &key, turn, order.as_ref(), &sync).await;
+                process(controller, &queue, &key, permit, order.as_ref(), &sync).await;
                 // A sync without a write need not await anything, and thousands of them in a row would block the other
                 // tasks of this thread.
                 tokio::task::yield_now().await;
@@ -102,7 +102,7 @@ async fn process<E, F, Fut>(
     controller: &str,
     queue: &WorkQueue<ObjectKey>,
     key: &ObjectKey,
-    turn: Turn,
+    permit: PlanningPermit,
     order: Option<&WriteOrder>,
     sync: &F,
 ) where
@@ -110,7 +110,7 @@ async fn process<E, F, Fut>(
     F: Fn(ObjectKey, SyncContext) -> Fut,
     Fut: Future<Output = Result<(), E>>,
 {
-    let context = SyncContext::new(turn, order.map(|order| (order.clone(), key.clone())));
+    let context = SyncContext::new(permit, order.map(|order| (order.clone(), key.clone())));
     // On the heap, so that idle workers are small.
     let outcome = Box::pin(AssertUnwindSafe(sync(key.clone(), context.clone())).catch_unwind()).await;
     context.end_planning();

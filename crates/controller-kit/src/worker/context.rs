@@ -10,7 +10,7 @@ use crate::key::ObjectKey;
 use crate::write_order::{Admission, WriteOrder};
 
 /// The right to plan; dropped when planning ends, and at the latest with the sync.
-pub(super) type Turn = OwnedSemaphorePermit;
+pub(super) type PlanningPermit = OwnedSemaphorePermit;
 
 /// The worker's side of one sync: what the sync declares to it. The default is that of a sync without a worker.
 ///
@@ -20,7 +20,7 @@ pub struct SyncContext(Arc<Declared>);
 
 #[derive(Debug, Default)]
 struct Declared {
-    turn: Mutex<Option<Turn>>,
+    permit: Mutex<Option<PlanningPermit>>,
     writes: AtomicBool,
     /// The order of the controller's writes, and the key of this sync.
     order: Option<(WriteOrder, ObjectKey)>,
@@ -30,8 +30,8 @@ struct Declared {
 }
 
 impl SyncContext {
-    pub(super) fn new(turn: Turn, order: Option<(WriteOrder, ObjectKey)>) -> Self {
-        Self(Arc::new(Declared { turn: Mutex::new(Some(turn)), order, ..Declared::default() }))
+    pub(super) fn new(permit: PlanningPermit, order: Option<(WriteOrder, ObjectKey)>) -> Self {
+        Self(Arc::new(Declared { permit: Mutex::new(Some(permit)), order, ..Declared::default() }))
     }
 
     /// Asks for this number of writes of a [level](crate::write_order). Returns how many of them may be made now; if that is
@@ -75,7 +75,7 @@ impl SyncContext {
     ///
     /// To be called before the first request, and not while a large plan is held. Does nothing if it was called before.
     pub fn end_planning(&self) {
-        drop(self.0.turn.lock().take());
+        drop(self.0.permit.lock().take());
     }
 
     /// Declares that the sync found something to write: its success is the write of its change, and is

@@ -138,7 +138,7 @@ async fn requests_of_different_keys_overlap_and_plans_do_not() {
     assert_eq!(overlap(Concurrency::from(3).overlapping(2), 6, true).await, (3, 3, 20 * SECOND));
 }
 
-/// A sync that fails, panics or succeeds gives its turn back.
+/// A sync that fails, panics or succeeds gives its permit back.
 #[tokio::test(start_paused = true)]
 async fn each_sync_gives_its_turn_back() {
     let queue = WorkQueue::new(RateLimit::default());
@@ -158,7 +158,7 @@ async fn each_sync_gives_its_turn_back() {
             }
         }
     });
-    timeout(SECOND, workers).await.expect("a turn is lost");
+    timeout(SECOND, workers).await.expect("a permit is lost");
     assert_eq!(synced.load(Ordering::SeqCst), 9);
 }
 
@@ -264,8 +264,8 @@ fn logged(error: Option<No>) -> String {
             let error = error.lock().take();
             async move { Err::<(), No>(error.expect("a bug")) }
         };
-        let turn = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        process("endpoints-controller", &queue, &key(1), turn, None, &sync).now_or_never().unwrap();
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        process("endpoints-controller", &queue, &key(1), permit, None, &sync).now_or_never().unwrap();
     });
     let bytes = sink.0.lock().clone();
     String::from_utf8(bytes).unwrap()

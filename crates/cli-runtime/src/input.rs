@@ -6,9 +6,9 @@
 
 pub mod document;
 pub mod object;
+mod parse;
 pub mod position;
 pub mod problem;
-mod read;
 pub mod source;
 
-pub use read::objects;
+pub use parse::objects;

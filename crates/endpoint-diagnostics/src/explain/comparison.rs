@@ -1,172 +1,302 @@
-//! The comparison of stored objects with what they should be.
+//! The pods of interest of a Service, compared with what they should be.
 
-use endpointslice::SlicePlan;
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointslice::AddressType;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Endpoints;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use super::codes::{self, Code};
+use super::entries::{AddressEntry, Entries, SliceEntry, difference, presence};
+use super::membership::{MAX_NEAR_MISSES, label_differs, near_misses, not_selected};
+use super::network::network_reason;
 use super::planned::Planned;
+use super::predicted::{Predicted, predict};
 use super::subject::{Care, Subject};
-use super::time::{self, LAG_BOUND};
-use crate::report::{Reason, Scope, Verdict};
+use super::verdict::{self, Others, judge};
+use super::{codes, time};
+use crate::report::{PodReport, Presence, Reason, Scope, Verdict};
+use crate::snapshot::{Kind, NearMiss, PodEntry};
 
-/// A difference: lag if the `newest` change it depends on is young, else wrong.
-pub(super) fn judge(
-    now: Timestamp,
-    newest: Option<Timestamp>,
-    scope: Scope,
-    difference: &str,
-) -> (Verdict, Reason) {
-    let objects = objects(scope);
-    let age = newest.map(|newest| now.duration_since(newest)).filter(|age| age.abs() < LAG_BOUND);
-    match age {
-        Some(age) => {
-            let seconds = age.as_secs().max(0);
-            let message =
-                format!("the newest change is {seconds} s old, and the {objects} lag behind: {difference}");
-            (Verdict::Lagging, codes::LAGS.within(scope, message))
+/// The stored and the planned pods of a Service.
+pub(super) struct Comparison<'a> {
+    subject: &'a Subject<'a>,
+    planned: &'a Planned<'a>,
+    selected: BTreeMap<&'a str, &'a PodEntry>,
+    misses: BTreeMap<String, NearMiss>,
+    all_misses: usize,
+    /// The slices of every manager, as consumers read them.
+    read: Entries<'a, SliceEntry<'a>>,
+    stored: Entries<'a, SliceEntry<'a>>,
+    wanted: Entries<'a, SliceEntry<'a>>,
+    stored_addresses: Entries<'a, AddressEntry<'a>>,
+    wanted_addresses: Entries<'a, AddressEntry<'a>>,
+    keeps_endpoints: bool,
+}
+
+impl<'a> Comparison<'a> {
+    pub(super) fn new(subject: &'a Subject<'a>, planned: &'a Planned<'a>) -> Self {
+        let zones = subject.snapshot.can_read(Kind::Nodes);
+        let (misses, all_misses) =
+            if subject.care == Care::Pods { near_misses(subject) } else { (vec![], 0) };
+        let selected = subject.selected.iter().map(|entry| (&*entry.pod.name, *entry));
+        Self {
+            subject,
+            planned,
+            selected: selected.collect(),
+            misses: misses.into_iter().map(|miss| (miss.pod.to_string(), miss)).collect(),
+            all_misses,
+            read: Entries::of_slices(subject.slices.iter().copied(), zones),
+            stored: Entries::of_slices(subject.kept_slices(), zones),
+            wanted: Entries::of_slices(planned.slices.iter().map(|slice| &**slice), zones),
+            stored_addresses: Entries::of_endpoints(subject.endpoints),
+            wanted_addresses: Entries::of_endpoints(planned.endpoints.as_deref()),
+            keeps_endpoints: subject.keeps_endpoints(),
         }
-        None => (Verdict::Wrong, outdated(codes::OUTDATED, scope, difference)),
     }
-}
 
-fn outdated(code: Code, scope: Scope, difference: &str) -> Reason {
-    let reason = code.with_remedy(
-        format!("{} differ from what they should be: {difference}", objects(scope)),
-        "look at the events of the Service and the log of the controller; any change of the Service starts a new sync",
-    );
-    Reason { scope, ..reason }
-}
-
-fn objects(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Slices => "slices",
-        Scope::Endpoints => "Endpoints",
-        Scope::Both => "slices and Endpoints",
+    /// The pods of interest, by name.
+    pub(super) fn pods(&self) -> Vec<PodReport> {
+        let present = self.read.pods.keys().chain(self.stored_addresses.pods.keys()).copied();
+        let names: BTreeSet<&str> = present
+            .chain(self.selected.keys().copied())
+            .chain(self.misses.keys().map(String::as_str))
+            .collect();
+        names.into_iter().map(|name| self.pod(name)).collect()
     }
-}
 
-/// The differences that are in no pod; to be called if no pod of the scope differs.
-pub(super) fn of_service(
-    subject: &Subject<'_>,
-    planned: &Planned<'_>,
-    others: Others,
-) -> Vec<(Verdict, Reason)> {
-    let now = subject.snapshot.now();
-    let of_service = time::of_service(&subject.entry.object);
-    let of_endpoints = subject.endpoints.and_then(time::of_endpoints);
-    let newest = of_service.max(of_endpoints);
-    let mut found = vec![];
-    let differs = if others.slices { slices_differ(subject, planned, others.slices_differ) } else { None };
-    if let Some(difference) = differs {
-        found.push(as_service(judge(now, newest, Scope::Slices, &difference), codes::SLICES_OUTDATED));
-    }
-    let wanted = planned.endpoints.as_deref().filter(|_| others.endpoints && planned.endpoints_change);
-    let differs =
-        wanted.and_then(|wanted| endpoints_differ(subject.endpoints, wanted, others.addresses_differ));
-    if let Some(difference) = differs {
-        found.push(as_service(
-            judge(now, of_service, Scope::Endpoints, &difference),
-            codes::ENDPOINTS_OUTDATED,
-        ));
-    }
-    if subject.refuses_objects() {
-        found.clear();
-    }
-    found
-}
-
-/// The scopes in which no pod differs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Others {
-    pub(super) slices: bool,
-    pub(super) endpoints: bool,
-    /// True if addresses that are no pods differ.
-    pub(super) slices_differ: bool,
-    pub(super) addresses_differ: bool,
-}
-
-/// A difference of a Service has its own code.
-fn as_service((verdict, reason): (Verdict, Reason), code: Code) -> (Verdict, Reason) {
-    let code = if verdict == Verdict::Wrong { code.name } else { reason.code };
-    (verdict, Reason { code, ..reason })
-}
-
-/// The differences of the metadata and the number of slices.
-fn slices_differ(subject: &Subject<'_>, planned: &Planned<'_>, others: bool) -> Option<String> {
-    let plans: [&SlicePlan; 2] = [&planned.slice_plan, &planned.mirror.plan];
-    let mut found: Vec<String> =
-        others.then(|| "addresses that do not belong to pods".to_owned()).into_iter().collect();
-    for plan in plans {
-        for slice in &plan.delete_if_unchanged {
-            found.push(format!("slice {} should not exist", name(slice)));
+    /// The differences that are in no pod, and notes about the comparison.
+    pub(super) fn of_service(&self, pods: &[PodReport]) -> Vec<(Verdict, Reason)> {
+        let differs = |scope| {
+            let named = pods.iter().flat_map(|pod| &pod.reasons);
+            named.filter(|reason| reason.scope == scope).any(|reason| {
+                [codes::LAGS.name, codes::OUTDATED.name, codes::UNDECIDED.name].contains(&reason.code)
+            }) || pods.iter().any(|pod| pod.reasons.iter().any(|it| it.code == codes::POD_GONE.name))
+        };
+        let others = Others {
+            slices: self.compares(Kind::EndpointSlices) && !differs(Scope::Slices),
+            endpoints: self.compares(Kind::Endpoints) && !differs(Scope::Endpoints),
+            slices_differ: self.stored.others != self.wanted.others,
+            addresses_differ: self.stored_addresses.others != self.wanted_addresses.others,
+        };
+        let mut found = verdict::of_service(self.subject, self.planned, others);
+        if self.subject.care == Care::Pods && !self.keeps_endpoints {
+            found.push((
+                Verdict::Ok,
+                codes::ENDPOINTS_NOT_KEPT.reason(
+                    "no Service with a selector has Endpoints; the Endpoints controller seems to be off",
+                ),
+            ));
         }
-        for plan in &plan.types {
-            found.extend(plan.delete.iter().map(|slice| format!("slice {} should not exist", name(slice))));
-            if !plan.creates_suppressed {
-                found.extend(
-                    plan.create.iter().map(|slice| format!("a slice for {} is missing", slice.address_type)),
-                );
+        if self.all_misses > MAX_NEAR_MISSES {
+            let more = self.all_misses - MAX_NEAR_MISSES;
+            found.push((
+                Verdict::Ok,
+                codes::MORE_NEAR_MISSES
+                    .reason(format!("{more} more pods differ from the selector in one label")),
+            ));
+        }
+        found
+    }
+
+    /// True if objects of this kind are compared.
+    fn compares(&self, kind: Kind) -> bool {
+        self.subject.snapshot.can_read(kind)
+            && (kind != Kind::Endpoints || self.keeps_endpoints)
+            && (self.subject.care != Care::Pods || self.subject.snapshot.can_read(Kind::Pods))
+    }
+
+    fn pod(&self, name: &str) -> PodReport {
+        let entry = self.subject.objects.pod(name);
+        let (mut verdict, mut reasons) = self.differences(name, entry);
+        reasons.extend(self.explanations(name, entry));
+        let published = entry.filter(|entry| self.selected.contains_key(name) && !entry.pod.terminal);
+        reasons.extend(published.and_then(|entry| network_reason(self.subject, entry)));
+        if self.subject.is_undecided() {
+            verdict = verdict.max(Verdict::Unknown);
+        }
+        let maintained = matches!(self.subject.care, Care::Pods | Care::CustomEndpoints);
+        let state = |presence, kind| match presence {
+            Presence::Absent if !maintained || !self.compares(kind) => Presence::NotApplicable,
+            presence => presence,
+        };
+        PodReport {
+            name: name.to_owned(),
+            node: entry.and_then(|entry| entry.pod.node_name.as_deref()).map(Into::into),
+            addresses: entry
+                .map_or_else(Vec::new, |entry| entry.pod.addresses.iter().map(ToString::to_string).collect()),
+            slices: state(self.read.presence(name), Kind::EndpointSlices),
+            without_ports: self.subject.entry.has_cluster_ip()
+                && !self.read.of(name).is_empty()
+                && self.read.of(name).iter().all(|entry| entry.ports.is_empty()),
+            endpoints: state(self.stored_addresses.presence(name), Kind::Endpoints),
+            verdict,
+            reasons,
+        }
+    }
+
+    /// The differences between the stored and the planned entries of a pod.
+    fn differences(&self, name: &str, entry: Option<&PodEntry>) -> (Verdict, Vec<Reason>) {
+        let differs = [
+            (Scope::Slices, Kind::EndpointSlices, difference(self.stored.of(name), self.wanted.of(name))),
+            (
+                Scope::Endpoints,
+                Kind::Endpoints,
+                difference(self.stored_addresses.of(name), self.wanted_addresses.of(name)),
+            ),
+        ];
+        let differs = differs.into_iter().filter(|(_, kind, _)| self.compares(*kind));
+        let (mut verdict, mut reasons) = (Verdict::Ok, vec![]);
+        for (scope, difference) in differs.filter_map(|(scope, _, difference)| Some((scope, difference?))) {
+            if entry.is_none() && self.subject.care == Care::Pods {
+                // The reason is that the pod is gone.
+                verdict = Verdict::Wrong;
+                continue;
             }
-            let updates = plan.update.iter().filter_map(|update| {
-                let stored =
-                    subject.slices.iter().find(|slice| slice.metadata.name == update.metadata.name)?;
-                update_differs(stored, update, subject)
-            });
-            found.extend(updates);
+            let is_missing = match scope {
+                Scope::Slices => self.stored.of(name).is_empty(),
+                _ => self.stored_addresses.of(name).is_empty(),
+            };
+            if is_missing && self.subject.refuses_objects() {
+                continue;
+            }
+            let is_undecided = scope == Scope::Slices && is_missing && self.depends_on_unread_node(entry);
+            let (found, reason) = if is_undecided {
+                let message = "slices leave the pod out, which is right if its node does not exist; nodes may not be read";
+                (Verdict::Unknown, codes::UNDECIDED.reason(message))
+            } else {
+                judge(self.subject.snapshot.now(), self.newest(entry), scope, &difference)
+            };
+            verdict = verdict.max(found);
+            reasons.push(reason);
+        }
+        (verdict, reasons)
+    }
+
+    fn depends_on_unread_node(&self, entry: Option<&PodEntry>) -> bool {
+        !self.subject.snapshot.can_read(Kind::Nodes)
+            && !self.subject.service().publish_not_ready_addresses
+            && entry.is_some_and(|entry| entry.pod.node_name.is_some())
+    }
+
+    /// The newest change that the state of a pod depends on.
+    fn newest(&self, entry: Option<&PodEntry>) -> Option<Timestamp> {
+        let kept_until = entry.and_then(|entry| self.subject.snapshot.kept_until(&entry.pod));
+        let of_pod = entry.and_then(|entry| time::of_pod(&entry.object)).max(kept_until);
+        let of_service = time::of_service(&self.subject.entry.object);
+        let node = entry.and_then(|entry| entry.pod.node_name.as_deref());
+        let of_node = node.and_then(|node| self.subject.snapshot.nodes().created(node));
+        let custom = self.subject.endpoints.filter(|_| self.subject.care == Care::CustomEndpoints);
+        of_pod.max(of_service).max(of_node).max(custom.and_then(time::of_endpoints))
+    }
+
+    /// The reasons for the state that a pod should have.
+    fn explanations(&self, name: &str, entry: Option<&'a PodEntry>) -> Vec<Reason> {
+        let mut reasons = vec![];
+        let is_kept = !self.stored.of(name).is_empty() || !self.stored_addresses.of(name).is_empty();
+        match (&self.subject.care, entry) {
+            (Care::Pods, Some(entry)) if self.selected.contains_key(name) => {
+                reasons.extend(self.replaced(name, entry));
+                reasons.extend(self.selected_pod(name, entry));
+            }
+            (Care::Pods, Some(entry)) => {
+                if is_kept {
+                    reasons.push(not_selected(self.subject.service().selector.as_ref(), entry));
+                } else if let Some(miss) = self.misses.get(name) {
+                    reasons.push(label_differs(miss));
+                }
+            }
+            (Care::Pods, None) if is_kept && self.subject.snapshot.can_read(Kind::Pods) => {
+                reasons.push(codes::POD_GONE.with_remedy(
+                    "the pod does not exist, and slices or Endpoints have it",
+                    "if it was deleted a moment ago, look again; otherwise the controller does not run or fails",
+                ));
+            }
+            (Care::CustomEndpoints, _) if !self.stored_addresses.of(name).is_empty() => {
+                reasons.push(codes::WRITTEN_BY_USER.reason(
+                    "the Endpoints name the pod; the Service has no selector, so users or other programs write them",
+                ));
+            }
+            _ => {}
+        }
+        let is_delegated = matches!(self.subject.care, Care::Delegated(_));
+        if !is_delegated && !self.read.of(name).is_empty() && self.stored.of(name).is_empty() {
+            reasons.push(
+                codes::IN_FOREIGN_SLICE
+                    .reason("a slice of another controller, or one being deleted, has the pod"),
+            );
+        }
+        reasons
+    }
+
+    fn replaced(&self, name: &str, entry: &PodEntry) -> Option<Reason> {
+        let uid = entry.pod.uid.to_string();
+        let in_slices = self.stored.of(name).iter().map(|entry| entry.uid);
+        let mut uids = in_slices.chain(self.stored_addresses.of(name).iter().map(|entry| entry.uid));
+        let is_older = uids.any(|stored| !stored.is_empty() && stored != uid);
+        is_older.then(|| codes::POD_REPLACED.reason("slices or Endpoints have an earlier pod of this name"))
+    }
+
+    /// The reasons of a pod that the Service selects; `unexplained` if they don't lead to the planned state.
+    fn selected_pod(&self, name: &str, entry: &'a PodEntry) -> Vec<Reason> {
+        let mut predicted = predict(self.subject, entry);
+        self.tolerate(name, &mut predicted);
+        let mut reasons = std::mem::take(&mut predicted.reasons);
+        let planned = self.wanted.of(name);
+        let families: BTreeMap<AddressType, Presence> = [AddressType::Ipv4, AddressType::Ipv6]
+            .into_iter()
+            .map(|family| {
+                let entries = planned.iter().filter(|entry| entry.address_type == family.as_str());
+                (family, presence_of(entries))
+            })
+            .filter(|(_, presence)| *presence != Presence::Absent)
+            .collect();
+        let suppressed = self.subject.service().deleting;
+        let agrees = families == predicted.slices
+            || suppressed
+                && families.iter().all(|(family, state)| predicted.slices.get(family) == Some(state));
+        if self.compares(Kind::EndpointSlices) && !agrees {
+            reasons.push(unexplained(Scope::Slices, &families, &predicted.slices));
+        }
+        let planned = Some(self.wanted_addresses.presence(name)).filter(|it| *it != Presence::Absent);
+        if self.compares(Kind::Endpoints) && planned != predicted.endpoints {
+            if planned.is_none() && self.planned.is_over_capacity() {
+                reasons.push(codes::CUT.reason("the Endpoints are full: 1,000 other addresses are kept"));
+            } else {
+                reasons.push(unexplained(Scope::Endpoints, &planned, &predicted.endpoints));
+            }
+        }
+        reasons
+    }
+
+    /// Refused addresses that are stored may stay.
+    fn tolerate(&self, name: &str, predicted: &mut Predicted) {
+        for refused in std::mem::take(&mut predicted.refused) {
+            let address = refused.to_string();
+            let in_slices: Vec<&SliceEntry<'_>> =
+                self.wanted.of(name).iter().filter(|it| it.has(&address)).collect();
+            let in_endpoints = self.wanted_addresses.of(name).iter().any(|entry| entry.ip == address);
+            if in_slices.is_empty() && !in_endpoints {
+                continue;
+            }
+            if !in_slices.is_empty() {
+                predicted.slices.insert(AddressType::of(refused), presence_of(in_slices.into_iter()));
+            }
+            if in_endpoints {
+                predicted.endpoints = Some(self.wanted_addresses.presence(name));
+            }
+            predicted.reasons.push(codes::ADDRESS_TOLERATED.reason(format!(
+                "the address {address} would be refused today; it stays until its object changes otherwise"
+            )));
         }
     }
-    (!found.is_empty()).then(|| found.join("; "))
 }
 
-fn update_differs(stored: &EndpointSlice, update: &EndpointSlice, subject: &Subject<'_>) -> Option<String> {
-    let hints = |slice: &EndpointSlice| -> Vec<_> {
-        let endpoints = slice.endpoints.iter().flatten();
-        endpoints.map(|endpoint| (endpoint.addresses.clone(), endpoint.hints.clone())).collect()
-    };
-    let ports = |slice: &EndpointSlice| slice.ports.clone().unwrap_or_default();
-    let count = |slice: &EndpointSlice| slice.endpoints.as_ref().map_or(0, Vec::len);
-    let mirrored = subject.care == Care::CustomEndpoints;
-    // Several divisions of endpoints among zones are right, and upstream's need not be ours.
-    let hints_count = !subject.service().wants_topology_hints();
-    let differs = [
-        ("labels", stored.metadata.labels != update.metadata.labels),
-        ("annotations", mirrored && stored.metadata.annotations != update.metadata.annotations),
-        ("owner", mirrored && stored.metadata.owner_references != update.metadata.owner_references),
-        ("ports", ports(stored) != ports(update)),
-        ("endpoints", count(stored) != count(update)),
-        ("hints", hints_count && hints(stored) != hints(update)),
-    ];
-    let fields: Vec<&str> =
-        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect();
-    (!fields.is_empty()).then(|| format!("slice {} has outdated {}", name(stored), fields.join(", ")))
+fn presence_of<'e>(entries: impl Iterator<Item = &'e SliceEntry<'e>>) -> Presence {
+    entries.map(|entry| presence(std::slice::from_ref(entry))).min().unwrap_or(Presence::Absent)
 }
 
-fn name(slice: &EndpointSlice) -> &str {
-    slice.metadata.name.as_deref().unwrap_or_default()
-}
-
-/// The differences between Endpoints that have the same pods.
-fn endpoints_differ(stored: Option<&Endpoints>, wanted: &Endpoints, others: bool) -> Option<String> {
-    let Some(stored) = stored else { return Some("the object is missing".to_owned()) };
-    // Releases before 1.33 don't set it.
-    let labels = |endpoints: &Endpoints| {
-        let mut labels = endpoints.metadata.labels.clone().unwrap_or_default();
-        labels.remove(endpointslice::well_known::ENDPOINTS_MANAGED_BY);
-        labels.remove(endpointslice::well_known::HEADLESS);
-        labels
-    };
-    let annotation = |endpoints: &Endpoints| {
-        let annotations = endpoints.metadata.annotations.as_ref();
-        annotations.and_then(|it| it.get(endpointslice::well_known::ENDPOINTS_OVER_CAPACITY)).cloned()
-    };
-    let differs = [
-        ("labels", labels(stored) != labels(wanted)),
-        ("the annotation about capacity", annotation(stored) != annotation(wanted)),
-        ("addresses that do not belong to pods", others),
-    ];
-    let fields: Vec<&str> =
-        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect();
-    (!fields.is_empty()).then(|| format!("outdated {}", fields.join(", ")))
+fn unexplained(scope: Scope, planned: &impl std::fmt::Debug, predicted: &impl std::fmt::Debug) -> Reason {
+    codes::UNEXPLAINED.within(
+        scope,
+        format!("the controllers' plan is {planned:?}, and the rules of this command say {predicted:?}: please report this"),
+    )
 }

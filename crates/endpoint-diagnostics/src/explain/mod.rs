@@ -14,12 +14,12 @@ pub(crate) mod entries;
 mod membership;
 mod network;
 mod planned;
-mod pods;
 mod predicted;
 mod readiness;
 mod service;
 pub(crate) mod subject;
 pub(crate) mod time;
+mod verdict;
 
 use cli_runtime::differences::Change;
 use controller_kit::key::ObjectKey;
@@ -29,9 +29,9 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
 use crate::snapshot::Snapshot;
+use comparison::Comparison;
 use entries::{Entries, presence, slice_port};
 use planned::Planned;
-use pods::Comparison;
 use subject::{Subject, slice_manager};
 
 pub use codes::{CODES, Code};

@@ -23,7 +23,6 @@ use crate::schema::Type;
 use object::{Age, name};
 
 pub(crate) use options::{Include, Options};
-pub(crate) use workload::label_selector;
 
 /// Writes tables of objects of one kind as JSON, with the fields of each part in the order of upstream's structs.
 #[derive(Debug, Clone, Copy)]

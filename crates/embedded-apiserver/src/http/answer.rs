@@ -4,8 +4,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-use super::accept::{Endpoint, Format, negotiate};
 use super::body::Body;
+use super::negotiate::{Endpoint, Format, negotiate};
 use crate::codec::{json, protobuf};
 use crate::kinds::tree::with_head;
 use crate::schema::Type;

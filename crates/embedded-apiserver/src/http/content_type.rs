@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
-use super::accept::Format;
+use super::negotiate::Format;
 use crate::status::Status;
 
 /// The encoding that the client declares; JSON without a declaration.

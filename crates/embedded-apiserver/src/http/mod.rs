@@ -1,9 +1,9 @@
 //! HTTP: paths, queries, negotiation, bodies.
 
-pub(crate) mod accept;
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod content_type;
+pub(crate) mod negotiate;
 pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod warnings;

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::content;
 use super::field::{Errors, Path};
-use super::tree;
 
 /// The protocols of ports, sorted.
 pub(super) const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
@@ -46,21 +45,4 @@ pub(super) fn one_of(value: &str, known: &[&str], path: &Path<'_>, errors: &mut 
     } else if !known.contains(&value) {
         errors.not_supported(path, Value::from(value), known);
     }
-}
-
-/// True if a label selector selects the labels.
-pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
-    let matches_all =
-        tree::entries(selector, "matchLabels").all(|(key, value)| labels.get(key) == Some(value));
-    matches_all
-        && tree::list(selector, "matchExpressions").iter().all(|expression| {
-            let value = labels.get(tree::text(expression, "key"));
-            let is_one = value.is_some_and(|value| tree::list(expression, "values").contains(value));
-            match tree::text(expression, "operator") {
-                "In" => is_one,
-                "NotIn" => !is_one,
-                "Exists" => value.is_some(),
-                _ => value.is_none(),
-            }
-        })
 }

@@ -9,6 +9,7 @@ mod event;
 mod field;
 mod go;
 mod ip;
+pub(crate) mod label_selector;
 mod lease;
 mod metadata;
 mod namespace;

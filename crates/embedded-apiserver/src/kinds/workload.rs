@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::checks;
 use super::content;
 use super::field::{Errors, Path};
+use super::label_selector;
 use super::metadata;
 use super::pod;
 use super::strategy::{Scope, Strategy};
@@ -91,7 +91,7 @@ fn validate_selector(object: &Value, errors: &mut Errors) {
         errors.required(&Path::root("spec.selector"), "");
     }
     let labels = tree::at(spec, &["template", "metadata", "labels"]);
-    if selector.is_null() || !checks::selects(selector, labels) {
+    if selector.is_null() || !label_selector::selects(selector, labels) {
         let path = Path::root("spec.template.metadata.labels");
         errors.invalid(&path, labels, "`selector` does not match template `labels`");
     }

@@ -1,14 +1,15 @@
-//! Rows of `Deployments` and `ReplicaSets`, and selectors as text.
+//! Rows of `Deployments` and `ReplicaSets`, and labels as text.
 
 use serde_json::Value;
 
 use super::object::{Age, NONE, name};
+use crate::kinds::label_selector;
 use crate::kinds::tree::{field, int, list, text};
 
 pub(super) fn replica_set_cells(set: &Value, age: Age) -> Vec<Value> {
     let (spec, status) = (field(set, "spec"), field(set, "status"));
     let [names, images] = containers(spec);
-    let selector = match label_selector(field(spec, "selector")) {
+    let selector = match label_selector::text(field(spec, "selector")) {
         None => "<error>".to_owned(),
         Some(text) if text.is_empty() => NONE.to_owned(),
         Some(text) => text,
@@ -36,7 +37,7 @@ pub(super) fn deployment_cells(deployment: &Value, age: Age) -> Vec<Value> {
         age.of_object(deployment),
         names,
         images,
-        label_selector(field(spec, "selector")).unwrap_or_else(|| "<invalid>".to_owned()).into(),
+        label_selector::text(field(spec, "selector")).unwrap_or_else(|| "<invalid>".to_owned()).into(),
     ]
 }
 
@@ -64,31 +65,4 @@ pub(super) fn labels(labels: &Value) -> String {
         labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
     pairs.sort_unstable();
     pairs.join(",")
-}
-
-/// A label selector as text: `a=b,c in (d,e),!f`, by key. None if an operator is unknown.
-pub(crate) fn label_selector(selector: &Value) -> Option<String> {
-    let labels = field(selector, "matchLabels").as_object().into_iter().flatten();
-    let mut requirements: Vec<(&str, String)> = labels
-        .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())))
-        .collect();
-    for expression in list(selector, "matchExpressions") {
-        let key = text(expression, "key");
-        let requirement = match text(expression, "operator") {
-            "In" => format!("{key} in ({})", sorted_values(expression)),
-            "NotIn" => format!("{key} notin ({})", sorted_values(expression)),
-            "Exists" => key.to_owned(),
-            "DoesNotExist" => format!("!{key}"),
-            _ => return None,
-        };
-        requirements.push((key, requirement));
-    }
-    requirements.sort_by_key(|(key, _)| *key);
-    Some(requirements.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(","))
-}
-
-fn sorted_values(expression: &Value) -> String {
-    let mut values: Vec<_> = list(expression, "values").iter().filter_map(Value::as_str).collect();
-    values.sort_unstable();
-    values.join(",")
 }

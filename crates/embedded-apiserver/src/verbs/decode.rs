@@ -10,7 +10,7 @@ use super::meta;
 use crate::codec::json::{self, FieldValidation, Problem};
 use crate::codec::{DecodeError, protobuf};
 use crate::core::Entry;
-use crate::http::accept::Format;
+use crate::http::negotiate::Format;
 use crate::kinds::tree;
 use crate::schema::Type;
 use crate::selectors::go_quote;

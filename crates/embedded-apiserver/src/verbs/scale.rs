@@ -11,10 +11,9 @@ use super::options::{WriteOptions, manager};
 use super::patch;
 use super::tracking;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path, tree};
+use crate::kinds::{Errors, Path, label_selector, tree};
 use crate::schema::Type;
 use crate::status::Status;
-use crate::table::label_selector;
 
 /// The name of the subresource.
 pub(crate) const SCALE: &str = "scale";
@@ -130,7 +129,7 @@ fn of(object: &Value) -> Value {
         spec.insert("replicas".to_owned(), replicas.into());
     }
     let mut status = json!({ "replicas": present });
-    let selector = object.pointer("/spec/selector").and_then(label_selector).unwrap_or_default();
+    let selector = object.pointer("/spec/selector").and_then(label_selector::text).unwrap_or_default();
     if let (false, Value::Object(fields)) = (selector.is_empty(), &mut status) {
         fields.insert("selector".to_owned(), selector.into());
     }

@@ -118,7 +118,6 @@ struct Shared<K> {
     workers: Notify,
     /// Wakes the deadline waiter for a deadline that is earlier than the one it sleeps for.
     deadline_waiter: Notify,
-    drained: Notify,
     resting: Notify,
     series: Option<Series>,
 }
@@ -278,7 +277,6 @@ impl<K: QueueKey> Shared<K> {
             core: Mutex::new(Core::new(rate_limit)),
             workers: Notify::new(),
             deadline_waiter: Notify::new(),
-            drained: Notify::new(),
             resting: Notify::new(),
             series,
         }
@@ -304,9 +302,6 @@ impl<K: QueueKey> Shared<K> {
         }
         if wake.all_workers {
             self.workers.notify_waiters();
-        }
-        if wake.drained {
-            self.drained.notify_waiters();
         }
         if wake.resting {
             self.resting.notify_waiters();

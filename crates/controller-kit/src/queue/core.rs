@@ -246,7 +246,7 @@ impl<K: QueueKey> Core<K> {
             self.processing.insert(ready.key.clone(), processing);
             return Next::Ready(ready);
         }
-        if self.phase() > Phase::Open {
+        if self.phase() == Phase::Closed {
             return Next::Closed;
         }
         match self.delays.earliest() {
@@ -309,11 +309,6 @@ impl<K: QueueKey> Core<K> {
         self.shut_down
     }
 
-    /// True if the queue is shut down and every key has been processed.
-    pub(super) fn is_drained(&self) -> bool {
-        self.phase() == Phase::Drained
-    }
-
     /// The number of ready keys.
     pub(super) fn len(&mut self, now: Instant) -> usize {
         self.add_due(now);
@@ -355,11 +350,8 @@ impl<K: QueueKey> Core<K> {
     }
 
     fn phase(&self) -> Phase {
-        match (self.shut_down && self.ready.len() == 0 && self.dirty.is_empty(), self.processing.is_empty()) {
-            (false, _) => Phase::Open,
-            (true, false) => Phase::Closed,
-            (true, true) => Phase::Drained,
-        }
+        let is_closed = self.shut_down && self.ready.len() == 0 && self.dirty.is_empty();
+        if is_closed { Phase::Closed } else { Phase::Open }
     }
 
     fn add_due(&mut self, now: Instant) {

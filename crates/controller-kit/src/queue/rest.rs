@@ -1,18 +1,10 @@
-//! Waiting until a queue has no more work: at the end of the process, and when nothing changes.
+//! Waiting until a queue has no more work.
 
 use std::pin::pin;
 
 use super::{QueueKey, WorkQueue};
 
 impl<K: QueueKey> WorkQueue<K> {
-    /// [Shuts down](Self::shut_down), and waits until no key is queued and no worker holds an item.
-    ///
-    /// Workers must go on calling [`get`](Self::get) for that to happen.
-    pub async fn shut_down_with_drain(&self) {
-        self.shut_down();
-        self.drained().await;
-    }
-
     /// Waits until the queue is [idle](Self::idle_now), and returns the keys that keep failing.
     ///
     /// Never returns without a worker, or while a key is added again and again.
@@ -39,16 +31,5 @@ impl<K: QueueKey> WorkQueue<K> {
     /// the queue was idle, nothing happened if the number is the same.
     pub fn activity(&self) -> u64 {
         self.shared.core.lock().activity()
-    }
-
-    pub(super) async fn drained(&self) {
-        loop {
-            let mut woken = pin!(self.shared.drained.notified());
-            woken.as_mut().enable();
-            if self.shared.core.lock().is_drained() {
-                return;
-            }
-            woken.await;
-        }
     }
 }

@@ -25,14 +25,12 @@ pub(super) struct QueueState {
 }
 
 /// The progress of a shutdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Keys are ready or may become so.
     Open,
     /// Shut down; no key is ready or will be.
     Closed,
-    /// Closed, and no key is being processed.
-    Drained,
 }
 
 /// The tasks to wake after a change. A task that is not set needs no waking.
@@ -45,8 +43,6 @@ pub(super) struct Wake {
     pub(super) deadline_waiter: bool,
     /// All idle workers: the queue is closed.
     pub(super) all_workers: bool,
-    /// The tasks that wait for the queue to drain.
-    pub(super) drained: bool,
     /// The tasks that wait for the queue to be idle.
     pub(super) resting: bool,
 }
@@ -66,8 +62,7 @@ impl QueueState {
         Wake {
             worker: (after.ready || unattended) && changed,
             deadline_waiter: earlier && after.deadline_waiter,
-            all_workers: after.phase > Phase::Open && self.phase == Phase::Open,
-            drained: after.phase == Phase::Drained && self.phase < Phase::Drained,
+            all_workers: after.phase == Phase::Closed && self.phase == Phase::Open,
             resting: after.resting && !self.resting,
         }
     }

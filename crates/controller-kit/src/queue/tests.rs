@@ -445,35 +445,11 @@ async fn shutting_down_ends_all_idle_workers() {
     let workers: Vec<_> = (0..5).map(|_| tokio::spawn(work(queue.clone()))).collect();
     yield_now().await;
     let start = Instant::now();
-    queue.shut_down_with_drain().await;
+    queue.shut_down();
     for worker in workers {
         assert_eq!(worker.await.unwrap(), 0);
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
-}
-
-#[tokio::test(start_paused = true)]
-async fn drained_waits_for_the_last_item() {
-    let queue = queue();
-    queue.add("a");
-    queue.add("b");
-    let item = take(&queue).await;
-    let waiter = queue.clone();
-    let drained = tokio::spawn(async move { waiter.shut_down_with_drain().await });
-    yield_now().await;
-    assert!(queue.is_shut_down());
-    assert_eq!(take_all(&queue).await, ["b"]);
-    yield_now().await;
-    assert!(!drained.is_finished());
-    drop(item);
-    drained.await.unwrap();
-    queue.drained().await; // and from then on at once
-}
-
-#[tokio::test(start_paused = true)]
-async fn being_idle_is_not_being_drained() {
-    let queue = queue();
-    assert!(timeout(SECOND, queue.drained()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,8 +34,6 @@ struct Queue {
     workers: Notify,
     deadline_waiter: Notify,
     sleepers: [Sleeper; WORKERS],
-    is_drained: Mutex<bool>,
-    drained: Condvar,
 }
 
 impl Queue {
@@ -47,8 +45,6 @@ impl Queue {
             workers: Notify::default(),
             deadline_waiter: Notify::default(),
             sleepers: Default::default(),
-            is_drained: Mutex::new(false),
-            drained: Condvar::new(),
         }
     }
 
@@ -71,10 +67,6 @@ impl Queue {
         }
         if wake.all_workers {
             self.notify(&self.workers, WORKERS);
-        }
-        if wake.drained {
-            *self.is_drained.lock().unwrap() = true;
-            self.drained.notify_all();
         }
         result
     }
@@ -213,11 +205,6 @@ fn scenario() {
     drop(seen);
 
     queue.with(Core::shut_down);
-    let mut is_drained = queue.is_drained.lock().unwrap();
-    while !*is_drained {
-        is_drained = queue.drained.wait(is_drained).unwrap();
-    }
-    drop(is_drained);
     for worker in workers {
         worker.join().unwrap();
     }

@@ -74,19 +74,15 @@ impl RateLimiter {
         }
     }
 
-    /// Takes this many tokens if they are there now, at most a full bucket; otherwise takes none, and returns the time until
-    /// they are. For callers that decide among themselves whose turn is next.
-    ///
-    /// # Errors
-    ///
-    /// The time until the tokens are there, if nobody takes one before.
-    pub fn try_acquire(&self, tokens: u32) -> Result<(), Duration> {
-        let Some(state) = &self.state else { return Ok(()) };
+    /// Takes this many tokens if they are there now, at most a full bucket, and returns true; otherwise takes none. For callers
+    /// that decide among themselves whose turn is next.
+    pub fn try_acquire(&self, tokens: u32) -> bool {
+        let Some(state) = &self.state else { return true };
         let mut state = state.lock();
         let rate = state.rate;
         let taken = state.bucket.take_all(tokens, rate, Instant::now().into_std());
         state.waits(taken.err().unwrap_or_default());
-        taken
+        taken.is_ok()
     }
 
     /// The time until this number of tokens is there, at most a full bucket, if nobody takes one before.
@@ -168,12 +164,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_separate_limiter_has_tokens_of_its_own_at_the_first_rate() {
         let limiter = RateLimiter::adaptive(20.0, 200.0, 1);
-        limiter.try_acquire(1).unwrap();
+        assert!(limiter.try_acquire(1));
         limiter.ended(Duration::from_millis(5), Outcome::Refused(Duration::from_secs(1)));
         let separate = limiter.separate();
         assert!((separate.qps() - 20.0).abs() < 1e-9 && separate.burst() == 1, "{separate:?}");
-        separate.try_acquire(1).unwrap();
-        separate.try_acquire(1).unwrap_err();
+        assert!(separate.try_acquire(1));
+        assert!(!separate.try_acquire(1));
         assert!(RateLimiter::new(-1.0, 0).separate().qps().is_infinite());
     }
 

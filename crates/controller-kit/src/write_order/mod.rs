@@ -33,7 +33,7 @@ mod tests;
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube_api::RateLimiter;
@@ -60,9 +60,8 @@ struct Shared {
     queue: WorkQueue<ObjectKey>,
     /// A key has begun to wait.
     waits: Notify,
-    /// The names of the levels.
-    urgencies: [&'static str; LEVELS],
-    series: Option<TurnSeries>,
+    /// The names of the levels, and their series.
+    metrics: OnceLock<([&'static str; LEVELS], TurnSeries)>,
 }
 
 /// The outcome of [`WriteOrder::admit`].
@@ -77,11 +76,12 @@ pub(crate) enum Admission {
 impl WriteOrder {
     /// The order of the writes for the keys of `queue` by a client with this rate limit.
     pub fn new(queue: WorkQueue<ObjectKey>, limiter: Arc<RateLimiter>) -> Self {
-        Self(Arc::new(Shared::new(queue, limiter, ["0", "1", "2", "3", "4", "5"], None)))
+        let (core, waits, metrics) = Default::default();
+        Self(Arc::new(Shared { core, limiter, queue, waits, metrics }))
     }
 
-    /// The same, not used yet, with series in `metrics`, whose label `controller` is this one and whose label `urgency` has
-    /// these values, the most urgent first.
+    /// The same with series in `metrics`, whose label `controller` is this one and whose label `urgency` has these values, the
+    /// most urgent first.
     #[must_use]
     pub fn with_metrics(
         self,
@@ -89,13 +89,11 @@ impl WriteOrder {
         urgencies: [&'static str; LEVELS],
         metrics: &QueueMetrics,
     ) -> Self {
-        let (queue, limiter) = (self.0.queue.clone(), Arc::clone(&self.0.limiter));
-        Self(Arc::new_cyclic(|shared: &Weak<Shared>| {
-            let shared = shared.clone();
-            let summary = Box::new(move || shared.upgrade().map(|shared| shared.summary()));
-            let series = metrics.turns.of_controller(controller, urgencies, summary);
-            Shared::new(queue, limiter, urgencies, Some(series))
-        }))
+        let shared = Arc::downgrade(&self.0);
+        let summary = Box::new(move || shared.upgrade().map(|shared| shared.summary()));
+        let series = metrics.turns.of_controller(controller, urgencies, summary);
+        _ = self.0.metrics.set((urgencies, series));
+        self
     }
 
     /// Asks for the tokens of this number of writes of a level, for the sync of `key` that is running. Without contention, it
@@ -111,8 +109,7 @@ impl WriteOrder {
         }
         let level = level.min(LEVELS - 1);
         if core.is_empty() {
-            let taken =
-                (0..wanted).take_while(|_| core.take_spare(1) || shared.limiter.try_acquire(1).is_ok());
+            let taken = (0..wanted).take_while(|_| core.take_spare(1) || shared.limiter.try_acquire(1));
             let taken = taken.count();
             if taken > 0 {
                 shared.observe(level, Duration::ZERO);
@@ -124,8 +121,7 @@ impl WriteOrder {
         let granted = core.take_granted(key, wanted);
         if granted.is_none() {
             // With the lock held, so that no turn of the key comes before.
-            let urgency = shared.urgencies.get(level).copied().unwrap_or_default();
-            shared.queue.park(key.clone(), urgency, LONGEST_WAIT);
+            shared.queue.park(key.clone(), shared.urgency(level), LONGEST_WAIT);
         }
         drop(core);
         // The sync that is running uses its turn.
@@ -167,20 +163,17 @@ impl WriteOrder {
 }
 
 impl Shared {
-    fn new(
-        queue: WorkQueue<ObjectKey>,
-        limiter: Arc<RateLimiter>,
-        urgencies: [&'static str; LEVELS],
-        series: Option<TurnSeries>,
-    ) -> Self {
-        Self { core: Mutex::default(), limiter, queue, waits: Notify::new(), urgencies, series }
+    /// The name of a level: its number without metrics.
+    fn urgency(&self, level: usize) -> &'static str {
+        let names = self.metrics.get().map_or(["0", "1", "2", "3", "4", "5"], |(names, _)| *names);
+        names.get(level).copied().unwrap_or_default()
     }
 
     /// Takes turns while there are tokens for the next one.
     fn take_turns(&self, core: &mut Core, now: std::time::Instant) -> Vec<Turn> {
         let mut turns = Vec::new();
         while let Some(writes) = core.next_writes(now, self.limiter.burst()) {
-            if !core.take_spare(writes) && self.limiter.try_acquire(writes).is_err() {
+            if !core.take_spare(writes) && !self.limiter.try_acquire(writes) {
                 break;
             }
             turns.extend(core.grant(now, writes));
@@ -197,7 +190,7 @@ impl Shared {
     }
 
     fn observe(&self, level: usize, waited: Duration) {
-        if let Some(series) = &self.series {
+        if let Some((_, series)) = self.metrics.get() {
             series.waited(level, waited);
         }
     }

@@ -431,7 +431,7 @@ async fn events_take_no_token_of_the_clients_limit() {
     warn(&recorder, "web-1");
     sleep(SECOND).await;
     assert_eq!(server.seen().len(), 1, "the second waits for the limit of events");
-    limiter.try_acquire(1).unwrap();
+    assert!(limiter.try_acquire(1));
     sleep(10 * SECOND).await;
     assert_eq!(server.seen().len(), 2);
 }

@@ -84,7 +84,6 @@ impl EarlierResponses {
             Body::None => Vec::new(),
             Body::Text(text) => self.text(text).into_bytes(),
             Body::Json(value) => self.text(&value.to_string()).into_bytes(),
-            Body::Yaml(value) => self.text(&yaml(value)).into_bytes(),
             Body::Latest { subject, unseen, edits } => {
                 let last = self.objects.get(subject).and_then(|numbers| numbers.last());
                 let mut object = last.and_then(|number| self.json(*number)).unwrap_or_else(|| unseen.clone());
@@ -147,10 +146,6 @@ impl EarlierResponses {
         };
         value.filter(|value| !value.is_empty()).unwrap_or_else(|| constant.to_owned())
     }
-}
-
-fn yaml(value: &Value) -> String {
-    serde_yaml::to_string(value).expect("YAML")
 }
 
 /// A protobuf object with other metadata. `fresh` removes uid, version, times and managers, so that it can be created.

@@ -63,8 +63,6 @@ pub(crate) enum Body {
     Text(String),
     /// A document with references.
     Json(Value),
-    /// The same in YAML.
-    Yaml(Value),
     /// The object as it was last seen, or `unseen`, with edits.
     Latest {
         subject: String,

@@ -17,7 +17,6 @@ pub(crate) mod protobuf;
 mod quantity;
 mod text;
 mod time;
-pub(crate) mod yaml;
 
 pub(crate) use error::DecodeError;
 pub(crate) use quantity::nanos as quantity_in_nanos;

@@ -11,9 +11,8 @@ use super::decode;
 use super::meta;
 use crate::audit::AuditEvent;
 use crate::codec::json::FieldValidation;
-use crate::codec::yaml;
 use crate::core::Entry;
-use crate::http::content_type::{declared, format_of};
+use crate::http::content_type::format_of;
 use crate::http::query::{Query, decode_percent};
 use crate::http::route::{Route, Target, Verb, route};
 use crate::schema::Type;
@@ -69,9 +68,6 @@ fn object(entry: &'static Entry, target: &Target, headers: &HeaderMap, body: &By
         return None;
     }
     match target.verb {
-        Verb::Patch if declared(headers).starts_with("application/apply-patch") => {
-            serde_json::from_slice(&yaml::to_json(body).ok()?).ok()
-        }
         Verb::Patch => serde_json::from_slice(body).ok(),
         Verb::Delete => {
             let type_ = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.DeleteOptions")?;

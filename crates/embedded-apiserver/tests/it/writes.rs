@@ -114,7 +114,8 @@ async fn server_side_apply_creates_and_changes() {
     let server = ApiServer::new();
     let path = "/api/v1/namespaces/default/services/web?fieldManager=me";
     let apply = [("content-type", "application/apply-patch+yaml")];
-    let body = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports:\n  - port: 80\n";
+    let body =
+        r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":{"ports":[{"port":80}]}}"#;
     let (code, _, created) = exchange(&server, "PATCH", path, &apply, body).await;
     assert_eq!(code, 201, "{}", String::from_utf8_lossy(&created));
     let created: Value = serde_json::from_slice(&created).unwrap();

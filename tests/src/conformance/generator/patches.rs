@@ -18,7 +18,6 @@ pub(super) const PATCH: &[&str] = &[
     "merge not an object",
     "merge wrong type",
     "merge unknown field",
-    "merge yaml",
     "merge uid",
     "strategic",
     "strategic lists",
@@ -182,7 +181,6 @@ fn other_option(
             let validation = *g.rng.pick(&["Strict", "Warn", "Ignore"]);
             request.query = query(&[("fieldValidation", validation)]);
         }
-        "merge yaml" => return (MERGE, Body::Yaml(patch)),
         "wrong content type" => {
             let types = [
                 JSON,
@@ -426,7 +424,7 @@ fn apply(
         request.query.push(("force".to_owned(), "true".to_owned()));
     }
     request.content_type = Some(APPLY);
-    request.body = if g.rng.percent(50) { Body::Yaml(document) } else { Body::Json(document) };
+    request.body = Body::Json(document);
     g.push(request);
     if matches!(option, "apply" | "apply create" | "apply force" | "apply other manager") {
         g.created(resource, name);

@@ -10,7 +10,6 @@ mod options;
 mod read;
 mod request;
 mod token;
-mod validation;
 mod version;
 
 pub(crate) use answer::{json_chunks, protobuf_chunks};

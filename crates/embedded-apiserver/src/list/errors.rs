@@ -36,6 +36,6 @@ pub(super) fn continue_expired(token: String) -> Status {
 }
 
 /// 400: an unusable continue token.
-pub(super) fn invalid_token(error: &str) -> Status {
-    Status::bad_request(format!("invalid continue token: {error}"))
+pub(super) fn invalid_token() -> Status {
+    Status::bad_request("invalid continue token")
 }

@@ -23,9 +23,9 @@ impl ListOptions {
     /// Reads the parameters of a query.
     ///
     /// # Errors
-    /// 400 for a parameter that cannot be parsed, 422 for parameters that exclude each other.
+    /// 400 for a parameter that cannot be parsed.
     pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
-        // The order of the errors is that of the API server: numbers, labels, fields, rules.
+        // The order of the errors is that of the API server: numbers, labels, fields.
         let mut options = Self {
             watch: query.flag("watch").unwrap_or_default(),
             allow_watch_bookmarks: query.flag("allowWatchBookmarks").unwrap_or_default(),

@@ -69,7 +69,7 @@ fn plan(request: &Request) -> Result<Plan, Status> {
     let recursive = request.single.is_none();
     let at_zero = matches!(options.resource_version.as_str(), "" | "0");
     if recursive && !options.continue_token.is_empty() {
-        let token = Token::decode(&options.continue_token).map_err(|error| invalid_token(&error))?;
+        let token = Token::decode(&options.continue_token).ok_or_else(invalid_token)?;
         if !at_zero {
             return Err(Status::bad_request(
                 "specifying resource version is not allowed when using continue",

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::options::ListOptions;
-use super::validation::validate;
 use crate::kinds::content;
 use crate::selectors::{SelectableField, Selection};
 use crate::status::Status;
@@ -39,9 +38,8 @@ impl Request {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// 422 for parameters that exclude each other, 400 for a field that the kind does not have.
+    /// 400 for a field that the kind does not have.
     pub(crate) fn new(target: Target, mut options: ListOptions) -> Result<Self, Status> {
-        validate(&options)?;
         let fields = std::mem::take(&mut options.fields)
             .for_kind(target.namespaced, &target.selectable)
             .map_err(Status::bad_request)?;

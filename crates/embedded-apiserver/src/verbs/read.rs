@@ -22,11 +22,6 @@ const WATCH_TIME: Duration = Duration::from_secs(45 * 60);
 /// There is no such object, or not at the version.
 pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, query, .. } = call;
-    if query.flag("export").unwrap_or_default() {
-        return Err(Status::bad_request(
-            "the export parameter, deprecated since v1.14, is no longer supported",
-        ));
-    }
     let key = names::key_of(entry, &target.namespace, &target.name)?;
     if let Some(version) = query.first("resourceVersion").filter(|version| !version.is_empty()) {
         let cached = is_cached(call);

@@ -71,12 +71,6 @@ pub(crate) async fn watch(
         store,
         request,
     };
-    if length == Some(Duration::ZERO) && watch.request.options.resource_version.is_empty() {
-        // A negative timeout: the API server fails to ask for the current version in no time.
-        watch.end = None;
-        watch.fail(Status::new(500, "InternalError", "context deadline exceeded"));
-        return Ok(watch);
-    }
     watch.begin(version).await;
     if watch.request.options.allow_watch_bookmarks && watch.request.cached {
         watch.bookmark = next_bookmark(now, end);

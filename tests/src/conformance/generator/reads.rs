@@ -23,14 +23,10 @@ pub(super) const LIST: &[&str] = &[
     "plain",
     "limit",
     "continue with version",
-    "continue bad",
     "version 0",
     "not older than",
     "exact",
     "exact old",
-    "match without version",
-    "bad match",
-    "exact zero",
     "label set",
     "label not",
     "label exists",
@@ -46,7 +42,6 @@ pub(super) const LIST: &[&str] = &[
     "table none",
     "shard",
     "bad limit",
-    "initial events",
     "future version",
     "bad version",
     "not older than zero",
@@ -62,7 +57,6 @@ pub(super) const WATCH: &[&str] = &[
     "compacted",
     "initial events",
     "initial events version",
-    "bad initial events",
     "label",
     "field",
     "one name",
@@ -155,12 +149,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             limited(g, resource, option, request);
             return;
         }
-        "continue bad" => {
-            request.query = query(&[
-                ("limit", "1"),
-                ("continue", *g.rng.pick(&["x", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MX0", "!!"])),
-            ])
-        }
         "version 0" => {
             request.query = query(&[("resourceVersion", "0")]);
             request.sync = Some(resource.path());
@@ -189,11 +177,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
                 ("resourceVersionMatch", "Exact"),
             ]);
         }
-        "match without version" => {
-            request.query = query(&[("resourceVersionMatch", *g.rng.pick(&["Exact", "NotOlderThan"]))])
-        }
-        "bad match" => request.query = query(&[("resourceVersion", "1"), ("resourceVersionMatch", "Newest")]),
-        "exact zero" => request.query = query(&[("resourceVersion", "0"), ("resourceVersionMatch", "Exact")]),
         "bad version" => request.query = query(&[("resourceVersion", *g.rng.pick(&["x", "-1"]))]),
         "label set" => {
             label = *g.rng.pick(&["app in (a,b)", "app notin (a)", "app in (a),tier", "app==a", " app = a "])
@@ -251,9 +234,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
         // Its gate is off.
         "shard" => request.query = query(&[("shardSelector", "x")]),
         "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
-        "initial events" => {
-            request.query = query(&[("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")])
-        }
         "future version" => {
             request.query = query(&[
                 ("resourceVersion", "999999999999"),
@@ -351,24 +331,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
         "initial events version" => {
             let version = (*g.rng.pick(&["0", "1", last.as_str()])).to_owned();
             initial(&mut request, &version);
-        }
-        "bad initial events" => {
-            let choices = [
-                vec![("sendInitialEvents", "true")],
-                vec![("sendInitialEvents", "true"), ("resourceVersionMatch", "Exact")],
-                vec![("resourceVersionMatch", "NotOlderThan")],
-                vec![("sendInitialEvents", "false"), ("resourceVersionMatch", "NotOlderThan")],
-                vec![("sendInitialEvents", "x")],
-                vec![
-                    ("sendInitialEvents", "true"),
-                    ("resourceVersionMatch", "NotOlderThan"),
-                    ("continue", "x"),
-                ],
-                vec![("resourceVersionMatch", "Exact"), ("resourceVersion", "1")],
-            ];
-            for (key, value) in g.rng.pick(&choices).clone() {
-                push(&mut request, key, value);
-            }
         }
         "label" => label = *g.rng.pick(&["app=a", "app!=a", "app in (a,b)", "!app"]),
         "bad label" => label = "a=(",

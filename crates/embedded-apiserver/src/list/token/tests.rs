@@ -17,34 +17,25 @@ fn a_token_is_that_of_a_real_api_server() {
     ] {
         assert_eq!(Token { version, start: start.to_owned() }.encode(), text);
         let relative = start.strip_prefix('/').unwrap_or(start).to_owned();
-        assert_eq!(Token::decode(text), Ok(Token { version, start: relative }));
+        assert_eq!(Token::decode(text), Some(Token { version, start: relative }));
     }
 }
 
 #[test]
-fn errors_are_those_of_a_real_api_server() {
-    let of = |json: &str| encode_base64(json.as_bytes());
-    for (token, message) in [
-        ("abc".to_owned(), "continue key is not valid: invalid character 'i' looking for beginning of value"),
-        ("a%%".to_owned(), "continue key is not valid: illegal base64 data at input byte 1"),
-        ("abcde".to_owned(), "continue key is not valid: illegal base64 data at input byte 4"),
-        ("e30".to_owned(), "continue key is not valid: server does not recognize this encoded version "),
-        (
-            of(r#"{"v":"meta.k8s.io/v1"}"#),
-            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
-        ),
-        (
-            of(r#"{"v":"meta.k8s.io/v1","rv":1}"#),
-            "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)",
-        ),
-        (of(r#"{"v":"meta.k8s.io/v1","rv":300,"start":"a/../b"}"#), "continue key is not valid: a/../b"),
-        (
-            of(r#"{"v":"meta.k8s.io/v1","rv":"x","start":"a"}"#),
-            "continue key is not valid: json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
-        ),
-        (of("{"), "continue key is not valid: unexpected end of JSON input"),
+fn what_no_server_has_made_is_no_token() {
+    let of = |json: &str| URL_SAFE_NO_PAD.encode(json);
+    for token in [
+        "abc".to_owned(),
+        "a%%".to_owned(),
+        "abcde".to_owned(),
+        of("{}"),
+        of(r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#),
+        of(r#"{"v":"meta.k8s.io/v1","rv":1,"start":""}"#),
+        of(r#"{"v":"meta.k8s.io/v1","rv":300,"start":"a/../b"}"#),
+        of(r#"{"v":"meta.k8s.io/v1","rv":"x","start":"a"}"#),
+        of(r#"{"v":"v2","rv":1,"start":"a"}"#),
     ] {
-        assert_eq!(Token::decode(&token).unwrap_err(), message);
+        assert_eq!(Token::decode(&token), None, "{token}");
     }
 }
 
@@ -53,14 +44,12 @@ proptest! {
     fn tokens_round_trip(version in 1..i64::MAX, start in "[a-z0-9.-]{1,20}(/[a-z0-9]{1,9})?\0?") {
         prop_assume!(is_clean(&start));
         let token = Token { version, start };
-        prop_assert_eq!(Token::decode(&token.encode()), Ok(token));
+        prop_assert_eq!(Token::decode(&token.encode()), Some(token));
     }
 
     #[test]
     fn any_text_is_decoded_or_refused(text in ".{0,40}", bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
         let _ = Token::decode(&text);
-        let encoded = encode_base64(&bytes);
-        prop_assert_eq!(decode_base64(&encoded), Ok(bytes));
-        let _ = Token::decode(&encoded);
+        let _ = Token::decode(&URL_SAFE_NO_PAD.encode(bytes));
     }
 }

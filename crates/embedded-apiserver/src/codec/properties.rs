@@ -181,6 +181,6 @@ fn deep_nesting_is_refused() {
     for open in ["[", "{\"a\":"] {
         let text = format!("{{\"unknown\":{}", open.repeat(100_000));
         let error = json::decode(pod, text.as_bytes(), FieldValidation::Strict).unwrap_err();
-        assert!(error.0.ends_with("exceeded max depth"), "{error}");
+        assert_eq!(error.0, "malformed JSON");
     }
 }

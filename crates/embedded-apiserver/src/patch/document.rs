@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::codec::json::{MAX_DEPTH, syntax_error};
+use crate::codec::json::MAX_DEPTH;
 use crate::codec::{write_json, write_str};
 use crate::status::Status;
 
@@ -83,12 +83,9 @@ impl<'a> Node<'a> {
 /// Checks that the recursion over a patch is bounded.
 ///
 /// # Errors
-/// 400 if it nests more than [`MAX_DEPTH`] levels, in Go's words.
+/// 400 if it nests more than [`MAX_DEPTH`] levels.
 pub(super) fn check_depth(patch: &str) -> Result<(), Status> {
-    if depth(patch) <= MAX_DEPTH {
-        return Ok(());
-    }
-    Err(Status::bad_request(syntax_error(patch.as_bytes()).unwrap_or_default()))
+    if depth(patch) <= MAX_DEPTH { Ok(()) } else { Err(Status::bad_request("exceeded max depth")) }
 }
 
 /// The levels of objects and lists in a JSON text. Cost: a pass.

@@ -22,8 +22,6 @@ pub(super) const CREATE: &[&str] = &[
     "warn duplicate field",
     "invalid",
     "wrong type",
-    "truncated",
-    "empty body",
     "wrong kind",
     "wrong version",
     "other namespace",
@@ -36,7 +34,6 @@ pub(super) const CREATE: &[&str] = &[
     "bad name",
     "null fields",
     "bad dry run",
-    "not json",
     "random bytes",
     "no type",
 ];
@@ -57,7 +54,6 @@ pub(super) const UPDATE: &[&str] = &[
     "answer protobuf",
     "answer table",
     "wrong type",
-    "truncated",
     "empty body",
     "strict unknown field",
     "warn unknown field",
@@ -105,7 +101,6 @@ pub(super) const DELETE: &[&str] = &[
     "both propagations",
     "query grace",
     "query propagation",
-    "truncated",
     "wrong kind",
     "answer protobuf",
     "finalizer",
@@ -188,19 +183,6 @@ fn one_family(document: &mut Value) {
     if let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("ipFamilyPolicy");
     }
-}
-
-/// A text that ends early.
-fn truncated(rng: &mut Rng, document: &Value) -> Body {
-    let text = document.to_string();
-    let mut end = 1 + rng.below(text.len() - 1);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    // Not within a reference.
-    let open = text[..end].rfind('⟦').unwrap_or(0);
-    let closed = text[..end].rfind('⟧').unwrap_or(0);
-    Body::Text(text[..if open > closed { open } else { end }].to_owned())
 }
 
 /// A document in JSON with a field twice.
@@ -317,20 +299,6 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             let pointer = g.rng.pick(&checked(&document)).clone();
             Edit::Set(pointer, Value::Null).apply(&mut document);
         }
-        "truncated" => {
-            body = Some(truncated(&mut g.rng, &document));
-            succeeds = false;
-        }
-        "empty body" => {
-            // The real server misses more in a workload: its template is not checked here.
-            let texts: &[&str] = if is_workload(resource) {
-                &["", " ", "[]", "\"x\"", "7"]
-            } else {
-                &["", "{}", " ", "null", "[]", "\"x\"", "7"]
-            };
-            body = Some(Body::Text((*g.rng.pick(texts)).to_owned()));
-            succeeds = false;
-        }
         "wrong kind" => {
             // The embedded server refuses kinds of other paths like these.
             document["kind"] = json!(*g.rng.pick(&["Unknown", "pod"]));
@@ -386,24 +354,8 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             request.path = request.path.replace("⟦ns⟧", "⟦ns⟧-none");
             succeeds = false;
         }
-        "not json" => {
-            body = Some(Body::Text(
-                (*g.rng.pick(&[
-                    "kind: Pod",
-                    "<xml/>",
-                    "{'a': 1}",
-                    "{\"a\" 1}",
-                    "{\"a\": 01}",
-                    "{} {}",
-                    "{\"a\": \"\\x\"}",
-                    "nil",
-                ]))
-                .to_owned(),
-            ));
-            succeeds = false;
-        }
         "random bytes" => {
-            request.content_type = Some(*g.rng.pick(&[JSON, PROTOBUF]));
+            request.content_type = Some(PROTOBUF);
             let bytes: [&[u8]; 7] = [
                 b"\xff\xfe",
                 b"k8s\0\xff",
@@ -480,14 +432,8 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
             g.push(request);
             return;
         }
-        "truncated" => {
-            let document = object(&mut g.rng, resource, Some(&name));
-            request.body = truncated(&mut g.rng, &document);
-            g.push(request);
-            return;
-        }
         "empty body" => {
-            request.body = Body::Text((*g.rng.pick(&["", "{}", "null", "[]"])).to_owned());
+            request.body = Body::Text((*g.rng.pick(&["{}", "null"])).to_owned());
             g.push(request);
             return;
         }
@@ -624,12 +570,6 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "unknown field" => options = json!({"unknown": 1, "gracePeriodSeconds": 0}),
-        "truncated" => {
-            request.content_type = Some(JSON);
-            request.body = Body::Text("{\"kind\":".to_owned());
-            g.push(request);
-            return;
-        }
         "finalizer" => succeeds = false,
         _ => {}
     }

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::place::{FieldValidation, Place, Problem, Step};
 use super::reader::{Malformed, Reader, Token};
-use super::syntax;
 use crate::codec::error::DecodeError;
 use crate::codec::quantity;
 use crate::codec::time::{self, Layout};
@@ -19,7 +18,7 @@ use crate::schema::{Node, Shape, Type};
 /// Cost: one pass. Nesting is limited to 500 levels.
 ///
 /// # Errors
-/// A text that is not JSON, a value that does not fit its field, a malformed quantity or time, each in Go's words.
+/// A text that is not JSON; a value that does not fit its field, a malformed quantity or time, each in Go's words.
 pub(crate) fn decode(
     of: &'static Type,
     body: &[u8],
@@ -32,11 +31,7 @@ pub(crate) fn decode(
             Some(text) => Err(DecodeError(text)),
             None => Ok((value, decoder.problems)),
         },
-        Err(failure) => {
-            // Go checks the syntax of the whole text first
-            let text = syntax::error(body);
-            Err(DecodeError(text.unwrap_or_else(|| failure.0.unwrap_or_else(|| "malformed JSON".to_owned()))))
-        }
+        Err(Failure(text)) => Err(text.map_or_else(|| Malformed.into(), DecodeError)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! JSON of any type of the schema, with the semantics and error texts of Go: `sigs.k8s.io/json` for decoding,
-//! `encoding/json` for encoding.
+//! JSON of any type of the schema, with the semantics of Go: `sigs.k8s.io/json` for decoding, `encoding/json` for encoding. Errors
+//! about values have Go's words, those about syntax do not.
 
 mod copy;
 mod decode;
@@ -7,7 +7,6 @@ mod encode;
 mod head;
 mod place;
 mod reader;
-mod syntax;
 mod untyped;
 
 use serde_json::Value;
@@ -16,7 +15,7 @@ pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
 pub(crate) use head::head;
 pub(crate) use place::{FieldValidation, Problem};
-pub(crate) use syntax::{MAX_DEPTH, error as syntax_error};
+pub(crate) use reader::MAX_DEPTH;
 pub(crate) use untyped::untyped;
 
 use crate::schema::Type;

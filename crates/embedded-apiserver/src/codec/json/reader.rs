@@ -4,11 +4,20 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::syntax::{MAX_DEPTH, is_space};
+use crate::codec::error::DecodeError;
 
-/// A text that is not well formed. [`syntax::error`](super::syntax::error) says why.
+/// Objects and arrays are nested no deeper, so that recursion over a body is bounded. Go's limit is 10,000.
+pub(crate) const MAX_DEPTH: usize = 500;
+
+/// A text that is not well formed.
 #[derive(Debug)]
 pub(super) struct Malformed;
+
+impl From<Malformed> for DecodeError {
+    fn from(_: Malformed) -> Self {
+        Self("malformed JSON".to_owned())
+    }
+}
 
 /// Reads tokens from the start of a text.
 pub(super) struct Reader<'a> {
@@ -303,7 +312,7 @@ impl<'a> Reader<'a> {
     fn significant(&mut self) -> Option<u8> {
         loop {
             let byte = self.byte()?;
-            if !is_space(byte) {
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
                 return Some(byte);
             }
             self.position += 1;

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::place::{Place, Problem, Step};
 use super::reader::{Malformed, Reader, Token};
-use super::syntax;
 use crate::codec::error::DecodeError;
 
 /// More problems are not recorded.
@@ -16,17 +15,13 @@ const MAX_PROBLEMS: usize = 100;
 /// Cost: one pass. Nesting is limited to 500 levels.
 ///
 /// # Errors
-/// The text is not JSON, in Go's words.
+/// The text is not JSON.
 pub(crate) fn untyped(body: &[u8]) -> Result<(Value, Vec<Problem>), DecodeError> {
     let mut reader = Reader::new(body);
     let mut problems = Vec::new();
-    let tree = value(&mut reader, &Place::ROOT, &mut problems).and_then(|tree| reader.end().map(|()| tree));
-    match tree {
-        Ok(tree) => Ok((tree, problems)),
-        Err(Malformed) => {
-            Err(DecodeError(syntax::error(body).unwrap_or_else(|| "malformed JSON".to_owned())))
-        }
-    }
+    let tree = value(&mut reader, &Place::ROOT, &mut problems)?;
+    reader.end()?;
+    Ok((tree, problems))
 }
 
 fn value(

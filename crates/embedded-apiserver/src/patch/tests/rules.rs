@@ -52,7 +52,7 @@ fn what_a_patch_does_not_touch_keeps_its_order() {
 fn deep_patches_are_refused() {
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
     let refused = crate::patch::merge("{}", &deep);
-    assert_eq!(refused.unwrap_err().message, "invalid character '{' exceeded max depth");
+    assert_eq!(refused.unwrap_err().message, "exceeded max depth");
     let nested = format!(r#"{}"]}}[{{\\\""{}"#, "[".repeat(500), "]".repeat(500));
     assert!(crate::patch::merge("{}", &nested).is_ok());
 }

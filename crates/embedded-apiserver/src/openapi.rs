@@ -5,7 +5,6 @@
 //! keys of `kubectl apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it
 //! only to check lists (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
 
-mod accept;
 mod document;
 mod paths;
 mod schemas;
@@ -18,9 +17,9 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::discovery::KUBERNETES;
+use crate::http::negotiate::accepted;
 use crate::kinds::{KINDS, Kind};
 
-use accept::Accepted;
 use document::Document;
 
 /// Clients ask before they use what they kept.
@@ -47,7 +46,7 @@ pub(crate) fn answer(path: &str, query: Option<&str>, headers: &HeaderMap) -> Op
 }
 
 fn version_3(name: &str, document: &Document, query: Option<&str>, headers: &HeaderMap) -> Response<Bytes> {
-    if !accepts(headers, "application/json") {
+    if !accepted(headers).any(includes_json) {
         return empty(StatusCode::NOT_ACCEPTABLE);
     }
     let mut query = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
@@ -68,12 +67,12 @@ fn version_2(headers: &HeaderMap) -> Response<Bytes> {
     /// As clients ask for it; `@` is not allowed in media types, so the answer has a dot.
     const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    for range in Accepted::of(headers) {
-        if range.includes("application/json") {
+    for name in accepted(headers) {
+        if includes_json(name) {
             let document = json!({"swagger": "2.0", "info": info(), "paths": {}});
             return Document::new("application/json", document.to_string()).response(headers, REVALIDATE);
         }
-        if range.media_type == ASKED || range.media_type == ANSWERED {
+        if name == ASKED || name == ANSWERED {
             return Document::new(ANSWERED, version_2_protobuf()).response(headers, REVALIDATE);
         }
     }
@@ -97,8 +96,8 @@ fn info() -> Value {
     json!({"title": TITLE, "version": KUBERNETES})
 }
 
-fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    Accepted::of(headers).iter().any(|range| range.includes(media_type))
+fn includes_json(range: &str) -> bool {
+    matches!(range, "application/json" | "*/*")
 }
 
 fn empty(status: StatusCode) -> Response<Bytes> {

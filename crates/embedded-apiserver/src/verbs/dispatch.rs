@@ -23,7 +23,7 @@ use crate::discovery;
 use crate::http::answer::{TEXT, error, json_bytes, object, of, text, tree};
 use crate::http::body::Body;
 use crate::http::content_type::{declared, format_of};
-use crate::http::negotiate::{Endpoint, Format, check_route, negotiate};
+use crate::http::negotiate::{Endpoint, Format, negotiate};
 use crate::http::query::{Query, decode_percent};
 use crate::http::route::{Route, Target, Verb, not_found, route};
 use crate::http::warnings;
@@ -129,7 +129,6 @@ async fn objects(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Response<
     if verb == Verb::Patch && !patch::is_known(declared(headers)) {
         return Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details());
     }
-    check_route(headers, verb == Verb::List)?;
     warnings.extend(entry.kind.deprecation.map(str::to_owned));
     let media = negotiate(headers, Endpoint::Resource)?;
     let renderer = || Renderer::new(entry, media, query, &call.core.environment);
@@ -194,7 +193,6 @@ fn review_answer(
     body: &Result<Bytes, Status>,
     user: &str,
 ) -> Result<Response<Body>, Status> {
-    check_route(headers, false)?;
     let media = negotiate(headers, Endpoint::Resource)?;
     let format = format_of(headers)?;
     let body = body.as_ref().map_err(Clone::clone)?;

@@ -33,11 +33,9 @@ pub(crate) const ALL: &[Deviation] = &[
         matches: |_, difference, _| is_diff(&difference.real, &difference.other),
     },
     Deviation {
-        name: "only Endpoints and `EndpointSlice`s have warnings of their kind",
-        reason: "no endpoint depends on what the others are about",
-        matches: |request, difference, _| {
-            !request.cell.resource.starts_with("endpoint") && has_fewer_warnings(difference)
-        },
+        name: "no kind has warnings about its content",
+        reason: "nobody reads them here",
+        matches: |_, difference, _| has_fewer_warnings(difference),
     },
     Deviation {
         name: "errors are never indented",
@@ -55,10 +53,11 @@ fn is_indented_error(difference: &Difference, answers: &[Tree; 2]) -> bool {
         && answers.iter().all(|answer| text(answer, "kind").as_deref() == Some("\"Status\""))
 }
 
-/// Parts of warnings that objects of every kind get.
-const OF_EVERY_KIND: [&str; 3] = ["unknown field", "duplicate field", "duplicate entries"];
+/// Parts of warnings that do not depend on the rules of a kind.
+const OF_EVERY_KIND: [&str; 4] =
+    ["unknown field", "duplicate field", "duplicate entries", "v1 Endpoints is deprecated"];
 
-/// True if the real server's warnings are the other one's and more, of which none is one that objects of every kind get.
+/// True if the real server's warnings are the other one's and more, of which none is one of [`OF_EVERY_KIND`].
 fn has_fewer_warnings(difference: &Difference) -> bool {
     let items = |text| str::split_once(text, " items: ").map_or("", |(_, items)| items);
     let missing = match difference.path.as_str() {

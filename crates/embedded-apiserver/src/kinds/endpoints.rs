@@ -41,27 +41,6 @@ impl Strategy for Endpoints {
     fn creates_on_update(&self) -> bool {
         true
     }
-
-    fn warnings(&self, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        let by = metadata::map(object, "labels")
-            .and_then(|labels| labels.get("endpoints.kubernetes.io/managed-by"));
-        // Upstream's controller is known to write canonical addresses.
-        if by.and_then(Value::as_str) == Some("endpoint-controller") {
-            return Vec::new();
-        }
-        let mut warnings = Vec::new();
-        let path = Path::root("subsets");
-        for (index, subset) in tree::list(object, "subsets").iter().enumerate() {
-            let path = path.index(index);
-            for key in ["addresses", "notReadyAddresses"] {
-                let path = path.child(key);
-                for (index, address) in tree::list(subset, key).iter().enumerate() {
-                    warnings.extend(ip::warning(&path.index(index).child("ip"), tree::text(address, "ip")));
-                }
-            }
-        }
-        warnings
-    }
 }
 
 fn validate_subsets(object: &Value, errors: &mut Errors) {

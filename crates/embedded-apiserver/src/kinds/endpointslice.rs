@@ -15,7 +15,6 @@ const MAX_ADDRESSES: usize = 100;
 const MAX_PORTS: usize = 20_000;
 const MAX_ENDPOINTS: usize = 1_000;
 const MAX_HINTS: usize = 8;
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
 /// The rules of EndpointSlices.
 pub(super) struct EndpointSlice;
@@ -54,29 +53,6 @@ impl Strategy for EndpointSlice {
 
     fn validate_update(&self, _scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         validate(object, Some(old), errors);
-    }
-
-    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if old.is_none() && tree::text(object, "addressType") == "FQDN" {
-            warnings.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
-        }
-        let by =
-            metadata::map(object, "labels").and_then(|labels| labels.get(MANAGED_BY)).and_then(Value::as_str);
-        // Upstream's controllers are known to write canonical addresses.
-        if matches!(by, Some("endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io"))
-        {
-            return warnings;
-        }
-        let path = Path::root("endpoints");
-        for (index, endpoint) in tree::list(object, "endpoints").iter().enumerate() {
-            let path = path.index(index);
-            let path = path.child("addresses");
-            for (index, address) in tree::texts(endpoint, "addresses").into_iter().enumerate() {
-                warnings.extend(ip::warning(&path.index(index), address));
-            }
-        }
-        warnings
     }
 }
 

@@ -124,20 +124,6 @@ pub(crate) fn check_endpoint(errors: &mut Errors, path: &Path<'_>, text: &str) {
     }
 }
 
-/// The warning about an unusual spelling (`GetWarningsForIP`).
-pub(crate) fn warning(path: &Path<'_>, text: &str) -> Option<String> {
-    let Read { ip, is_strict, is_mapped } = read(text)?;
-    if is_strict && !is_mapped && (ip.is_ipv4() || ip.to_string() == text) {
-        return None;
-    }
-    let (spelled, better) = (go::quote(text), go::quote(&ip.to_string()));
-    Some(if !is_strict || is_mapped {
-        format!("{path}: non-standard IP address {spelled} is invalid: use {better}")
-    } else {
-        format!("{path}: IPv6 address {spelled} should be in RFC 5952 canonical format ({better})")
-    })
-}
-
 /// A network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Network {

@@ -1,7 +1,7 @@
 //! Rules of `metadata` that all kinds share: `k8s.io/apiserver/pkg/registry/rest` and
 //! `k8s.io/apimachinery/pkg/api/validation`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::status::Status;
@@ -353,9 +353,4 @@ pub(crate) fn field_manager(manager: &str, path: &Path<'_>, errors: &mut Errors)
 pub(super) fn set_label(object: &mut Value, key: &str, value: &str) {
     let labels = tree::field_mut(tree::field_mut(object, "metadata"), "labels");
     tree::set(labels, key, value);
-}
-
-/// The entries of a map of the metadata; absent if there are none.
-pub(super) fn map<'a>(object: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
-    tree::at(object, &["metadata", key]).as_object()
 }

@@ -141,11 +141,6 @@ pub(crate) trait Strategy: Send + Sync {
         true
     }
 
-    /// Texts for the `Warning` header. `old` is absent at creation.
-    fn warnings(&self, _object: &Value, _old: Option<&Value>) -> Vec<String> {
-        Vec::new()
-    }
-
     /// The grace period in seconds of a deletion, from the one that the client asks for (`CheckGracefulDelete`). Absent if
     /// the kind knows no graceful deletion; 0 deletes at once.
     fn grace_period(&self, _object: &Value, _requested: Option<i64>) -> Option<i64> {

@@ -33,7 +33,6 @@ struct Server {
 struct Answer {
     code: u64,
     body: Value,
-    warnings: Vec<String>,
 }
 
 impl Server {
@@ -47,16 +46,14 @@ impl Server {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let target = Target::parse(path);
         let kind = target.kind;
-        let mut answer = match request["method"].as_str().unwrap() {
+        match request["method"].as_str().unwrap() {
             "DELETE" => {
                 let old = self.objects.remove(&target.key()).unwrap();
                 kind.strategy.release(&self.allocators, &old);
-                return Answer { code: 200, body: json!({}), warnings: Vec::new() };
+                Answer { code: 200, body: json!({}) }
             }
             method => self.write(method, &target, query.contains("dryRun"), &request["body"]),
-        };
-        answer.warnings.extend(kind.deprecation.map(str::to_owned));
-        answer
+        }
     }
 
     fn write(&mut self, method: &str, target: &Target<'_>, dry_run: bool, body: &Value) -> Answer {
@@ -104,17 +101,16 @@ impl Server {
             Err(status) => {
                 let status = status.to_json();
                 let body = json!({ "message": status["message"], "reason": status["reason"], "details": status["details"] });
-                Answer { code: status["code"].as_u64().unwrap(), body, warnings: Vec::new() }
+                Answer { code: status["code"].as_u64().unwrap(), body }
             }
             Ok((code, prepared)) => {
-                let warnings = prepared.warnings.clone();
                 prepared.commit();
                 let name = body["metadata"]["name"].as_str().unwrap().to_owned();
                 assert_canonical(kind, &body);
                 if !dry_run {
                     self.objects.insert(format!("{}/{}/{name}", kind.plural, target.namespace), body.clone());
                 }
-                Answer { code, body, warnings }
+                Answer { code, body }
             }
         }
     }
@@ -281,19 +277,7 @@ fn difference(request: &Value, answer: &Answer, requests: &str) -> Option<String
         return None;
     }
     let (wanted, own) = (canonical(wanted, requests), canonical(&answer.body, requests));
-    if request["method"] != "DELETE" && wanted != own {
-        return Some(format!("object {wanted}\nbecame {own}"));
-    }
-    // Only objects of endpoints are warned about here.
-    let is_warned = request["path"].as_str().unwrap().contains("/endpoint");
-    let warnings = request["warnings"].as_array().filter(|_| is_warned).into_iter().flatten();
-    let warnings: Vec<String> = warnings.map(|text| text.as_str().unwrap().to_owned()).collect();
-    let sorted = |mut texts: Vec<String>| {
-        texts.sort();
-        texts
-    };
-    let (wanted, own) = (sorted(warnings), sorted(answer.warnings.clone()));
-    (wanted != own).then(|| format!("warnings {wanted:?}\nbecame {own:?}"))
+    (request["method"] != "DELETE" && wanted != own).then(|| format!("object {wanted}\nbecame {own}"))
 }
 
 #[test]

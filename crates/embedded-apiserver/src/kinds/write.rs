@@ -13,16 +13,12 @@ use super::tree;
 
 /// An object that may be written. Dropping it gives back what it allocated.
 #[must_use]
-pub(crate) struct Prepared {
-    /// Texts for the `Warning` header.
-    pub(crate) warnings: Vec<String>,
-    reservation: Reservation,
-}
+pub(crate) struct Prepared(Reservation);
 
 impl Prepared {
     /// Keeps what was allocated and releases what is no longer used: the object is written. A dry run does nothing.
     pub(crate) fn commit(self) {
-        self.reservation.commit();
+        self.0.commit();
     }
 }
 
@@ -54,9 +50,8 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
     if !errors.is_empty() {
         return Err(refusal(scope, object, errors));
     }
-    let warnings = strategy.warnings(object, None);
     strategy.canonicalize(object);
-    Ok(Prepared { warnings, reservation })
+    Ok(Prepared(reservation))
 }
 
 /// Admits, completes and checks a changed object. The decoded object must be defaulted, and the
@@ -86,9 +81,8 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
     if !errors.is_empty() {
         return Err(refusal(scope, object, errors));
     }
-    let warnings = strategy.warnings(object, Some(old));
     strategy.canonicalize(object);
-    Ok(Prepared { warnings, reservation })
+    Ok(Prepared(reservation))
 }
 
 fn refusal(scope: &Scope<'_>, object: &Value, mut errors: Errors) -> Status {

@@ -92,7 +92,6 @@ fn create_instead(
     // Any number is ignored here, other than at a plain creation.
     meta::remove(&mut object, "resourceVersion");
     let prepared = before_create(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
-    warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
     match create::store(core, creation, (&object, &[]), prepared) {
         Ok(body) => Ok(Some(Changed { body, created: true })),
@@ -119,7 +118,6 @@ fn update(
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;
     keep_times(&old, &mut object);
-    warnings.extend_from_slice(&prepared.warnings);
     let body = protobuf::encode(entry.type_, &object);
     let done = |body: Bytes| Ok(Some(Changed { body, created: false }));
     if ends_deletion(entry, &object, &old) {

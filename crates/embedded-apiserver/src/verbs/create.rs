@@ -56,7 +56,6 @@ pub(crate) fn create(
         let mut attempt = if attempts == 0 { std::mem::take(&mut object) } else { object.clone() };
         let scope = core.scope(entry, namespace, "", creation.dry_run);
         let prepared = before_create(&scope, &mut attempt)?;
-        warnings.extend_from_slice(&prepared.warnings);
         match store(core, creation, (&attempt, &managed), prepared) {
             Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
             result => return result,

@@ -163,16 +163,12 @@ async fn a_status_is_written_apart() {
 #[tokio::test]
 async fn warnings_come_with_the_version_that_a_new_object_must_not_have() {
     let server = ApiServer::new();
-    let slice = json!({
-        "metadata": { "name": "a", "resourceVersion": "7" },
-        "addressType": "FQDN",
-        "endpoints": [{ "addresses": ["a.example.com"] }],
-    });
-    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    let path = "/api/v1/namespaces/default/endpoints";
+    let endpoints = json!({ "metadata": { "name": "a", "resourceVersion": "7" } });
     let json = [("content-type", "application/json")];
-    let (code, headers, _) = exchange(&server, "POST", slices, &json, slice.to_string()).await;
+    let (code, headers, _) = exchange(&server, "POST", path, &json, endpoints.to_string()).await;
     assert_eq!(code, 500);
-    assert!(headers["warning"].to_str().unwrap().contains("FQDN endpoints are deprecated"));
+    assert!(headers["warning"].to_str().unwrap().contains("v1 Endpoints is deprecated"));
 }
 
 #[tokio::test]

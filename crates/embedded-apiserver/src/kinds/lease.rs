@@ -11,26 +11,7 @@ use super::tree;
 /// The rules of Leases.
 pub(super) struct Lease;
 
-/// Fields of coordinated leader election, which is off by default.
-const GATED: [&str; 2] = ["strategy", "preferredHolder"];
-
 impl Strategy for Lease {
-    fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
-        if let Some(spec) = tree::present_mut(object, "spec") {
-            for key in GATED {
-                tree::remove(spec, key);
-            }
-        }
-    }
-
-    fn prepare_for_update(&self, _scope: &Scope<'_>, object: &mut Value, old: &Value) {
-        if let Some(spec) = tree::present_mut(object, "spec") {
-            for key in GATED.into_iter().filter(|key| !tree::has(tree::field(old, "spec"), key)) {
-                tree::remove(spec, key);
-            }
-        }
-    }
-
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
         metadata::validate(object, true, content::subdomain_name, errors);
         validate_spec(object, errors);

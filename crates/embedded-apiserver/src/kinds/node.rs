@@ -49,14 +49,9 @@ impl Strategy for Node {
         Ok(())
     }
 
-    fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
-        drop_config(object);
-    }
-
     fn prepare_for_update(&self, scope: &Scope<'_>, object: &mut Value, old: &Value) {
         let kept = if scope.subresource == "status" { "spec" } else { "status" };
         tree::copy(object, kept, old);
-        drop_config(object);
     }
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
@@ -86,16 +81,6 @@ fn sync_cidrs(spec: &mut Value) {
             tree::set(spec, "podCIDRs", cidrs);
         }
         _ => {}
-    }
-}
-
-/// Dynamic configuration of kubelets is no more.
-fn drop_config(object: &mut Value) {
-    if let Some(spec) = tree::present_mut(object, "spec") {
-        tree::remove(spec, "configSource");
-    }
-    if let Some(status) = tree::present_mut(object, "status") {
-        tree::remove(status, "config");
     }
 }
 

@@ -190,16 +190,12 @@ pub(crate) static KINDS: &[Kind] = &[
 
 const POD_FIELDS: &[SelectableField] = &[
     own("spec.nodeName", &["spec.nodeName"]),
-    // Clients of v1beta1 call it so.
-    own("spec.host", &["spec.nodeName"]),
     own("spec.restartPolicy", &["spec.restartPolicy"]),
     own("spec.schedulerName", &["spec.schedulerName"]),
     own("spec.serviceAccountName", &["spec.serviceAccountName"]),
     SelectableField { label: "spec.hostNetwork", paths: &["spec.hostNetwork"], absent: "false" },
     own("status.phase", &["status.phase"]),
     own("status.podIP", &["status.podIP"]),
-    // Accepted, but no object has it.
-    own("status.podIPs", &[]),
     own("status.nominatedNodeName", &["status.nominatedNodeName"]),
 ];
 

@@ -15,7 +15,7 @@ const NAMESPACE: &str = "metadata.namespace";
 pub(crate) struct SelectableField {
     /// The label, such as `spec.nodeName`.
     pub(crate) label: &'static str,
-    /// Its places in the object; the first that is not empty counts. Without any, the field is always empty.
+    /// Its places in the object; the first that is not empty counts.
     pub(crate) sources: Vec<FieldSource>,
 }
 
@@ -61,15 +61,12 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// Checks that a kind has these fields, and replaces old names of them.
+    /// Checks that a kind has these fields.
     ///
     /// # Errors
     /// The message of the API server. Kinds with fields of their own have another one than kinds without.
-    pub(crate) fn for_kind(mut self, namespaced: bool, fields: &[SelectableField]) -> Result<Self, String> {
-        for term in &mut self.terms {
-            if term.field == "spec.host" && has(fields, "spec.nodeName") {
-                "spec.nodeName".clone_into(&mut term.field);
-            }
+    pub(crate) fn for_kind(self, namespaced: bool, fields: &[SelectableField]) -> Result<Self, String> {
+        for term in &self.terms {
             let known = match term.field.as_str() {
                 NAME => true,
                 NAMESPACE => namespaced || fields.is_empty(),

@@ -12,17 +12,14 @@ use super::options::{WriteOptions, manager};
 use super::tracking;
 use crate::codec::protobuf;
 use crate::http::content_type;
-use crate::kinds::{Errors, Path, bind, timestamp, tree};
+use crate::kinds::{bind, timestamp, tree};
 use crate::schema::Type;
 use crate::status::Status;
 use crate::token::{self, Account};
 
 const TOKEN_KIND: &str = "TokenRequest";
-const TOKEN_GROUP: &str = "authentication.k8s.io";
 /// Seconds that a token is good for, unless the request asks for others.
 const TOKEN_TIME: i64 = 3600;
-const TOKEN_LEAST: i64 = 600;
-const TOKEN_MOST: i64 = 1 << 32;
 
 /// Acts on an object.
 ///
@@ -66,28 +63,11 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
         &manager(&options, call.headers),
         core.environment.now(),
     );
-    for (field, wanted) in [("name", &target.name), ("namespace", &target.namespace)] {
-        let given = meta::text(&object, field);
-        if !given.is_empty() && given != wanted {
-            let mut errors = Errors::default();
-            let detail = format!("must match the service account {field} if specified");
-            errors.invalid(&Path::root("metadata").child(field), given, &detail);
-            return Err(errors.into_status(TOKEN_GROUP, TOKEN_KIND, &target.name));
-        }
-    }
     let key = names::key_of(entry, &target.namespace, &target.name)?;
     let account = core.store.get(entry.resource, &key);
     let account = account.ok_or_else(|| Status::not_found("", "serviceaccounts", &target.name))?;
     let uid = meta::text(&entry.tree(account.body())?, "uid").to_owned();
-    let given = meta::text(&object, "uid");
-    if !given.is_empty() && given != uid {
-        let cause = format!(
-            "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
-        );
-        return Err(Status::conflict(TOKEN_GROUP, TOKEN_KIND, &target.name, &cause));
-    }
     let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(TOKEN_TIME);
-    check_seconds(seconds)?;
     let audiences = object.pointer("/spec/audiences").filter(|audiences| audiences.is_array()).cloned();
     let audiences = audiences
         .filter(|audiences| audiences.as_array().is_some_and(|audiences| !audiences.is_empty()))
@@ -108,19 +88,6 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     tree::set(&mut object, "status", status);
     let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
     Ok(Outcome::new(201, content))
-}
-
-fn check_seconds(seconds: i64) -> Result<(), Status> {
-    let mut errors = Errors::default();
-    let spec = Path::root("spec");
-    let path = spec.child("expirationSeconds");
-    if seconds < TOKEN_LEAST {
-        errors.invalid(&path, seconds, "may not specify a duration less than 10 minutes");
-    }
-    if seconds > TOKEN_MOST {
-        errors.invalid(&path, seconds, "may not specify a duration larger than 2^32 seconds");
-    }
-    if errors.is_empty() { Ok(()) } else { Err(errors.into_status(TOKEN_GROUP, TOKEN_KIND, "")) }
 }
 
 /// `BindingREST` of the registry of Pods.

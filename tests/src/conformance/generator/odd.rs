@@ -33,12 +33,10 @@ const REVIEWS: &[&str] = &[
     "unknown token",
     "subject access review",
     "self subject access review",
-    "bad review",
     "get review",
     "review protobuf",
 ];
-const TOKENS: &[&str] =
-    &["token", "audiences", "expiration", "missing account", "bad expiration", "get token"];
+const TOKENS: &[&str] = &["token", "audiences", "expiration", "missing account", "get token"];
 const PATHS: &[&str] = &["unknown path", "unknown group", "unknown resource", "health", "post to a group"];
 
 fn groups() -> [(&'static str, &'static [&'static str]); 3] {
@@ -158,18 +156,6 @@ fn review(g: &mut Generator, cell: Cell) {
             document["apiVersion"] = json!("authorization.k8s.io/v1");
             document["spec"] = json!({"resourceAttributes": attributes});
         }
-        "bad review" => {
-            authorization.clone_into(&mut request.path);
-            document = access;
-            let specs = [
-                json!({}),
-                json!({"user": "u"}),
-                json!({"resourceAttributes": attributes}),
-                json!({"resourceAttributes": attributes, "nonResourceAttributes": {}, "user": "u"}),
-                json!(1),
-            ];
-            document["spec"] = g.rng.pick(&specs).clone();
-        }
         "get review" => {
             request.method = "GET";
             request.content_type = None;
@@ -192,7 +178,6 @@ fn token(g: &mut Generator, cell: Cell) {
     match cell.option {
         "audiences" => document["spec"]["audiences"] = json!(["a", "b"]),
         "expiration" => document["spec"]["expirationSeconds"] = json!(700),
-        "bad expiration" => document["spec"]["expirationSeconds"] = json!(5),
         "get token" => request.method = "GET",
         _ => {}
     }

@@ -269,11 +269,9 @@ pub(super) fn annotations(annotations: &Value, path: &Path<'_>, errors: &mut Err
 
 fn owners(meta: &Value, errors: &mut Errors) {
     let list = META.child("ownerReferences");
-    let mut controller: Option<String> = None;
     for (index, owner) in tree::list(meta, "ownerReferences").iter().enumerate() {
         let path = list.index(index);
-        let (version, kind) = (tree::text(owner, "apiVersion"), tree::text(owner, "kind"));
-        let name = tree::text(owner, "name");
+        let version = tree::text(owner, "apiVersion");
         if version.ends_with('/') || version.matches('/').count() > 1 {
             errors.invalid(&path.child("apiVersion"), version, "must be <group>/<version> or <version>");
         }
@@ -282,27 +280,7 @@ fn owners(meta: &Value, errors: &mut Errors) {
                 errors.required(&path.child(key), "must not be empty");
             }
         }
-        if version == "v1" && kind == "Event" {
-            errors.invalid(&path, printed_owner(owner), "/v1, Kind=Event is disallowed from being an owner");
-        }
-        if tree::flag(owner, "controller") {
-            let current = format!("{kind}/{name}");
-            match &controller {
-                None => controller = Some(current),
-                Some(first) => {
-                    let all = tree::list(meta, "ownerReferences").iter().map(printed_owner);
-                    let detail = format!(
-                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {current}"
-                    );
-                    errors.invalid(&list, format!("[{}]", all.collect::<Vec<_>>().join(",")), &detail);
-                }
-            }
-        }
     }
-}
-
-fn printed_owner(owner: &Value) -> String {
-    go::ordered(owner, &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"])
 }
 
 fn finalizers(meta: &Value, errors: &mut Errors) {

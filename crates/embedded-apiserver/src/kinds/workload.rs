@@ -30,7 +30,6 @@ impl Strategy for Workload {
     }
 
     fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
-        drop_annotations(object);
         let status = if self.is_deployment { json!({}) } else { json!({ "replicas": 0 }) };
         tree::set(object, "status", status);
         metadata::set_generation(object, 1);
@@ -44,7 +43,6 @@ impl Strategy for Workload {
             }
             return;
         }
-        drop_annotations(object);
         tree::copy(object, "status", old);
         let annotations = |object| tree::at(object, &["metadata", "annotations"]);
         let is_changed = !tree::same(tree::field(object, "spec"), tree::field(old, "spec"))
@@ -65,10 +63,6 @@ impl Strategy for Workload {
             validate_selector(object, errors);
         }
     }
-}
-
-fn drop_annotations(object: &mut Value) {
-    pod::drop_annotations(tree::field_mut(tree::field_mut(object, "spec"), "template"));
 }
 
 /// `SetDefaults_Deployment`.

@@ -153,7 +153,7 @@ fn pod_spec(rng: &mut Rng) -> Value {
 }
 
 /// Parts of pods that the embedded server stores unchecked: only valid ones are sent.
-const UNCHECKED: [&str; 13] = [
+const UNCHECKED: [&str; 14] = [
     "/affinity/",
     "/dnsPolicy",
     "/env/",
@@ -161,6 +161,7 @@ const UNCHECKED: [&str; 13] = [
     "/hostAliases/",
     "/imagePullPolicy",
     "/lifecycle/",
+    "/preemptionPolicy",
     "Probe/",
     "/resources/",
     "/securityContext/",

@@ -57,21 +57,7 @@ fn fill_priority(object: &mut Value) -> Result<(), String> {
         "system-node-critical" => 2_000_001_000,
         other => return Err(format!("no PriorityClass with name {other} was found")),
     };
-    if let Some(given) = tree::maybe_int(spec, "priority")
-        && given != priority
-    {
-        return Err(format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {priority} from the given PriorityClass name"
-        ));
-    }
     tree::set(spec, "priority", priority);
-    if let Some(given) = tree::maybe_text(spec, "preemptionPolicy")
-        && given != POLICY
-    {
-        return Err(format!(
-            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {POLICY} from the given PriorityClass name"
-        ));
-    }
     tree::set(spec, "preemptionPolicy", POLICY);
     Ok(())
 }

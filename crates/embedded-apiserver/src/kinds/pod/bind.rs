@@ -8,7 +8,6 @@ use crate::kinds::{checks, go, metadata, tree};
 use crate::status::Status;
 
 use super::admit;
-use super::defaults::drop_annotations;
 
 /// Binds a stored pod to the node that a `Binding` names. The caller commits the pod with its usual loop; preconditions
 /// are the uid and resourceVersion of the binding's metadata.
@@ -47,7 +46,6 @@ pub(crate) fn bind(scope: &Scope<'_>, pod: &mut Value, binding: &Value) -> Resul
     }
     tree::set(tree::field_mut(pod, "spec"), "nodeName", node);
     merge(pod, binding, "annotations");
-    drop_annotations(pod);
     merge(pod, binding, "labels");
     if tree::text(target, "kind") == "Node" {
         admit::copy_topology(scope, pod, node);

@@ -7,13 +7,6 @@ use crate::kinds::tree;
 use super::image;
 
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// Annotations of old kubelets, which no pod keeps.
-const DROPPED_ANNOTATIONS: [&str; 4] = [
-    "pod.beta.kubernetes.io/init-containers",
-    "pod.alpha.kubernetes.io/init-containers",
-    "pod.beta.kubernetes.io/init-container-statuses",
-    "pod.alpha.kubernetes.io/init-container-statuses",
-];
 
 /// `SetObjectDefaults_Pod`.
 pub(super) fn default_pod(object: &mut Value) {
@@ -41,15 +34,6 @@ pub(super) fn default_pod(object: &mut Value) {
 /// The defaults of a pod template, in an object with `spec.template`.
 pub(crate) fn default_template(template: &mut Value) {
     default_spec(tree::field_mut(template, "spec"));
-}
-
-/// `DropInitContainerAnnotations`, of a pod or a pod template that is about to be written.
-pub(crate) fn drop_annotations(object: &mut Value) {
-    if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
-        for key in DROPPED_ANNOTATIONS {
-            annotations.remove(key);
-        }
-    }
 }
 
 /// On the network of the host, ports are ports of the host.
@@ -139,9 +123,6 @@ fn default_container(container: &mut Value) {
     for variable in tree::list_mut(container, "env") {
         if let Some(source) = tree::present_mut(variable, "valueFrom") {
             default_field_ref(source);
-            if let Some(file) = tree::present_mut(source, "fileKeyRef") {
-                tree::set_default(file, "optional", false);
-            }
         }
     }
     for key in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -184,17 +165,6 @@ fn default_field_ref(source: &mut Value) {
     }
 }
 
-/// Defaults of strings in volume sources.
-const VOLUME_TEXTS: [(&str, &str, &str); 7] = [
-    ("iscsi", "iscsiInterface", "default"),
-    ("rbd", "pool", "rbd"),
-    ("rbd", "user", "admin"),
-    ("rbd", "keyring", "/etc/ceph/keyring"),
-    ("scaleIO", "storageMode", "ThinProvisioned"),
-    ("scaleIO", "fsType", "xfs"),
-    ("image", "pullPolicy", ""),
-];
-
 fn default_volume(volume: &mut Value) {
     if volume
         .as_object()
@@ -209,27 +179,6 @@ fn default_volume(volume: &mut Value) {
     }
     if let Some(path) = tree::present_mut(volume, "hostPath") {
         tree::set_default(path, "type", "");
-    }
-    for (key, field, default) in VOLUME_TEXTS {
-        if let Some(source) = tree::present_mut(volume, key) {
-            let is_latest = key == "image" && image::is_latest(tree::text(source, "reference"));
-            let default = match (key, is_latest) {
-                ("image", true) => "Always",
-                ("image", false) => "IfNotPresent",
-                _ => default,
-            };
-            tree::set_default_text(source, field, default);
-        }
-    }
-    if let Some(disk) = tree::present_mut(volume, "azureDisk") {
-        for (key, default) in [
-            ("cachingMode", json!("ReadWrite")),
-            ("fsType", json!("ext4")),
-            ("readOnly", json!(false)),
-            ("kind", json!("Shared")),
-        ] {
-            tree::set_default(disk, key, default);
-        }
     }
     if let Some(downward) = tree::present_mut(volume, "downwardAPI") {
         for item in tree::list_mut(downward, "items") {
@@ -247,8 +196,5 @@ fn default_volume(volume: &mut Value) {
                 tree::set_default(token, "expirationSeconds", 3600);
             }
         }
-    }
-    if let Some(Value::Object(claim)) = volume.pointer_mut("/ephemeral/volumeClaimTemplate/spec") {
-        claim.entry("volumeMode").or_insert_with(|| json!("Filesystem"));
     }
 }

@@ -18,7 +18,7 @@ use crate::kinds::{content, metadata, tree};
 use crate::status::Status;
 
 pub(crate) use bind::bind;
-pub(super) use defaults::{default_template, drop_annotations};
+pub(super) use defaults::default_template;
 
 /// The rules of Pods.
 pub(crate) struct Pod;
@@ -34,7 +34,6 @@ impl Strategy for Pod {
 
     fn prepare_for_create(&self, scope: &Scope<'_>, object: &mut Value) {
         metadata::set_generation(object, 1);
-        drop_annotations(object);
         let mut status = json!({ "phase": "Pending", "qosClass": qos::class(tree::field(object, "spec")) });
         if !tree::list(tree::field(object, "spec"), "schedulingGates").is_empty() {
             let condition = json!({
@@ -51,7 +50,6 @@ impl Strategy for Pod {
     }
 
     fn prepare_for_update(&self, scope: &Scope<'_>, object: &mut Value, old: &Value) {
-        drop_annotations(object);
         if scope.subresource == "status" {
             status::prepare(object, old);
             return;
@@ -73,12 +71,10 @@ impl Strategy for Pod {
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         metadata::validate_own_update(object, old, errors);
-        if scope.subresource == "status" {
-            status::validate(object, old, errors);
-            return;
+        if scope.subresource != "status" {
+            validate_pod(object, errors);
+            update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
         }
-        validate_pod(object, errors);
-        update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
     }
 
     fn grace_period(&self, object: &Value, requested: Option<i64>) -> Option<i64> {

@@ -86,7 +86,7 @@ impl ApiServer {
     /// Cost: a tree of each object.
     pub fn objects(&self, api_version: &str, kind: &str) -> Vec<Value> {
         let Some(entry) = Entry::named(api_version, kind) else { return Vec::new() };
-        self.stored(entry).iter().filter_map(|object| presented(entry, object)).collect()
+        stored(&self.core, entry).iter().filter_map(|object| presented(entry, object)).collect()
     }
 
     /// The same as [`objects`](Self::objects), without another tree of what has not changed since the last call with the same
@@ -94,24 +94,13 @@ impl ApiServer {
     pub fn objects_known(&self, api_version: &str, kind: &str, known: &mut KnownObjects) -> Vec<Arc<Value>> {
         let Some(entry) = Entry::named(api_version, kind) else { return Vec::new() };
         let mut before = std::mem::take(&mut known.0).into_iter().peekable();
-        for object in self.stored(entry) {
+        for object in stored(&self.core, entry) {
             while before.next_if(|(known, _)| known.key() < object.key()).is_some() {}
             let same = before.next_if(|(known, _)| Arc::ptr_eq(known, &object));
             let tree = same.map(|(_, tree)| tree).or_else(|| presented(entry, &object).map(Arc::new));
             known.0.extend(tree.map(|tree| (object, tree)));
         }
         known.0.iter().map(|(_, tree)| Arc::clone(tree)).collect()
-    }
-
-    /// All objects of a kind in the order of their keys.
-    fn stored(&self, entry: &Entry) -> Vec<Arc<Stored>> {
-        let mut objects = Vec::new();
-        let span = Span { prefix: "", start: "" };
-        _ = self.core.store.visit(entry.resource, None, span, |object| {
-            objects.push(Arc::clone(object));
-            ControlFlow::Continue(())
-        });
-        objects
     }
 
     /// The version of the last write, which is the `resourceVersion` of a list.
@@ -163,16 +152,21 @@ impl ApiServer {
 /// Calls `visit` for all objects.
 fn each_object(core: &Core, visit: impl Fn(&'static Entry, &Arc<Stored>)) {
     for entry in entries() {
-        let mut objects = Vec::new();
-        let span = Span { prefix: "", start: "" };
-        _ = core.store.visit(entry.resource, None, span, |object| {
-            objects.push(Arc::clone(object));
-            ControlFlow::Continue(())
-        });
-        for object in &objects {
+        for object in &stored(core, entry) {
             visit(entry, object);
         }
     }
+}
+
+/// All objects of a kind in the order of their keys.
+fn stored(core: &Core, entry: &Entry) -> Vec<Arc<Stored>> {
+    let mut objects = Vec::new();
+    let span = Span { prefix: "", start: "" };
+    _ = core.store.visit(entry.resource, None, span, |object| {
+        objects.push(Arc::clone(object));
+        ControlFlow::Continue(())
+    });
+    objects
 }
 
 /// The canonical tree of an object, as it is stored.

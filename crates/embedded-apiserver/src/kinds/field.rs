@@ -182,6 +182,11 @@ impl Errors {
         self.push("FieldValueForbidden", path, "Forbidden".to_owned(), detail);
     }
 
+    /// A failure that is not the client's.
+    pub(crate) fn internal(&mut self, path: &Path<'_>, detail: &str) {
+        self.push("InternalError", path, "Internal error".to_owned(), detail);
+    }
+
     /// A value of too many bytes.
     pub(crate) fn too_long(&mut self, path: &Path<'_>, limit: usize) {
         let detail = format!("may not be more than {limit} byte{}", if limit == 1 { "" } else { "s" });

@@ -298,15 +298,9 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
             json!({"metadata": {"ownerReferences": [{"name": "no key"}]}}),
             json!([1]),
         ],
-        "strategic retain keys" => match resource.plural {
-            "deployments" => {
-                vec![json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})]
-            }
-            _ => vec![
-                json!({"metadata": {"labels": {"$retainKeys": ["sequence"], "sequence": "⟦ns⟧"}}}),
-                json!({"metadata": {"labels": {"$retainKeys": ["x"], "sequence": "⟦ns⟧"}}}),
-            ],
-        },
+        "strategic retain keys" if resource.plural == "deployments" => {
+            vec![json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})]
+        }
         "strategic invalid" => vec![merge(&(resource.invalid)(&mut g.rng))],
         _ => vec![merge(edits)],
     };

@@ -156,10 +156,9 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             request.sync = Some(resource.path());
         }
         "exact" => {
-            request.query = query(&[
-                ("resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX))),
-                ("resourceVersionMatch", "Exact"),
-            ])
+            // Not exactly zero, which is refused.
+            let version = known.map_or("999999999999".to_owned(), |number| format!("⟦list:{number}⟧"));
+            request.query = query(&[("resourceVersion", &version), ("resourceVersionMatch", "Exact")]);
         }
         "exact old" => {
             let name = g.existing(resource);

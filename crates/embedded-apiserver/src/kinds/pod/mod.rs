@@ -71,10 +71,12 @@ impl Strategy for Pod {
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         metadata::validate_own_update(object, old, errors);
-        if scope.subresource != "status" {
-            validate_pod(object, errors);
-            update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
+        if scope.subresource == "status" {
+            status::validate(object, old, errors);
+            return;
         }
+        validate_pod(object, errors);
+        update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
     }
 
     fn grace_period(&self, object: &Value, requested: Option<i64>) -> Option<i64> {

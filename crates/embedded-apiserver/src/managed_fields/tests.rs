@@ -9,16 +9,12 @@ use super::reset_fields;
 use crate::schema::Type;
 
 fn services() -> FieldManager<'static> {
-    manager_of("Service", "services", "")
-}
-
-fn manager_of(kind: &'static str, resource: &str, subresource: &'static str) -> FieldManager<'static> {
     FieldManager {
-        of: Type::named(&format!("k8s.io/api/core/v1.{kind}")).unwrap(),
+        of: Type::named("k8s.io/api/core/v1.Service").unwrap(),
         api_version: "v1",
-        kind,
-        subresource,
-        reset: reset_fields("", resource, subresource),
+        kind: "Service",
+        subresource: "",
+        reset: reset_fields("", "services", ""),
     }
 }
 
@@ -39,13 +35,4 @@ fn service(metadata: Value, spec: Value) -> Value {
 
 fn entries(object: &Value) -> Vec<Value> {
     object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
-}
-
-/// Manager, operation and fields of each entry.
-fn owners(object: &Value) -> Vec<(String, String, Value)> {
-    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
-    entries(object)
-        .iter()
-        .map(|entry| (text(entry, "manager"), text(entry, "operation"), entry["fieldsV1"].clone()))
-        .collect()
 }

@@ -3,7 +3,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{at, entries, service, services};
-use crate::codec::protobuf;
 use crate::managed_fields::collect::{collect, with_named_fields};
 use crate::managed_fields::compare::compare;
 use crate::managed_fields::fields_v1;
@@ -99,16 +98,6 @@ proptest! {
             }
             live = Some(object);
         }
-    }
-
-    #[test]
-    fn a_creation_is_encoded_as_by_an_update(object in any_service(), manager in words()) {
-        let of = services().of;
-        let (mut updated, mut created) = (object.clone(), object);
-        services().update(None, &mut updated, &manager, at(1));
-        let managed = services().create(&mut created, &manager, at(1));
-        let created = protobuf::append_to_metadata(&protobuf::encode(of, &created), &managed).unwrap();
-        prop_assert_eq!(created, protobuf::encode(of, &updated));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{at, entries, manager_of, owners, service, services};
-use crate::managed_fields::{keep_times, manager_of as name_of};
+use super::{at, entries, service, services};
+use crate::managed_fields::{keep_times, manager_of};
 
 fn created(metadata: Value, spec: Value) -> Value {
     let mut object = service(metadata, spec);
@@ -19,76 +19,6 @@ fn updated(live: &Value, change: impl FnOnce(&mut Value), manager: &str, second:
 
 fn set(pointer: &str, value: Value) -> impl FnOnce(&mut Value) {
     move |object| *object.pointer_mut(pointer).unwrap() = value
-}
-
-#[test]
-fn a_creation_is_recorded_without_what_the_server_owns() {
-    let object = created(json!({"labels": {"a": "b"}, "uid": "x"}), json!({"type": "ClusterIP"}));
-    let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:spec": {"f:type": {}}});
-    assert_eq!(owners(&object), [("creator".to_owned(), "Update".to_owned(), fields)]);
-    assert_eq!(entries(&object)[0]["time"], "1970-01-01T00:00:01Z");
-}
-
-#[test]
-fn items_are_owned_by_key_and_atomic_fields_as_a_whole() {
-    let ports = json!([{"port": 80, "protocol": "TCP", "targetPort": 1}]);
-    let object = created(json!({}), json!({"ports": ports, "selector": {"a": "b"}, "clusterIPs": ["1"]}));
-    let item = json!({".": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}});
-    let ports = json!({".": {}, "k:{\"port\":80,\"protocol\":\"TCP\"}": item});
-    let spec = json!({"f:ports": ports, "f:selector": {}, "f:clusterIPs": {}});
-    assert_eq!(owners(&object)[0].2, json!({"f:spec": spec}));
-}
-
-#[test]
-fn an_update_takes_the_changed_fields_from_their_owner() {
-    let live = created(json!({}), json!({"type": "ClusterIP", "sessionAffinity": "None"}));
-    let object = updated(&live, set("/spec/type", json!("NodePort")), "other", 5);
-    let names: Vec<_> = owners(&object).into_iter().map(|(manager, _, fields)| (manager, fields)).collect();
-    assert_eq!(
-        names,
-        [
-            ("creator".to_owned(), json!({"f:spec": {"f:sessionAffinity": {}}})),
-            ("other".to_owned(), json!({"f:spec": {"f:type": {}}})),
-        ]
-    );
-}
-
-#[test]
-fn an_update_without_a_change_leaves_the_entries_alone() {
-    let live = created(json!({}), json!({"type": "ClusterIP"}));
-    assert_eq!(updated(&live, |_| (), "other", 5), live);
-}
-
-#[test]
-fn removed_fields_have_no_owner() {
-    let live = created(json!({"labels": {"a": "b"}}), json!({"type": "ClusterIP"}));
-    let object = updated(
-        &live,
-        |object| drop(object["metadata"].as_object_mut().unwrap().remove("labels")),
-        "other",
-        5,
-    );
-    assert_eq!(owners(&object).len(), 1);
-    assert_eq!(owners(&object)[0].2, json!({"f:spec": {"f:type": {}}}));
-}
-
-#[test]
-fn changes_of_fields_that_the_kind_restores_are_not_recorded() {
-    let live = created(json!({}), json!({"type": "ClusterIP"}));
-    let object =
-        updated(&live, |object| object["status"] = json!({"conditions": [{"type": "a"}]}), "other", 5);
-    assert_eq!(owners(&object), owners(&live));
-}
-
-#[test]
-fn entries_of_a_subresource_name_it_and_ignore_what_the_request_sends() {
-    let live = created(json!({}), json!({"type": "ClusterIP"}));
-    let mut object = live.clone();
-    object["metadata"]["managedFields"] = json!([{}]);
-    object["status"] = json!({"loadBalancer": {"ingress": []}});
-    manager_of("Service", "services", "status").update(Some(&live), &mut object, "lb", at(3));
-    assert_eq!(entries(&object)[0], entries(&live)[0]);
-    assert_eq!(entries(&object)[1]["subresource"], "status");
 }
 
 #[test]
@@ -114,10 +44,10 @@ fn malformed_entries_of_a_request_are_ignored() {
 
 #[test]
 fn the_manager_is_the_field_manager_or_the_start_of_the_user_agent() {
-    assert_eq!(name_of("me", "kubectl/v1.36 (linux)"), "me");
-    assert_eq!(name_of("", "kubectl/v1.36 (linux)"), "kubectl");
-    assert_eq!(name_of("", "a\u{1}b c/1"), "ab c");
-    assert_eq!(name_of("", &"ü".repeat(100)).len(), 128);
+    assert_eq!(manager_of("me", "kubectl/v1.36 (linux)"), "me");
+    assert_eq!(manager_of("", "kubectl/v1.36 (linux)"), "kubectl");
+    assert_eq!(manager_of("", "a\u{1}b c/1"), "ab c");
+    assert_eq!(manager_of("", &"ü".repeat(100)).len(), 128);
 }
 
 #[test]
@@ -153,17 +83,6 @@ fn apply(
 }
 
 #[test]
-fn what_an_applier_leaves_out_is_removed_unless_another_owns_it() {
-    let both = service(json!({"labels": {"a": "1", "b": "2"}}), json!({"type": "ClusterIP"}));
-    let live = apply(None, &both, "one", false).unwrap();
-    let live = apply(Some(&live), &service(json!({"labels": {"b": "2"}}), json!({})), "two", false).unwrap();
-    let live = apply(Some(&live), &service(json!({}), json!({})), "one", false).unwrap();
-    assert_eq!(live["metadata"]["labels"], json!({"b": "2"}));
-    assert!(live.pointer("/spec/type").is_none_or(Value::is_null));
-    assert_eq!(owners(&live).len(), 1);
-}
-
-#[test]
 fn a_conflict_names_each_field_and_owner() {
     let live = created(
         json!({"labels": {"a": "1"}}),
@@ -184,31 +103,6 @@ fn a_conflict_names_each_field_and_owner() {
     assert_eq!(causes[0].reason, "FieldManagerConflict");
     assert_eq!(causes[0].message, "conflict with \"creator\" using v1");
     assert_eq!(causes[0].field, ".metadata.labels.a");
-}
-
-#[test]
-fn force_takes_the_fields() {
-    let live = created(json!({"labels": {"a": "1"}}), json!({}));
-    let applied =
-        apply(Some(&live), &service(json!({"labels": {"a": "2"}}), json!({})), "two", true).unwrap();
-    assert_eq!(applied["metadata"]["labels"], json!({"a": "2"}));
-    let fields: Vec<_> = owners(&applied).into_iter().map(|(manager, _, fields)| (manager, fields)).collect();
-    assert_eq!(
-        fields,
-        [
-            ("two".to_owned(), json!({"f:metadata": {"f:labels": {"f:a": {}}}})),
-            ("creator".to_owned(), json!({"f:metadata": {"f:labels": {}}})),
-        ]
-    );
-}
-
-#[test]
-fn the_fields_of_an_untracked_object_belong_to_before_first_apply() {
-    let mut live = created(json!({"labels": {"a": "1"}}), json!({}));
-    live["metadata"].as_object_mut().unwrap().remove("managedFields");
-    let applied =
-        apply(Some(&live), &service(json!({"labels": {"b": "2"}}), json!({})), "two", false).unwrap();
-    assert_eq!(owners(&applied)[1].0, "before-first-apply");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::patch::go_text;
 use crate::schema::Type;
@@ -58,22 +58,6 @@ fn deep_patches_are_refused() {
 }
 
 #[test]
-fn null_deletes_and_objects_merge() {
-    let merged = merge(
-        &json!({"a": {"b": 1, "c": 2}, "d": [1]}),
-        &json!({"a": {"b": null, "e": {"f": null}}, "d": [2]}),
-    );
-    assert_eq!(merged.unwrap(), json!({"a": {"c": 2, "e": {}}, "d": [2]}));
-}
-
-#[test]
-fn a_merge_patch_that_is_a_scalar_is_refused() {
-    for patch in [json!(1), json!("a"), Value::Null] {
-        assert_eq!(merge(&json!({}), &patch).unwrap_err().message, "Invalid JSON Patch");
-    }
-}
-
-#[test]
 fn json_patches_change_places_that_exist() {
     let object = json!({"a": {"b/c": 1}, "list": [1, 2]});
     let with =
@@ -108,54 +92,6 @@ fn json_patches_change_places_that_exist() {
 }
 
 #[test]
-fn lists_merge_by_key_and_directives_are_followed() {
-    let pod = json!({"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}], "volumes": [{"name": "v", "emptyDir": {}}]}});
-    let patch = json!({"spec": {
-        "$setElementOrder/containers": [{"name": "c"}, {"name": "b"}],
-        "containers": [{"name": "c"}, {"name": "b", "image": "3"}, {"name": "a", "$patch": "delete"}],
-        "volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}],
-    }});
-    let patched = strategic(pods(), &pod, &patch).unwrap();
-    let spec = json!({
-        "containers": [{"name": "c"}, {"name": "b", "image": "3"}],
-        "volumes": [{"name": "v", "hostPath": {"path": "/"}}],
-    });
-    assert_eq!(patched, json!({"spec": spec}));
-    let replaced =
-        strategic(pods(), &pod, &json!({"spec": {"containers": [{"$patch": "replace"}, {"name": "x"}]}}))
-            .unwrap();
-    assert_eq!(replaced["spec"]["containers"], json!([{"name": "x"}]));
-    let finalizers = json!({"metadata": {"finalizers": ["a", "b"]}});
-    let deleted = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c"]}});
-    let deleted = strategic(pods(), &finalizers, &deleted).unwrap();
-    assert_eq!(deleted["metadata"]["finalizers"], json!(["c", "b"]));
-}
-
-#[test]
-fn malformed_directives_are_refused_in_upstreams_words() {
-    let pod = json!({"spec": {"containers": [{"name": "a"}]}, "metadata": {"labels": {"a": "b"}}});
-    let cases = [
-        (
-            json!({"spec": {"containers": [{"image": "x"}]}}),
-            500,
-            "map: map[image:x] does not contain declared merge key: name",
-        ),
-        (json!({"$patch": "other"}), 500, "unknown patch type: other in map: map[$patch:other]"),
-        (json!({"metadata": {"$retainKeys": "x"}}), 400, "invalid patch format of retainKeys"),
-        (json!({"spec": {"$deleteFromPrimitiveList": []}}), 400, "invalid patch format of primitive list"),
-        (
-            json!({"spec": {"$setElementOrder/containers": 1}}),
-            500,
-            "expected a []interface {}, but received a int64",
-        ),
-    ];
-    for (patch, code, message) in cases {
-        let status = strategic(pods(), &pod, &patch).unwrap_err();
-        assert_eq!((status.code, status.message.as_str()), (code, message));
-    }
-}
-
-#[test]
 fn values_are_printed_as_go_prints_them() {
     let value = json!({"b": [1, "x y", null, 1.5, true], "a": {}, "c": 1_000_000.0, "d": 0.000_01});
     assert_eq!(go_text::plain(&value), "map[a:map[] b:[1 x y <nil> 1.5 true] c:1e+06 d:1e-05]");
@@ -181,35 +117,7 @@ fn objects() -> impl Strategy<Value = Value> {
         .prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// The merge patch from one object to another.
-fn diff(from: &Value, to: &Value) -> Value {
-    let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
-    let mut patch = Map::new();
-    for (name, value) in to {
-        match from.get(name) {
-            Some(old) if old == value => {}
-            Some(old @ Value::Object(_)) if value.is_object() => {
-                drop(patch.insert(name.clone(), diff(old, value)))
-            }
-            _ => drop(patch.insert(name.clone(), value.clone())),
-        }
-    }
-    patch.extend(from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), Value::Null)));
-    Value::Object(patch)
-}
-
 proptest! {
-    #[test]
-    fn the_difference_of_two_objects_turns_one_into_the_other(a in objects(), b in objects()) {
-        prop_assert_eq!(merge(&a, &diff(&a, &b)).unwrap(), b);
-    }
-
-    #[test]
-    fn an_empty_patch_changes_nothing(a in objects()) {
-        prop_assert_eq!(&merge(&a, &json!({})).unwrap(), &a);
-        prop_assert_eq!(&strategic(pods(), &a, &json!({})).unwrap(), &a);
-    }
-
     #[test]
     fn no_patch_panics(a in objects(), patch in trees()) {
         drop(merge(&a, &patch));

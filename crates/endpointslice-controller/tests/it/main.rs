@@ -25,9 +25,9 @@
 //! | `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion` | `ownership::a_slice_being_deleted_is_replaced` |
 //! | `TestSyncServiceEndpointSliceLabelSelection` | `ownership::only_slices_with_both_labels_are_ours` |
 //! | `TestOnEndpointSliceUpdate` | `ownership::a_slice_that_is_relabelled_to_another_owner_is_replaced`, `ownership::a_slice_that_is_relabelled_to_us_causes_a_sync` |
-//! | `TestSyncService` (6) | crate `endpointslice`, `upstream_cases` `sync_service` |
+//! | `TestSyncService` (6) | crate `endpointslice`, `golden` |
 //! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` (3 each) | `services::pod_changes_within_a_batch_period_are_one_write` |
-//! | `TestSyncServiceStaleInformer` | `failures::a_sync_waits_for_a_cache_behind_our_own_write`; crate `endpointslice`, `upstream_cases` `tracker` |
+//! | `TestSyncServiceStaleInformer` | `failures::a_sync_waits_for_a_cache_behind_our_own_write`; crate `endpointslice`, `upstream_cases` `expectations` |
 //! | `Test_checkNodeTopologyDistribution` (9) | crate `endpointslice`, `src/topology/tests/remembering.rs` |
 //! | `TestUpdateNode` | `nodes::hints_appear_when_all_nodes_report_cpu` |
 //!

@@ -13,8 +13,8 @@
 //! | annotations, spec that doesn't concern slices | none | [`a_change_that_does_not_concern_slices_costs_nothing`] |
 //! | reserved labels, headless or not | none | [`reserved_labels_and_the_cluster_ip_cost_nothing`] |
 //! | Service created again | creates and deletes | [`a_recreated_service_costs_creates_and_deletes`] |
-//! | 250 pods for slices of 62 and 61 | 1 create, 1 update | [`many_more_pods_cost_few_writes`] |
-//! | 300 pods for slices of 74 and 74 | 2 creates | [`many_more_pods_cost_few_writes`] |
+//! | 250 pods for slices of 62 and 61 | 1 create, 1 update | [`super::reconcile::the_rest_goes_to_the_slice_it_fits_most_tightly`] |
+//! | 300 pods for slices of 74 and 74 | 2 creates | [`super::reconcile::new_slices_are_preferred_to_many_updates`] |
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -73,19 +73,6 @@ fn the_first_endpoints_reuse_the_placeholder() {
 fn one_more_pod_costs_one_write() {
     assert_eq!(cost(settled(3, 2), |c| c.pods.push(pod(9))), writes(0, 1, 0), "there is room");
     assert_eq!(cost(settled(4, 2), |c| c.pods.push(pod(9))), writes(1, 0, 0), "there is none");
-}
-
-/// The numbers of upstream's own tests.
-#[test]
-fn many_more_pods_cost_few_writes() {
-    let settled = |pods, first, second| {
-        let mut cluster = Cluster::with_pods(pods);
-        cluster.place(0..first);
-        cluster.place(first..first + second);
-        cluster
-    };
-    assert_eq!(settled(250, 62, 61).sync(), writes(1, 1, 0));
-    assert_eq!(settled(300, 74, 74).sync(), writes(2, 0, 0));
 }
 
 #[test]

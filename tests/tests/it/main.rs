@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`parity`], [`random_parity`], [`takeover`], [`takeover_gate`] | the writes are those of upstream, and never more |
 //! | [`nobodys_endpoints`] | Endpoints go with their Service and no later, whichever watch is late |
-//! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
+//! | [`endpoints`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
@@ -46,7 +46,6 @@ mod identity;
 mod kubectl;
 mod metric_names;
 mod metrics;
-mod mirroring;
 mod nobodys_endpoints;
 mod parity;
 mod pod_networks;

@@ -6,37 +6,30 @@ use serde_json::json;
 use crate::NONE;
 use crate::harness::{Harness, MAX, endpoints, service};
 
+/// Reason and message.
+pub(crate) type Event = (&'static str, String);
+
+pub(crate) fn invalid(count: usize) -> Event {
+    ("InvalidIPAddress", format!("Skipped {count} invalid IP addresses when mirroring to EndpointSlices"))
+}
+
+pub(crate) fn too_many(max: usize, skipped: usize) -> Event {
+    let most = format!("A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset.");
+    ("TooManyAddressesToMirror", format!("{most} {skipped} addresses were skipped"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn addresses_that_are_not_mirrored_emit_an_event() {
-    let too_many = "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 1 addresses were \
-                    skipped";
-    let cases: [(usize, &[&str], usize, &[(&str, &str)]); 5] = [
-        (0, &[], 0, &[]),
-        (MAX, &[], MAX, &[]),
-        (MAX + 1, &[], MAX, &[("TooManyAddressesToMirror", too_many)]),
-        (
-            1,
-            &["example.com", "127.0.0.1"],
-            1,
-            &[("InvalidIPAddress", "Skipped 2 invalid IP addresses when mirroring to EndpointSlices")],
-        ),
-        (
-            MAX + 1,
-            &["0example"],
-            MAX,
-            &[
-                ("InvalidIPAddress", "Skipped 1 invalid IP addresses when mirroring to EndpointSlices"),
-                (
-                    "TooManyAddressesToMirror",
-                    "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 2 addresses were \
-                     skipped",
-                ),
-            ],
-        ),
+    let cases: [(usize, &[&str], usize, Vec<Event>); 5] = [
+        (0, &[], 0, vec![]),
+        (MAX, &[], MAX, vec![]),
+        (MAX + 1, &[], MAX, vec![too_many(MAX, 1)]),
+        (1, &["example.com", "127.0.0.1"], 1, vec![invalid(2)]),
+        (MAX + 1, &["0example"], MAX, vec![invalid(1), too_many(MAX, 2)]),
     ];
-    for (count, invalid, mirrored, events) in cases {
+    for (count, refused, mirrored, events) in cases {
         let valid = (0..count).map(|number| format!("10.0.{}.{}", number / 200, number % 200 + 1));
-        let addresses: Vec<String> = valid.chain(invalid.iter().map(|text| (*text).to_owned())).collect();
+        let addresses: Vec<String> = valid.chain(refused.iter().map(|text| (*text).to_owned())).collect();
         let harness = Harness::start(|api| {
             api.service(service("web", json!({})));
             api.upsert::<CachedEndpoints>(endpoints(
@@ -46,12 +39,12 @@ async fn addresses_that_are_not_mirrored_emit_an_event() {
             ));
         })
         .await;
-        assert_eq!(harness.api.requests().len(), usize::from(mirrored > 0), "{count} {invalid:?}");
-        assert_eq!(harness.api.addresses("web").len(), mirrored, "{count} {invalid:?}");
+        assert_eq!(harness.api.requests().len(), usize::from(mirrored > 0), "{count} {refused:?}");
+        assert_eq!(harness.api.addresses("web").len(), mirrored, "{count} {refused:?}");
         let found = harness.api.events();
-        let found: Vec<(&str, &str)> =
-            found.iter().map(|(reason, message)| (&**reason, &**message)).collect();
-        assert_eq!(found, events, "{count} {invalid:?}");
+        let events: Vec<_> =
+            events.into_iter().map(|(reason, message)| (reason.to_owned(), message)).collect();
+        assert_eq!(found, events, "{count} {refused:?}");
     }
 }
 
@@ -59,7 +52,14 @@ async fn addresses_that_are_not_mirrored_emit_an_event() {
 #[tokio::test(start_paused = true)]
 async fn every_sync_that_skips_an_address_emits_an_event() {
     let harness = Harness::mirroring(&["10.0.0.1", "nonsense"]).await;
-    assert_eq!(harness.api.events().len(), 1);
+    let [event] = &harness.api.event_objects()[..] else { panic!("{:?}", harness.api.event_objects()) };
+    let object = &event["involvedObject"];
+    assert_eq!(
+        (&event["type"], &object["apiVersion"], &object["kind"]),
+        (&json!("Warning"), &json!("v1"), &json!("Endpoints"))
+    );
+    assert_eq!((&object["name"], &object["uid"]), (&json!("web"), &json!("uid-of-endpoints-web")));
+    assert_eq!(event["source"]["component"], "endpoint-slice-mirroring-controller");
     harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
     assert_eq!(harness.writes().await, NONE);
     assert_eq!(harness.api.events().len(), 2, "the second as a patch of the first");

@@ -3,12 +3,14 @@
 //! | rule | module |
 //! |---|---|
 //! | which Endpoints are mirrored | [`selection`] |
-//! | which writes a change costs | [`writes`], [`upstream_cases`], [`golden`], [`properties`] |
+//! | which writes a change costs | [`writes`], [`differences`], [`golden`], [`properties`] |
 //! | changes by other clients are repaired; their slices are left alone | [`foreign_changes`] |
 //! | events and metrics of addresses that are not mirrored | [`events`] |
 //! | objects that can't be decoded cause no deletion | [`unreadable`] |
 //!
-//! Counterparts of upstream's tests of the controller; those of the reconciler are in [`upstream_cases`]:
+//! [`golden`] is what upstream's code writes for 3,000 random inputs: more than its unit tests of the reconciler
+//! (`TestReconcile`, `TestRecycleSlices`, `TestNewEndpointSlice`, `TestAddressToEndpoint`) ask for. Those of `metrics/cache_test.go` are
+//! in crate `endpoint-informers`, `slices::metrics`. Counterparts of its tests of the controller:
 //!
 //! | Upstream's test | Here |
 //! |---|---|
@@ -21,7 +23,7 @@
 //! | `TestEndpointSliceMirroringUpdates` (integration) | `writes::each_change_costs_one_write_and_ignored_ones_none` |
 //! | `TestEndpointSliceMirroringSelectorTransition` (integration) | `selection::slices_follow_the_selector_of_the_service` |
 //! | `TestEndpointSliceMirroring` (integration): Service with selector; without; Endpoints without Service | `selection::which_endpoints_are_mirrored` |
-//! | …: two subsets, the same address | `upstream_cases::reconcile::each_set_of_ports_has_its_own_slice` |
+//! | …: two subsets, the same address | `golden` |
 //! | `should mirror a custom Endpoints resource through create update and delete` (e2e) | `writes`, `selection::slices_follow_endpoints_and_service` |
 //! | `should test the lifecycle of an Endpoint` (e2e) | `selection::which_endpoints_are_mirrored` |
 #![allow(
@@ -33,6 +35,7 @@
 )]
 
 mod cluster;
+mod differences;
 mod events;
 mod foreign_changes;
 mod golden;
@@ -40,7 +43,6 @@ mod harness;
 mod properties;
 mod selection;
 mod unreadable;
-mod upstream_cases;
 mod writes;
 
 const NONE: [&str; 0] = [];

@@ -57,7 +57,7 @@ fn name(slice: &EndpointSlice) -> &str {
 }
 
 proptest! {
-    /// [`Cluster::sync`] also asserts that planning again gives nothing, and that no slice has an address twice.
+    /// [`Cluster::sync`] also asserts that planning again gives nothing.
     #[test]
     fn slices_converge_to_one_per_family_and_ports(
         before in subsets(),

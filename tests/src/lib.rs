@@ -20,7 +20,6 @@
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
 //! | [`barrier`] | waits until the controllers have handled all earlier changes, without sleeping |
 //! | [`workload`] | the scripted workload of the parity tests |
-//! | [`over_capacity`] | the workload of Services with more pods than Endpoints hold |
 //! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
@@ -58,7 +57,6 @@ pub mod late_watches;
 pub mod manager;
 pub mod metrics;
 pub mod observe;
-pub mod over_capacity;
 pub mod pages;
 pub mod parity;
 pub mod policies;

@@ -212,14 +212,9 @@ impl Run {
     /// Stops the manager, starts one of `kind` in its place and waits until it has synced everything. Returns the
     /// requests that it wrote, of any resource.
     pub async fn hand_over(self, kind: Kind) -> Vec<Request> {
-        Box::pin(self.succeeded_by(kind, &[])).await.1
-    }
-
-    /// The same with more flags for the successor, and returns the run with the running successor.
-    pub async fn succeeded_by(self, kind: Kind, flags: &[&str]) -> (Self, Vec<Request>) {
         let Self { cluster, mut world, manager, options, .. } = self;
         manager.stop().await;
-        let options = ManagerOptions { flags: owned(flags), ..options };
+        let options = ManagerOptions { flags: Vec::new(), ..options };
         let before = endpoints(&cluster).await;
         let mark = cluster.audit().mark();
         let started = Timestamp::now();
@@ -231,7 +226,7 @@ impl Run {
         if kind == Kind::Upstream {
             Release::of(&successor.cluster.client()).await.retain_unexpected(&before, &mut writes);
         }
-        (successor, writes)
+        writes
     }
 
     /// The audit log of this run's API server.
@@ -264,10 +259,6 @@ impl Run {
 async fn endpoints(cluster: &Cluster) -> Vec<Endpoints> {
     let api: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
     api.list(&ListParams::default()).await.expect("listing Endpoints").items
-}
-
-fn owned(flags: &[&str]) -> Vec<String> {
-    flags.iter().map(|flag| (*flag).to_owned()).collect()
 }
 
 /// Runs the whole workload under a manager.

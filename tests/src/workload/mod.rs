@@ -10,8 +10,6 @@ mod phases;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-pub(crate) use objects::with;
-
 use crate::canonical::Detail;
 use crate::release::Release;
 use crate::scenario::World;
@@ -100,7 +98,7 @@ const DELETED_BY_TWO: &[(&str, &str)] = &[
     (ENDPOINTS, "same"),
 ];
 
-pub(crate) const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
+const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
     Phase { name, detail: Detail::Exact, chance: &[], deleted_by_two: &[], run }
 }
 

@@ -1,4 +1,4 @@
-//! The identity of the controllers for the API server: the user of each request, and the manager in managedFields.
+//! The controllers for the API server: the user of each request, the manager in managedFields, the number of watches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,4 +121,18 @@ async fn each_controller_writes_as_its_service_account() {
         assert!(written.contains(resource), "{user} wrote {written:?}");
     }
     assert!(writes.is_empty(), "another user wrote: {writes:?}");
+}
+
+/// Objects are watched, decoded and cached once, for any number of controllers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_controllers_share_one_watch_of_each_kind() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let options = ManagerOptions::of(Controller::ALL);
+    let mark = cluster.audit().mark();
+    let manager = Manager::ours(&cluster, &options).await;
+    // A ready manager has begun all of its watches.
+    let watched = cluster.audit().list_watches_since(mark, options.user);
+    let kinds = ["endpoints", "endpointslices", "nodes", "pods", "services"];
+    assert_eq!(watched, BTreeMap::from(kinds.map(|kind| (kind.to_owned(), 1))));
+    manager.stop().await;
 }

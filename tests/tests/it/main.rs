@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`parity`], [`random_parity`], [`takeover`], [`takeover_gate`] | the writes are those of upstream, and never more |
 //! | [`nobodys_endpoints`] | Endpoints go with their Service and no later, whichever watch is late |
-//! | [`endpoints`], [`delegation`] | one controller, or one gate, beyond what parity shows |
+//! | [`delegation`] | one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
@@ -38,7 +38,6 @@ mod deploy;
 mod disruption;
 mod documented_commands;
 mod election;
-mod endpoints;
 mod explain;
 mod handover;
 mod hardening;

@@ -93,17 +93,6 @@ async fn a_key_added_while_processed_comes_again_when_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_added_while_processed_queues_behind_others() {
-    let queue = queue();
-    queue.add("a");
-    let item = take(&queue).await;
-    queue.add("a");
-    queue.add("b");
-    drop(item);
-    assert_eq!(take_all(&queue).await, ["b", "a"]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_panicking_worker_is_done() {
     let queue = queue();
     queue.add("a");
@@ -155,28 +144,6 @@ async fn delays_are_kept_to_the_millisecond() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn due_keys_come_by_deadline_then_by_order() {
-    let queue = queue();
-    queue.add_after("c", 2 * SECOND);
-    queue.add_after("a", SECOND);
-    queue.add_after("b", SECOND);
-    advance(3 * SECOND).await;
-    queue.add("d");
-    assert_eq!(queue.len(), 4);
-    assert_eq!(take_all(&queue).await, ["a", "b", "c", "d"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_earliest_deadline_wins() {
-    let queue = queue();
-    queue.add_after("a", 5 * SECOND);
-    queue.add_after("a", 2 * SECOND);
-    queue.add_after("a", 9 * SECOND);
-    assert_eq!(take_later(&queue).await, ("a", 2 * SECOND));
-    assert!(stays_empty(&queue).await);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_earlier_deadline_wakes_the_deadline_waiter() {
     let queue = queue();
     queue.add_after("far", 60 * SECOND);
@@ -190,40 +157,12 @@ async fn an_earlier_deadline_wakes_the_deadline_waiter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_delay_is_an_immediate_add() {
-    let queue = queue();
-    queue.add_after("a", Duration::ZERO);
-    assert_eq!(take_all(&queue).await, ["a"]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_endless_delay_does_not_overflow() {
     let queue = queue();
     queue.add_after("a", Duration::MAX);
     queue.add_after("b", SECOND);
     assert_eq!(take_later(&queue).await, ("b", SECOND));
     assert!(stays_empty(&queue).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_immediate_add_does_not_cancel_a_wait() {
-    let queue = queue();
-    queue.add_after("a", SECOND);
-    queue.add("a");
-    assert_eq!(take_all(&queue).await, ["a"]);
-    assert_eq!(take_later(&queue).await, ("a", SECOND));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_key_due_while_processed_comes_again() {
-    let queue = queue();
-    queue.add("a");
-    let item = take(&queue).await;
-    queue.add_after("a", SECOND);
-    advance(2 * SECOND).await;
-    assert_eq!(queue.len(), 0);
-    drop(item);
-    assert_eq!(take_all(&queue).await, ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,53 +185,6 @@ async fn a_failing_key_is_retried_for_ever_at_growing_delays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retries_share_the_bucket() {
-    let bucket = Some(Bucket { qps: 10.0, burst: 2 });
-    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
-    for key in ["a", "b", "c", "d"] {
-        queue.add_rate_limited(key);
-    }
-    assert_eq!(take_later(&queue).await, ("a", MS));
-    assert_eq!(take_later(&queue).await, ("b", Duration::ZERO));
-    assert_eq!(take_later(&queue).await, ("c", 99 * MS));
-    assert_eq!(take_later(&queue).await, ("d", 100 * MS));
-}
-
-#[tokio::test(start_paused = true)]
-async fn adds_of_a_failing_key_do_not_use_up_the_bucket() {
-    let bucket = Some(Bucket { qps: 1.0, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
-    queue.add_rate_limited("used up");
-    queue.add_rate_limited("failing");
-    for _ in 0..1000 {
-        queue.add("failing");
-        let item = take(&queue).await;
-        queue.add_rate_limited(*item);
-    }
-    queue.add_rate_limited("other");
-    assert_eq!(take_later(&queue).await, ("used up", MS));
-    assert_eq!(take_later(&queue).await, ("failing", 999 * MS));
-    assert_eq!(take_later(&queue).await, ("other", SECOND));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_retry_replaced_by_an_earlier_one_returns_its_token() {
-    let bucket = Some(Bucket { qps: 0.001, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
-    let start = Instant::now();
-    queue.add_rate_limited("used up");
-    assert_eq!(take_later(&queue).await, ("used up", MS));
-    for round in 0..10 {
-        queue.add_rate_limited("a");
-        queue.retry("a", &[Cause::Conflict]);
-        assert_eq!(take_later(&queue).await, ("a", MS * 2_u32.pow(round)));
-    }
-    queue.add_rate_limited("other");
-    assert_eq!(take_later(&queue).await.0, "other");
-    assert_eq!(start.elapsed(), 1000 * SECOND);
-}
-
-#[tokio::test(start_paused = true)]
 async fn normal_priority_goes_before_low() {
     let queue = queue();
     queue.add_with_priority("low 1", Priority::Low);
@@ -301,84 +193,6 @@ async fn normal_priority_goes_before_low() {
     queue.add_after("due", SECOND);
     advance(SECOND).await;
     assert_eq!(take_all(&queue).await, ["normal", "due", "low 1", "low 2"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_low_key_added_with_normal_priority_is_promoted() {
-    let queue = queue();
-    for key in ["a", "b", "c"] {
-        queue.add_with_priority(key, Priority::Low);
-    }
-    queue.add("c");
-    queue.add("b");
-    assert_eq!(queue.len(), 3);
-    assert_eq!(take_all(&queue).await, ["c", "b", "a"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_normal_key_added_with_low_priority_stays_normal() {
-    let queue = queue();
-    queue.add_with_priority("b", Priority::Low);
-    queue.add("a");
-    queue.add_with_priority("a", Priority::Low);
-    assert_eq!(take_all(&queue).await, ["a", "b"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_key_added_while_processed_gets_the_highest_priority() {
-    let queue = queue();
-    queue.add("a");
-    queue.add("b");
-    let (a, b) = (take(&queue).await, take(&queue).await);
-    queue.add_with_priority("a", Priority::Low);
-    queue.add_with_priority("b", Priority::Low);
-    queue.add("b");
-    drop((a, b));
-    queue.add("c");
-    assert_eq!(take_all(&queue).await, ["b", "c", "a"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_promoted_key_queues_anew_when_added_with_low_priority() {
-    let queue = queue();
-    queue.add_with_priority("a", Priority::Low);
-    queue.add_with_priority("b", Priority::Low);
-    queue.add("a");
-    assert_eq!(*take(&queue).await, "a");
-    queue.add_with_priority("a", Priority::Low);
-    assert_eq!(take_all(&queue).await, ["b", "a"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn low_priority_does_not_starve() {
-    let queue = WorkQueue::new(one_second());
-    for key in 1000..1003 {
-        queue.add_with_priority(key, Priority::Low);
-    }
-    let mut low_at = Vec::new();
-    for turn in 0..30 {
-        queue.add(turn);
-        queue.add(turn + 100);
-        if *queue.get().await.unwrap() >= 1000 {
-            low_at.push(turn);
-        }
-    }
-    assert_eq!(low_at, [8, 17, 26], "every ninth");
-}
-
-#[tokio::test(start_paused = true)]
-async fn normal_keys_taken_before_a_low_key_waits_do_not_count() {
-    let queue = WorkQueue::new(one_second());
-    (0..20).for_each(|key| queue.add(key));
-    for _ in 0..12 {
-        drop(queue.get().await);
-    }
-    queue.add_with_priority(1000, Priority::Low);
-    let mut order = Vec::new();
-    while !queue.is_empty() {
-        order.push(*queue.get().await.unwrap());
-    }
-    assert_eq!(order, [12, 13, 14, 15, 16, 17, 18, 19, 1000]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -539,23 +353,6 @@ async fn one_deadline_does_not_wake_all_idle_workers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn processed_keys_leave_nothing_behind() {
-    let queue = WorkQueue::new(one_second());
-    for key in 0..1000 {
-        queue.add_with_priority(key, Priority::Low);
-        queue.add(key / 2);
-        queue.add_after(key, SECOND);
-        queue.add_rate_limited(key);
-    }
-    advance(2000 * SECOND).await;
-    while !queue.is_empty() {
-        let item = queue.get().await.unwrap();
-        queue.forget(&item);
-    }
-    assert!(queue.shared.core.lock().is_blank());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_stale_cache_is_retried_after_30_s_unless_a_sync_succeeds_before() {
     let queue = queue();
     queue.add("a");
@@ -571,62 +368,6 @@ async fn a_stale_cache_is_retried_after_30_s_unless_a_sync_succeeds_before() {
     queue.forget(&item);
     drop(item);
     assert!(stays_empty(&queue).await, "the retry is cancelled");
-}
-
-#[tokio::test(start_paused = true)]
-async fn success_cancels_the_retry_and_never_a_delayed_add() {
-    let queue = queue();
-    queue.add_rate_limited("a");
-    queue.add_after("a", 5 * SECOND);
-    queue.add("a");
-    let item = take(&queue).await;
-    queue.forget(&item);
-    drop(item);
-    assert_eq!(take_later(&queue).await, ("a", 5 * SECOND));
-    assert!(stays_empty(&queue).await);
-}
-
-/// A handler may request a retry during a sync; the success of that sync is older.
-#[tokio::test(start_paused = true)]
-async fn success_does_not_cancel_a_retry_asked_for_during_the_sync() {
-    for already_waiting in [false, true] {
-        let queue = queue();
-        queue.add("a");
-        if already_waiting {
-            queue.add_rate_limited("a");
-        }
-        let item = take(&queue).await;
-        queue.add_rate_limited("a");
-        queue.forget(&item);
-        drop(item);
-        assert_eq!(take_later(&queue).await, ("a", SECOND));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cancelled_retry_returns_its_token() {
-    let bucket = Some(Bucket { qps: 0.01, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
-    for _ in 0..100 {
-        queue.add_rate_limited("a");
-        queue.forget(&"a");
-    }
-    queue.add_rate_limited("b");
-    assert_eq!(take_later(&queue).await, ("b", MS));
-}
-
-#[tokio::test(start_paused = true)]
-async fn retries_beyond_the_shared_rate_have_low_priority() {
-    let queue = WorkQueue::new(one_second());
-    (0..500).for_each(|key| queue.add_rate_limited(key));
-    advance(50 * SECOND).await;
-    queue.add(1000);
-    let mut ahead = 0;
-    while *queue.get().await.unwrap() != 1000 {
-        ahead += 1;
-    }
-    let own = 110; // a burst, and the tokens of the first second
-    assert_eq!(ahead, own + own / NORMAL_PER_LOW as usize, "those with a token, and every ninth");
 }
 
 #[tokio::test(start_paused = true)]

@@ -98,14 +98,6 @@ fn the_cap_is_a_parameter_and_also_caps_the_base() {
     assert_eq!(delays(&mut limiter, 4), [5, 10, 20, 40]);
 }
 
-#[test]
-fn failures_count_per_key() {
-    let mut limiter = Limiter::new(one_second());
-    delays(&mut limiter, 2);
-    assert_eq!(limiter.fail(&1, &[Cause::FAILURE]), Some(Duration::from_secs(1)));
-    assert_eq!((limiter.failures(&0), limiter.failures(&1), limiter.failures(&2)), (2, 1, 0));
-}
-
 fn take(limiter: &mut Limiter<u8>, now: Instant) -> u128 {
     let delay = limiter.bucket_delay(now);
     limiter.take_token(now);

@@ -1,4 +1,4 @@
-//! Views and codecs: files that Go wrote, and properties of random objects and bytes.
+//! Views and codecs: files that Go wrote, and properties of random bytes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,4 +10,3 @@
 mod golden;
 mod invariants;
 mod properties;
-mod strategies;

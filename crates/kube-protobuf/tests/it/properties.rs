@@ -1,48 +1,13 @@
-//! Properties of random objects and random bytes.
+//! Properties of random bytes.
 
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Endpoints, Event};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::invariants;
-use crate::strategies::{endpoint_slice, endpoints, event, lease};
 
 proptest! {
-    #[test]
-    fn slices_survive_encoding(object in endpoint_slice()) {
-        prop_assert_eq!(EndpointSlice::decode(&object.encode()).unwrap(), object);
-    }
-
-    #[test]
-    fn endpoints_survive_encoding(object in endpoints()) {
-        prop_assert_eq!(Endpoints::decode(&object.encode()).unwrap(), object);
-    }
-
-    #[test]
-    fn events_survive_encoding(object in event()) {
-        prop_assert_eq!(Event::decode(&object.encode()).unwrap(), object);
-    }
-
-    #[test]
-    fn leases_survive_encoding(object in lease()) {
-        prop_assert_eq!(Lease::decode(&object.encode()).unwrap(), object);
-    }
-
-    /// The view of the metadata equals the decoded metadata.
-    #[test]
-    fn views_equal_decoded_objects(object in endpoint_slice()) {
-        let raw = object.encode();
-        let view = meta(&raw).unwrap();
-        prop_assert_eq!(view.name, object.metadata.name.as_deref().unwrap_or_default());
-        prop_assert_eq!(view.uid, object.metadata.uid.as_deref().unwrap_or_default());
-        prop_assert_eq!(view.labels.len(), object.metadata.labels.map_or(0, |labels| labels.len()));
-        prop_assert_eq!(view.creation_timestamp, object.metadata.creation_timestamp.map(|time| time.0.as_second()));
-    }
-
     #[test]
     fn arbitrary_bytes_are_harmless(bytes in vec(any::<u8>(), 0..512)) {
         invariants::scan(&bytes);

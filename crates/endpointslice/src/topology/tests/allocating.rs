@@ -2,67 +2,6 @@
 
 use super::*;
 
-type Row<'a> = (&'a str, u64, bool, bool);
-
-/// A node: zone, CPU, ready, control plane.
-fn shares_of(nodes: &[Row<'_>]) -> ZoneShares {
-    let nodes: Vec<Node> = nodes
-        .iter()
-        .map(|(zone, cpu, ready, control_plane)| Node {
-            ready: *ready,
-            control_plane: *control_plane,
-            ..node(zone, *cpu)
-        })
-        .collect();
-    ZoneShares::from_nodes(&nodes)
-}
-
-#[test]
-fn shares_are_by_the_cpu_of_nodes_that_count() {
-    const UP: (bool, bool) = (true, false);
-    const DOWN: (bool, bool) = (false, false);
-    const CONTROL: (bool, bool) = (true, true);
-    type Nodes<'a> = &'a [(&'a str, u64, (bool, bool))];
-    let cases: [(Nodes<'_>, &[(&str, f64)]); 12] = [
-        (&[], &[]),
-        (&[("east", 4000, UP)], &[]),
-        (&[("east", 4000, UP), ("east", 2000, UP)], &[]),
-        (&[("east", 4000, UP), ("west", 4000, UP)], &[("east", 0.5), ("west", 0.5)]),
-        (&[("east", 4000, DOWN), ("west", 4000, UP)], &[]),
-        (&[("east", 4000, UP), ("west", 4000, CONTROL)], &[]),
-        (&[("east", 4000, UP), ("west", 4000, UP), ("west", 9000, DOWN)], &[("east", 0.5), ("west", 0.5)]),
-        (&[("east", 4000, UP), ("west", 4000, UP), ("west", 9000, CONTROL)], &[("east", 0.5), ("west", 0.5)]),
-        (
-            &[
-                ("east", 2000, UP),
-                ("north", 500, UP),
-                ("east", 1000, UP),
-                ("west", 1500, UP),
-                ("east", 2000, UP),
-                ("west", 3000, UP),
-            ],
-            &[("east", 0.5), ("north", 0.05), ("west", 0.45)],
-        ),
-        // One node that counts without zone or CPU makes all shares impossible.
-        (&[("east", 4000, UP), ("west", 4000, UP), ("", 4000, UP)], &[]),
-        (&[("east", 4000, UP), ("west", 4000, UP), ("west", 0, UP)], &[]),
-        (
-            &[("east", 4000, UP), ("west", 4000, UP), ("", 4000, DOWN), ("west", 0, CONTROL)],
-            &[("east", 0.5), ("west", 0.5)],
-        ),
-    ];
-    for (nodes, expected) in cases {
-        let rows: Vec<Row<'_>> =
-            nodes.iter().map(|(zone, cpu, (ready, control))| (*zone, *cpu, *ready, *control)).collect();
-        let shares = shares_of(&rows);
-        assert!(
-            shares.iter().map(|(zone, share)| (&**zone, share)).eq(expected.iter().copied()),
-            "{nodes:?}"
-        );
-        assert_eq!(shares.allocate(10).is_err(), expected.is_empty(), "{nodes:?}");
-    }
-}
-
 /// Messages as upstream's events have them, up to the address type.
 #[test]
 fn the_reason_for_no_hints_is_upstreams_message() {

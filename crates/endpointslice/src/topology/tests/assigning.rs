@@ -1,92 +1,10 @@
 //! Hints for given slices.
 
 use super::super::allocation::{Allocation, Allocations};
-use super::super::assign::{ready_endpoints, valid_hints};
+use super::super::assign::valid_hints;
 use super::*;
 
 type Counts<'a> = &'a [(&'a str, usize)];
-type Sizes<'a> = &'a [(usize, usize)];
-
-struct Case<'a> {
-    cpu: &'a [(&'a str, u64)],
-    create: Vec<EndpointSlice>,
-    update: Vec<EndpointSlice>,
-    /// Counts, or the beginning of the message.
-    outcome: Result<Counts<'a>, &'a str>,
-    hints: Vec<Vec<&'a str>>,
-}
-
-#[test]
-fn each_ready_endpoint_gets_a_zone_or_none_does() {
-    let two = || vec![slice(vec![ready("east"), ready("west")])];
-    let cases = [
-        Case {
-            cpu: &[],
-            create: vec![],
-            update: vec![],
-            outcome: Err("Insufficient Node information"),
-            hints: vec![],
-        },
-        Case {
-            cpu: &[("east", 1)],
-            create: vec![slice(vec![ready("east")])],
-            update: vec![],
-            outcome: Err("Insufficient Node information"),
-            hints: vec![vec!["-"]],
-        },
-        Case {
-            cpu: &[("east", 35), ("north", 35), ("west", 30)],
-            create: two(),
-            update: vec![],
-            outcome: Err("Insufficient number of endpoints (2 endpoints, 3 zones)"),
-            hints: vec![vec!["-", "-"]],
-        },
-        Case {
-            cpu: &[("east", 48), ("west", 52)],
-            create: two(),
-            update: vec![],
-            outcome: Ok(&[("east", 1), ("west", 1)]),
-            hints: vec![vec!["east", "west"]],
-        },
-        Case {
-            cpu: &[("east", 48), ("west", 52)],
-            create: vec![slice(vec![ready("east"), unknown("east"), not_ready("west"), ready("west")])],
-            update: vec![],
-            outcome: Ok(&[("east", 1), ("west", 1)]),
-            hints: vec![vec!["east", "-", "-", "west"]],
-        },
-        // Twelve endpoints, of which the east has six and should have 4.2: the first of them serves the north.
-        Case {
-            cpu: &[("east", 35), ("north", 35), ("west", 30)],
-            create: vec![
-                slice(vec![ready("east"), ready("north")]),
-                slice(vec![ready("west"), ready("west"), ready("east")]),
-            ],
-            update: vec![
-                slice(vec![ready("east"), ready("east"), ready("west")]),
-                slice(vec![ready("north"), ready("east"), ready("north"), ready("east")]),
-            ],
-            outcome: Ok(&[("east", 5), ("north", 4), ("west", 3)]),
-            hints: vec![
-                vec!["north", "north"],
-                vec!["west", "west", "east"],
-                vec!["east", "east", "west"],
-                vec!["north", "east", "north", "east"],
-            ],
-        },
-    ];
-    for Case { cpu, mut create, mut update, outcome, hints } in cases {
-        let result = add_hints(&shares(cpu), &mut create, &mut update, &[]);
-        match outcome {
-            Ok(expected) => assert_eq!(result, Ok(counts(expected))),
-            Err(message) => {
-                let actual = result.unwrap_err().to_string();
-                assert!(actual.starts_with(message), "{actual}");
-            }
-        }
-        assert_eq!(create.iter().chain(&update).map(zones).collect::<Vec<_>>(), hints);
-    }
-}
 
 /// Cases 1 to 8 are upstream's.
 #[test]
@@ -131,33 +49,6 @@ fn hints_are_valid_for_zones_with_capacity_up_to_the_maximum() {
         EndpointHints { for_nodes: Some(vec![ForNode { name: "node".into() }]), for_zones: None };
     let slice = slice(vec![Endpoint { hints: Some(without_zones), ..ready("east") }]);
     assert_eq!(valid_hints(&slice, &ZoneCounts::new(), &allocations), None);
-}
-
-#[test]
-fn ready_endpoints_of_all_slices_count() {
-    let sized = |ready_count, others| {
-        let others =
-            (0..others).map(|number| if number % 2 == 0 { not_ready("east") } else { unknown("east") });
-        slice((0..ready_count).map(|_| ready("east")).chain(others).collect())
-    };
-    let cases: [(Sizes<'_>, Sizes<'_>, Sizes<'_>, usize); 5] = [
-        (&[], &[], &[], 0),
-        (&[(0, 0)], &[], &[], 0),
-        (&[(12, 0), (7, 0)], &[], &[], 19),
-        (&[(12, 0)], &[(7, 0), (3, 0)], &[(100, 0), (80, 0)], 202),
-        (&[(12, 1), (0, 5)], &[(7, 2)], &[(97, 3), (80, 20)], 196),
-    ];
-    for (create, update, unchanged, expected) in cases {
-        let build =
-            |sizes: Sizes<'_>| sizes.iter().map(|(ready, others)| sized(*ready, *others)).collect::<Vec<_>>();
-        let (mut create, mut update, unchanged) = (build(create), build(update), build(unchanged));
-        let all = create.iter().chain(&update).chain(&unchanged);
-        assert_eq!(all.flat_map(ready_endpoints).count(), expected);
-        // Without shares, the number of endpoints is part of the outcome.
-        let unchanged: Vec<&EndpointSlice> = unchanged.iter().collect();
-        let outcome = add_hints(&ZoneShares::default(), &mut create, &mut update, &unchanged);
-        assert_eq!(outcome.unwrap_err().endpoints, expected);
-    }
 }
 
 /// A slice that needs no write keeps valid hints, and is reopened in its turn if they are no longer valid.

@@ -4,13 +4,13 @@
 //!
 //! | upstream | here |
 //! |---|---|
-//! | `topologycache` `TestAddHints` (6) | [`assigning`] `each_ready_endpoint_gets_a_zone_or_none_does` |
-//! | `topologycache` `TestSetNodes` (9) | [`allocating`] `shares_are_by_the_cpu_of_nodes_that_count` |
+//! | `topologycache` `TestAddHints` (6) | `golden`, [`properties`] `hints_are_complete_and_converge` |
+//! | `topologycache` `TestSetNodes` (9) | `golden`, [`properties`] `changing_nodes_one_by_one_equals_replacing_all` |
 //! | `topologycache` `TestTopologyCacheRace` | none: [`TopologyCache`] is a value, and the compiler rules the race out |
 //! | `topologycache` `Test_redistributeHints` (3) | [`transferring`] `endpoints_are_lent_in_order` |
 //! | `topologycache` `Test_getGivingAndReceivingZones` (9) | [`transferring`] `zones_with_most_to_spare_give_to_those_that_lack_most`; the two cases with negative counts can't be written down |
 //! | `topologycache` `Test_getHintsByZone` (8) | [`assigning`] `hints_are_valid_for_zones_with_capacity_up_to_the_maximum` |
-//! | `topologycache` `Test_getTotalReadyEndpoints` (5) | [`assigning`] `ready_endpoints_of_all_slices_count` |
+//! | `topologycache` `Test_getTotalReadyEndpoints` (5) | `golden` (the number in messages) |
 //! | `endpointslice` `TestReconcileTopology` (5) | [`planning`] `a_service_turns_its_hints_on_and_off` |
 //! | controller `Test_checkNodeTopologyDistribution` (9) | [`remembering`] `services_are_due_when_a_zone_is_overloaded` |
 //! | controller `TestUpdateNode` | [`remembering`] `nodes_that_get_a_zone_make_hints_possible` |

@@ -7,7 +7,7 @@ use pod_network_controller::{PodNetworks, ResourceClaim};
 use serde_json::{Value, json};
 
 use crate::support::{
-    BOTH, NETWORK, claim, conditions, consumer, device, fill, methods, pod, run, service, start, upsert,
+    BOTH, NETWORK, claim, consumer, device, fill, methods, pod, run, service, start, upsert,
 };
 
 /// `db-1` has the only claim, in this state.
@@ -64,29 +64,6 @@ async fn a_slice_follows_the_status_of_a_claim_at_once() {
     assert_eq!(api.addresses("db"), ["192.168.7.1", "192.168.7.3", "fd00:7::1"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_claim_before_its_pod_and_a_pod_before_its_claim_are_published() {
-    let api = start().await;
-    upsert::<ResourceClaim>(&api, claim("db-3", 1, "db-3", &["192.168.7.3/24"]));
-    api.settle().await;
-    assert_eq!(api.addresses("db"), BOTH);
-    upsert::<Pod>(&api, pod("db-3", 1, json!({})));
-    upsert::<Pod>(&api, pod("db-4", 1, json!({})));
-    api.settle().await;
-    upsert::<ResourceClaim>(&api, claim("db-4", 1, "db-4", &["192.168.7.4/24"]));
-    api.settle().await;
-    let published = ["192.168.7.1", "192.168.7.2", "192.168.7.3", "192.168.7.4", "fd00:7::1", "fd00:7::2"];
-    assert_eq!(api.addresses("db"), published);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_address_of_a_claim_that_is_gone_is_withdrawn() {
-    let api = start().await;
-    api.remove::<ResourceClaim>("db-2");
-    api.settle().await;
-    assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"]);
-}
-
 /// A claim whose `status.devices` or `status.reservedFor` is emptied.
 #[tokio::test(start_paused = true)]
 async fn the_address_of_a_claim_without_devices_or_reservation_is_withdrawn() {
@@ -125,45 +102,6 @@ async fn a_claim_that_pods_share_counts_for_each() {
     let mut job = claim("job", 1, "db-1", &["192.168.7.1/24"]);
     job["status"]["reservedFor"][0]["apiGroup"] = "example.com".into();
     assert_eq!(published_with(&[job]).await, Vec::<String>::new(), "a consumer of another group is no pod");
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_several_claims_and_devices_those_in_the_network_count() {
-    let mut second = claim("second", 1, "db-1", &[]);
-    second["status"]["devices"] =
-        json!([device("backup", &["192.168.8.1/24"]), device("storage", &["fd00:7::1/64"])]);
-    let first = claim("first", 1, "db-1", &["192.168.7.1/24"]);
-    assert_eq!(published_with(&[first, second]).await, ["192.168.7.1", "fd00:7::1"]);
-}
-
-/// Kind, name and namespace of the device's network, and the labels of the Service besides its name.
-#[tokio::test(start_paused = true)]
-async fn a_network_is_the_one_of_its_kind_and_namespace() {
-    let kind = "multinetwork.networking.k8s.io/spec.podnetwork.kind";
-    let namespace = "multinetwork.networking.k8s.io/spec.podnetwork.namespace";
-    for (network, labels, is_published) in [
-        (json!({"kind": "PodNetwork", "name": "storage"}), json!({}), true),
-        (json!({"kind": "PodNetwork", "name": "storage"}), json!({kind: "PodNetwork"}), true),
-        (json!({"kind": "Other", "name": "storage"}), json!({kind: "PodNetwork"}), false),
-        (json!({"name": "storage", "namespace": NAMESPACE}), json!({}), true),
-        (json!({"name": "storage", "namespace": "theirs"}), json!({}), false),
-        (json!({"name": "storage", "namespace": "theirs"}), json!({namespace: "theirs"}), true),
-        (json!({"name": "storage"}), json!({namespace: "theirs"}), false),
-        (json!({"name": "backup"}), json!({}), false),
-        (Value::Null, json!({}), false),
-    ] {
-        let api = TestApi::default();
-        fill(&api);
-        upsert::<Service>(&api, service(2, json!({"metadata": {"labels": labels}})));
-        for name in ["db-1", "db-2"] {
-            let mut claim = claim(name, 2, name, &["192.168.7.1/24"]);
-            claim["status"]["devices"][0]["data"]["podNetwork"] = network.clone();
-            upsert::<ResourceClaim>(&api, claim);
-        }
-        run(&api);
-        api.settle().await;
-        assert_eq!(!api.addresses("db").is_empty(), is_published, "{network} {labels}");
-    }
 }
 
 /// Which of two networks is meant, is not ours to guess.
@@ -220,50 +158,6 @@ async fn malformed_data_of_another_driver_is_no_reason() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn devices_are_chosen_by_driver_and_request_too() {
-    let (driver, request) = ("pod-network-controller/dra-driver", "pod-network-controller/dra-request");
-    for (annotations, published) in [
-        // Its devices are in two networks.
-        (json!({driver: "net.example.com", request: "net"}), &[][..]),
-        (json!({request: "net/fast"}), &["192.168.8.1"]),
-        (json!({driver: "other.example.com"}), &[]),
-        (json!({request: "other"}), &[]),
-    ] {
-        let api = TestApi::default();
-        fill(&api);
-        for name in ["db-1", "db-2"] {
-            api.remove::<ResourceClaim>(name);
-        }
-        let mut claim = claim("c", 1, "db-1", &["192.168.7.1/24"]);
-        let devices = claim["status"]["devices"].as_array_mut().unwrap();
-        devices.push(device("backup", &["192.168.8.1/24"]));
-        upsert::<ResourceClaim>(&api, claim);
-        let changes = json!({"metadata": {"annotations": annotations, "labels": {NETWORK: null}}});
-        upsert::<Service>(&api, service(2, changes));
-        run(&api);
-        api.settle().await;
-        assert_eq!(api.addresses("db"), published, "{annotations}");
-    }
-}
-
-/// A label about the network counts without its name too.
-#[tokio::test(start_paused = true)]
-async fn driver_and_kind_restrict_devices_together() {
-    let kind = "multinetwork.networking.k8s.io/spec.podnetwork.kind";
-    for (value, published) in [("PodNetwork", &BOTH[..]), ("Other", &[])] {
-        let api = TestApi::default();
-        fill(&api);
-        let annotations = json!({"pod-network-controller/dra-driver": "net.example.com"});
-        let labels = json!({NETWORK: null, kind: value});
-        let changes = json!({"metadata": {"annotations": annotations, "labels": labels}});
-        upsert::<Service>(&api, service(2, changes));
-        run(&api);
-        api.settle().await;
-        assert_eq!(api.addresses("db"), published, "{value}");
-    }
-}
-
 /// A replica that began beside an API server of an older release.
 #[tokio::test(start_paused = true)]
 async fn without_claims_in_the_api_slices_stay_as_they_are() {
@@ -280,46 +174,6 @@ async fn without_claims_in_the_api_slices_stay_as_they_are() {
         (api.addresses("db"), api.requests()),
         (BOTH.map(str::to_owned).to_vec(), Vec::<String>::new())
     );
-}
-
-/// Of a claim that pods share, the reservation for another one.
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_joins_a_shared_claim_is_published() {
-    let api = start().await;
-    let mut shared = claim("shared", 2, "db-1", &["192.168.7.9/24"]);
-    upsert::<ResourceClaim>(&api, shared.clone());
-    upsert::<Pod>(&api, pod("db-3", 1, json!({})));
-    api.settle().await;
-    assert_eq!(api.addresses("db"), BOTH);
-    shared["metadata"]["resourceVersion"] = "3".into();
-    shared["status"]["reservedFor"] = json!([consumer("db-1"), consumer("db-3")]);
-    upsert::<ResourceClaim>(&api, shared);
-    api.settle().await;
-    assert!(api.addresses("db").contains(&"192.168.7.9".to_owned()), "{:?}", api.addresses("db"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_endpoint_is_ready_if_pod_and_device_are() {
-    let api = start().await;
-    let with_ready = |status: &str, version| {
-        let mut claim = claim("db-2", version, "db-2", &["192.168.7.2/24"]);
-        let conditions = json!([{"type": "Other", "status": "False"}, {"type": "Ready", "status": status}]);
-        claim["status"]["devices"][0]["conditions"] = conditions;
-        claim
-    };
-    for (status, version, ready) in [("False", 2, false), ("True", 3, true), ("Unknown", 4, false)] {
-        upsert::<ResourceClaim>(&api, with_ready(status, version));
-        api.settle().await;
-        assert_eq!(conditions(&api, "192.168.7.2"), [ready, ready, false], "{status}");
-    }
-    upsert::<ResourceClaim>(&api, with_ready("True", 5));
-    upsert::<Pod>(
-        &api,
-        pod("db-2", 2, json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})),
-    );
-    api.settle().await;
-    assert_eq!(conditions(&api, "192.168.7.2"), [false, false, false]);
-    assert_eq!(conditions(&api, "192.168.7.1"), [true, true, false]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,17 +36,6 @@ async fn named_ports_are_those_of_the_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminating_pod_serves_until_it_is_gone() {
-    let api = start().await;
-    upsert::<Pod>(&api, pod("db-2", 2, json!({"metadata": {"deletionTimestamp": "2026-11-27T00:00:00Z"}})));
-    api.settle().await;
-    assert_eq!(conditions(&api, "192.168.7.2"), [false, true, true]);
-    upsert::<Pod>(&api, pod("db-2", 3, json!({"status": {"phase": "Succeeded"}})));
-    api.settle().await;
-    assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn not_ready_addresses_are_published_as_ready_on_request() {
     let api = start().await;
     upsert::<Service>(&api, service(2, json!({"spec": {"publishNotReadyAddresses": true}})));
@@ -123,18 +112,6 @@ async fn a_service_without_the_label_is_published_if_its_annotation_asks_for_it(
     assert_eq!(api.slices("db"), [], "a network may be named for another controller");
 }
 
-/// As by Kubernetes: such a name leads elsewhere.
-#[tokio::test(start_paused = true)]
-async fn a_service_for_an_external_name_has_no_slices() {
-    let api = start().await;
-    upsert::<Service>(
-        &api,
-        service(2, json!({"spec": {"type": "ExternalName", "externalName": "db.example.com"}})),
-    );
-    api.settle().await;
-    assert_eq!(api.slices("db"), []);
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_address_that_no_slice_of_the_service_can_have_withholds_the_pod_and_is_reported() {
     for (ips, families) in
@@ -164,21 +141,6 @@ async fn pods_of_another_namespace_are_not_published() {
     upsert::<ResourceClaim>(&api, merged(claim("db-9", 1, "db-9", &["192.168.7.9/24"]), theirs));
     api.settle().await;
     assert_eq!(api.requests(), Vec::<String>::new());
-}
-
-/// And created again when the label comes back.
-#[tokio::test(start_paused = true)]
-async fn slices_of_a_service_whose_label_is_taken_away_are_deleted() {
-    let api = start().await;
-    upsert::<Service>(
-        &api,
-        service(2, json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: "other.example.com"}}})),
-    );
-    api.settle().await;
-    assert_eq!(api.slices("db"), []);
-    upsert::<Service>(&api, service(3, json!({})));
-    api.settle().await;
-    assert_eq!(api.addresses("db"), BOTH);
 }
 
 /// The Service is ours, and says nothing: an empty slice and a Warning, as for a selector that selects nothing.

@@ -78,39 +78,6 @@ fn both_families_are_mirrored_with_labels_and_annotations() {
 }
 
 #[test]
-fn an_address_in_two_subsets_is_grouped_by_its_ports() {
-    let custom = endpoints(json!([
-        {"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": [{"name": "a", "port": 1, "protocol": "TCP"}]},
-        {"addresses": [{"ip": "10.1.0.1"}], "notReadyAddresses": [{"ip": "10.1.0.2"}],
-            "ports": [{"name": "b", "port": 2, "protocol": "UDP"}]},
-        {"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": [{"name": "c", "port": 3, "protocol": "TCP"}]},
-    ]));
-    let plan = plan_for(&custom, &[], 1000);
-    let created = &of_type(&plan, AddressType::Ipv4).create;
-    let names = |slice: &EndpointSlice| -> Vec<String> {
-        let mut names: Vec<String> =
-            slice.ports.iter().flatten().map(|port| port.name.clone().unwrap()).collect();
-        names.sort();
-        names
-    };
-    let mut groups: Vec<_> = created.iter().map(|slice| (names(slice), addresses(slice))).collect();
-    groups.sort();
-    let both_ready = vec![("10.1.0.1", Some(true)), ("10.1.0.2", Some(true))];
-    let one_ready = vec![("10.1.0.1", Some(true)), ("10.1.0.2", Some(false))];
-    assert_eq!(groups, [(vec!["a".into(), "c".into()], both_ready), (vec!["b".into()], one_ready)]);
-}
-
-#[test]
-fn not_ready_wins_over_ready_for_the_same_port() {
-    let custom = endpoints(json!([
-        {"addresses": [{"ip": "10.1.0.1"}], "ports": ports()},
-        {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": ports()},
-    ]));
-    let plan = plan_for(&custom, &[], 1000);
-    assert_eq!(addresses(&of_type(&plan, AddressType::Ipv4).create[0]), [("10.1.0.1", Some(false))]);
-}
-
-#[test]
 fn addresses_that_are_invalid_or_beyond_the_maximum_are_counted() {
     let custom = endpoints(json!([{
         "addresses": [{"ip": "10.1.0.1"}, {"ip": "example.com"}, {"ip": "127.0.0.1"}, {"ip": "10.1.0.2"}],
@@ -173,18 +140,6 @@ fn a_difference_in_metadata_replaces_the_slice() {
     let mut without_owner = settled;
     without_owner.metadata.owner_references = None;
     assert!(plan_for(&custom, &[without_owner], 1000).is_empty(), "a missing owner is fine");
-}
-
-#[test]
-fn a_change_of_ports_gives_the_slice_new_content() {
-    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
-    let existing = applied(&plan_for(&custom, &[], 1000));
-    let moved =
-        endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 1, "protocol": "TCP"}]}]));
-    let plan = plan_for(&moved, &existing, 1000);
-    let changes = of_type(&plan, AddressType::Ipv4);
-    assert_eq!((changes.create.len(), changes.update.len(), changes.delete.len()), (0, 1, 0));
-    assert_eq!(changes.update[0].metadata.name.as_deref(), Some("db-0"));
 }
 
 /// Hints alone cause no write. A slice that is written has the hints of the desired endpoints, not its old ones.

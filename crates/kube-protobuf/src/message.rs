@@ -6,6 +6,7 @@ mod endpoints;
 mod event;
 mod lease;
 mod meta;
+mod time;
 
 use codec::Codec;
 pub(crate) use codec::read;

@@ -30,6 +30,90 @@ pub trait Codec: Sized {
     }
 }
 
+/// Implements [`Codec`] for a message: the number, the name and the form of each field, in ascending order; and the value of
+/// an empty message, if it is not the default. Where it is used, `codec` and, for times, `time` are in scope.
+macro_rules! message {
+    ($message:ident { $($number:literal $field:ident: $form:ident,)+ }) => {
+        codec::message!($message = Self::default() => { $($number $field: $form,)+ });
+    };
+    ($message:ident = $zero:expr => { $($number:literal $field:ident: $form:ident,)+ }) => {
+        impl codec::Codec for $message {
+            const NAME: &'static str = stringify!($message);
+
+            fn zero() -> Self {
+                $zero
+            }
+
+            fn merge_field(
+                &mut self,
+                number: u32,
+                value: $crate::reader::Value<'_>,
+                fields: &$crate::reader::Fields<'_>,
+            ) -> Result<(), $crate::error::DecodeError> {
+                match number {
+                    $($number => codec::form!(merge $form, self.$field, fields, value),)+
+                    _ => {}
+                }
+                Ok(())
+            }
+
+            fn write(&self, writer: &mut $crate::writer::Writer) {
+                $(codec::form!(write $form, self.$field, writer, $number);)+
+            }
+        }
+    };
+}
+pub(super) use message;
+
+/// The forms of fields: how one is merged, and how it is written.
+///
+/// What Go holds by value is always written: a `plain` field is absent if it is empty, a `kept` one stays in Go's JSON. An
+/// `optional` one is behind a pointer there, so that absent and empty differ.
+#[rustfmt::skip]
+macro_rules! form {
+    (merge text, $field:expr, $fields:ident, $value:ident) => { $field = $fields.owned_text($value)? };
+    (write text, $field:expr, $writer:ident, $number:literal) => { $writer.text($number, &$field) };
+    (merge plain_text, $field:expr, $fields:ident, $value:ident) => { $field = codec::plain_text($fields, $value)? };
+    (write plain_text, $field:expr, $writer:ident, $number:literal) => { $writer.plain_text($number, $field.as_deref()) };
+    (merge kept_text, $field:expr, $fields:ident, $value:ident) => { $field = Some($fields.owned_text($value)?) };
+    (write kept_text, $field:expr, $writer:ident, $number:literal) => { $writer.plain_text($number, $field.as_deref()) };
+    (merge optional_text, $field:expr, $fields:ident, $value:ident) => { $field = Some($fields.owned_text($value)?) };
+    (write optional_text, $field:expr, $writer:ident, $number:literal) => { $writer.optional_text($number, $field.as_deref()) };
+    (merge texts, $field:expr, $fields:ident, $value:ident) => { codec::List::add(&mut $field, $fields.owned_text($value)?) };
+    (write texts, $field:expr, $writer:ident, $number:literal) => { codec::write_texts($writer, $number, &$field) };
+    (merge int32, $field:expr, $fields:ident, $value:ident) => { $field = $fields.int32($value)? };
+    (write int32, $field:expr, $writer:ident, $number:literal) => { $writer.integer($number, $field) };
+    (merge plain_int32, $field:expr, $fields:ident, $value:ident) => { $field = codec::plain($fields.int32($value)?) };
+    (write plain_int32, $field:expr, $writer:ident, $number:literal) => { $writer.integer($number, $field.unwrap_or_default()) };
+    (merge plain_int64, $field:expr, $fields:ident, $value:ident) => { $field = codec::plain($fields.int64($value)?) };
+    (write plain_int64, $field:expr, $writer:ident, $number:literal) => { $writer.integer($number, $field.unwrap_or_default()) };
+    (merge optional_int32, $field:expr, $fields:ident, $value:ident) => { $field = Some($fields.int32($value)?) };
+    (write optional_int32, $field:expr, $writer:ident, $number:literal) => { codec::write_integer($writer, $number, $field) };
+    (merge optional_int64, $field:expr, $fields:ident, $value:ident) => { $field = Some($fields.int64($value)?) };
+    (write optional_int64, $field:expr, $writer:ident, $number:literal) => { codec::write_integer($writer, $number, $field) };
+    (merge optional_bool, $field:expr, $fields:ident, $value:ident) => { $field = Some($fields.boolean($value)?) };
+    (write optional_bool, $field:expr, $writer:ident, $number:literal) => { codec::write_integer($writer, $number, $field) };
+    (merge message, $field:expr, $fields:ident, $value:ident) => { codec::Codec::merge(&mut $field, $fields.bytes($value)?)? };
+    (write message, $field:expr, $writer:ident, $number:literal) => { codec::write($writer, $number, &$field) };
+    (merge kept_message, $field:expr, $fields:ident, $value:ident) => { codec::merge_optional(&mut $field, $fields.bytes($value)?)? };
+    (write kept_message, $field:expr, $writer:ident, $number:literal) => { codec::write_kept($writer, $number, $field.as_ref()) };
+    (merge optional_message, $field:expr, $fields:ident, $value:ident) => { codec::merge_optional(&mut $field, $fields.bytes($value)?)? };
+    (write optional_message, $field:expr, $writer:ident, $number:literal) => { codec::write_optional($writer, $number, $field.as_ref()) };
+    (merge messages, $field:expr, $fields:ident, $value:ident) => { codec::push(&mut $field, $fields.bytes($value)?)? };
+    (write messages, $field:expr, $writer:ident, $number:literal) => { codec::write_list($writer, $number, &$field) };
+    (merge map, $field:expr, $fields:ident, $value:ident) => { codec::insert(&mut $field, $fields.bytes($value)?)? };
+    (write map, $field:expr, $writer:ident, $number:literal) => { codec::write_map($writer, $number, $field.as_ref()) };
+    (merge plain_time, $field:expr, $fields:ident, $value:ident) => { $field = time::read_time($fields.bytes($value)?)? };
+    (write plain_time, $field:expr, $writer:ident, $number:literal) => { time::write_time($writer, $number, $field.as_ref()) };
+    (merge optional_time, $field:expr, $fields:ident, $value:ident) => { $field = time::read_time($fields.bytes($value)?)? };
+    (write optional_time, $field:expr, $writer:ident, $number:literal) => { if $field.is_some() { time::write_time($writer, $number, $field.as_ref()) } };
+    (merge plain_micro_time, $field:expr, $fields:ident, $value:ident) => { $field = time::read_micro_time($fields.bytes($value)?)? };
+    (write plain_micro_time, $field:expr, $writer:ident, $number:literal) => { time::write_micro_time($writer, $number, $field.as_ref()) };
+    (merge optional_micro_time, $field:expr, $fields:ident, $value:ident) => { $field = time::read_micro_time($fields.bytes($value)?)? };
+    (write optional_micro_time, $field:expr, $writer:ident, $number:literal) => { if $field.is_some() { time::write_micro_time($writer, $number, $field.as_ref()) } };
+}
+pub(super) use form;
+
 /// A repeated message, as `k8s-openapi` has it: optional, or required. Which of them `EndpointSlice::endpoints` is depends on
 /// the version of Kubernetes.
 pub(super) trait List {
@@ -90,9 +174,9 @@ pub(super) fn plain_text(fields: &Fields<'_>, value: Value<'_>) -> Result<Option
     fields.owned_text(value).map(|text| Some(text).filter(|text| !text.is_empty()))
 }
 
-/// Reads an int32 that Go holds by value: zero is absent.
-pub(super) fn plain_int32(fields: &Fields<'_>, value: Value<'_>) -> Result<Option<i32>, DecodeError> {
-    fields.int32(value).map(|value| Some(value).filter(|value| *value != 0))
+/// An integer that Go holds by value: zero is absent.
+pub(super) fn plain<T: Default + PartialEq>(value: T) -> Option<T> {
+    Some(value).filter(|value| *value != T::default())
 }
 
 /// Reads an entry of a map of strings.
@@ -125,7 +209,7 @@ pub(super) fn write_optional<T: Codec>(writer: &mut Writer, number: u32, message
 }
 
 /// Writes a nested message that Go holds by value: absent is written as empty.
-pub(super) fn write_plain<T: Codec>(writer: &mut Writer, number: u32, message: Option<&T>) {
+pub(super) fn write_kept<T: Codec>(writer: &mut Writer, number: u32, message: Option<&T>) {
     match message {
         Some(message) => write(writer, number, message),
         None => write(writer, number, &T::zero()),
@@ -136,6 +220,13 @@ pub(super) fn write_plain<T: Codec>(writer: &mut Writer, number: u32, message: O
 pub(super) fn write_list<L: List<Element: Codec>>(writer: &mut Writer, number: u32, list: &L) {
     for message in list.elements() {
         write(writer, number, message);
+    }
+}
+
+/// Writes repeated text.
+pub(super) fn write_texts(writer: &mut Writer, number: u32, list: &impl List<Element = String>) {
+    for text in list.elements() {
+        writer.text(number, text);
     }
 }
 

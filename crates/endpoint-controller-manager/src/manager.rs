@@ -1,5 +1,6 @@
 //! The life of the process: connect, fill the caches, acquire the Lease, run the controllers, stop.
 
+use std::future::pending;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -59,30 +60,40 @@ pub(crate) enum ManagerError {
 /// Runs until a signal. The exit code is 0 after a signal, 1 after an error or the loss of the Lease.
 pub(crate) fn main(config: Config) -> ExitCode {
     let mut logs = logging::init(config.log_format, config.verbosity);
-    config.log();
-    let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
-    let outcome = runtimes.and_then(|runtimes| {
-        let logs = logs.metrics();
-        runtimes.run(|handles| async {
-            let surroundings = Surroundings {
-                handles,
-                connect: Arc::new(connect),
-                logs: Some(logs),
-                metrics: None,
-                memory: None,
-                shadow: None,
-                approvals: Approvals::listen().map_err(ManagerError::Runtime)?,
-            };
-            run(config, surroundings, StopSignals::listen().map_err(ManagerError::Runtime)?).await
-        })
-    });
-    match outcome {
+    match run_here(config, logs.metrics(), None, pending()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             logs.write_line(&format!("Error: {}", error_chain(&error)));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a process with the runtimes and signals of the system, until one of them or `end`.
+pub(crate) fn run_here(
+    config: Config,
+    logs: LogMetrics,
+    shadow: Option<Arc<Shadow>>,
+    end: impl Future<Output = ()>,
+) -> Result<(), ManagerError> {
+    config.log();
+    Runtimes::start().map_err(ManagerError::Runtime)?.run(|handles| async {
+        let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
+        let surroundings = Surroundings {
+            handles,
+            connect: Arc::new(connect),
+            logs: Some(logs),
+            metrics: None,
+            memory: None,
+            shadow,
+            approvals: Approvals::listen().map_err(ManagerError::Runtime)?,
+        };
+        tokio::select! {
+            biased;
+            ended = run(config, surroundings, stop) => ended,
+            () = end => Ok(()),
+        }
+    })
 }
 
 /// The parts of the system that a process uses.

@@ -7,15 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cli_runtime::printing;
+use kube_api::error_chain;
 use kube_api::time::sleep;
-use kube_api::{connect, error_chain};
 use tracing::info;
 
-use crate::logging;
-use crate::manager::{self, ManagerError, Surroundings};
-use crate::runtimes::{Handles, Runtimes};
 use crate::shadow::{Report, Shadow};
-use crate::signals::{Approvals, StopSignals};
+use crate::{logging, manager};
 use command::{Command, Format};
 
 pub(crate) use command::{NAME, command};
@@ -31,32 +28,12 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     };
     let Command { config, grace, length, format } = command;
     let mut logs = logging::init(config.log_format, config.verbosity);
-    config.log();
     let shadow = Arc::new(Shadow::new(grace));
-    let surroundings = |handles: Handles, approvals: Approvals| Surroundings {
-        handles,
-        connect: Arc::new(connect),
-        logs: Some(logs.metrics()),
-        metrics: None,
-        memory: None,
-        shadow: Some(Arc::clone(&shadow)),
-        approvals,
+    let end = async {
+        sleep(length).await;
+        info!("The time of --for is over; exiting");
     };
-    let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
-    let outcome = runtimes.and_then(|runtimes| {
-        runtimes.run(|handles| async {
-            let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
-            let approvals = Approvals::listen().map_err(ManagerError::Runtime)?;
-            tokio::select! {
-                biased;
-                ended = manager::run(config, surroundings(handles, approvals), stop) => ended,
-                () = sleep(length) => {
-                    info!("The time of --for is over; exiting");
-                    Ok(())
-                }
-            }
-        })
-    });
+    let outcome = manager::run_here(config, logs.metrics(), Some(Arc::clone(&shadow)), end);
     let report = shadow.report();
     if let Some(report) = &report {
         print(report, format);

@@ -58,16 +58,8 @@ pub(crate) async fn load(api_server: &ApiServer, is_command: bool) -> Result<kub
 
 /// Reads a kubeconfig once, as upstream does. `connect` reads the files that it names again when they change.
 async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, ConnectionError> {
-    let path_buf = || path.to_owned();
-    let failed = |error| match error {
-        // Its own message would name the file once more.
-        KubeconfigError::ReadConfig(source, _) => {
-            ConnectionError::Unreadable { flag, path: path_buf(), source }
-        }
-        source => ConnectionError::Kubeconfig { flag, path: path_buf(), source },
-    };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    configure(kubeconfig, failed, |source| ConnectionError::ProxyUrl { flag, path: path_buf(), source }).await
+    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(flag, path, error))?;
+    configure(kubeconfig, flag, path).await
 }
 
 /// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
@@ -82,17 +74,13 @@ pub async fn load_for_user(path: Option<&Path>, context: Option<&str>) -> Result
 async fn of_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Config, ConnectionError> {
     let flag = if path.is_some() { "--kubeconfig" } else { "KUBECONFIG" };
     let place = path.map_or_else(default_kubeconfig, Path::to_owned);
-    let failed = |error| match error {
-        KubeconfigError::ReadConfig(source, path) => ConnectionError::Unreadable { flag, path, source },
-        source => ConnectionError::Kubeconfig { flag, path: place.clone(), source },
-    };
     let read = path.map_or_else(default_files, Kubeconfig::read_from);
     let mut kubeconfig = match read {
         Ok(kubeconfig) => kubeconfig,
         Err(_) if path.is_none() && std::env::var_os("KUBECONFIG").is_none() && !place.exists() => {
             return kube::Config::incluster().map_err(|_| ConnectionError::NoKubeconfig);
         }
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(unusable(flag, &place, error)),
     };
     if let Some(context) = context {
         if !kubeconfig.contexts.iter().any(|known| known.name == context) {
@@ -100,8 +88,7 @@ async fn of_user(path: Option<&Path>, context: Option<&str>) -> Result<kube::Con
         }
         kubeconfig.current_context = Some(context.to_owned());
     }
-    let proxy_url = |source| ConnectionError::ProxyUrl { flag, path: place.clone(), source };
-    configure(kubeconfig, failed, proxy_url).await
+    configure(kubeconfig, flag, &place).await
 }
 
 /// The kubeconfig of a user who names none: the files of `$KUBECONFIG` as client-go reads them, which leaves out those that do not
@@ -127,18 +114,27 @@ fn default_kubeconfig() -> PathBuf {
         .map_or_else(|| std::env::home_dir().unwrap_or_default().join(".kube/config"), PathBuf::from)
 }
 
+/// The error about the kubeconfig that `flag` names.
+fn unusable(flag: &'static str, path: &Path, error: KubeconfigError) -> ConnectionError {
+    match error {
+        // Its own message would name the file once more.
+        KubeconfigError::ReadConfig(source, path) => ConnectionError::Unreadable { flag, path, source },
+        source => ConnectionError::Kubeconfig { flag, path: path.to_owned(), source },
+    }
+}
+
 async fn configure(
     mut kubeconfig: Kubeconfig,
-    failed: impl Fn(KubeconfigError) -> ConnectionError,
-    proxy_url: impl Fn(InvalidUri) -> ConnectionError,
+    flag: &'static str,
+    path: &Path,
 ) -> Result<kube::Config, ConnectionError> {
     let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
         Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
         None => (None, Ok(None)),
     };
-    let proxy = proxy.map_err(proxy_url)?;
+    let proxy = proxy.map_err(|source| ConnectionError::ProxyUrl { flag, path: path.to_owned(), source })?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(failed)?;
+    let mut config = config.map_err(|error| unusable(flag, path, error))?;
     config.root_cert_file = authorities;
     config.proxy_url = proxy;
     Ok(config)

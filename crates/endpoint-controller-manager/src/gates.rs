@@ -112,10 +112,7 @@ impl FeatureGates {
 
     /// All gates of the emulated version, by name.
     pub(crate) fn features(&self) -> Vec<Feature> {
-        let gates = all().map(|gate| (gate.name, gate.specs.at(self.versions)));
-        let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));
-        let mut features: Vec<Feature> = gates
-            .chain(groups)
+        let mut features: Vec<Feature> = specs(self.versions)
             .filter(|(_, spec)| spec.stage != Stage::None)
             .map(|(name, spec)| Feature { name, stage: spec.stage, enabled: self.enabled(name) })
             .collect();
@@ -140,7 +137,7 @@ impl FeatureGates {
     }
 
     fn spec(&self, name: &str) -> Option<Spec> {
-        find(name).map(|gate| gate.specs.at(self.versions))
+        find(name).map(|gate| gate.at(self.versions))
     }
 
     fn check(&self, name: &str, on: bool) -> Result<&'static str, Refusal> {
@@ -148,7 +145,7 @@ impl FeatureGates {
             return Ok(group);
         }
         let gate = find(name).ok_or(Refusal::Unknown)?;
-        let spec = gate.specs.at(self.versions);
+        let spec = gate.at(self.versions);
         if spec.locked && spec.default != on {
             let default = spec.default;
             return Err(Refusal::Because(format!(
@@ -170,7 +167,7 @@ impl FeatureGates {
     fn set_groups(&mut self) {
         for (group, stage) in GROUPS {
             let Some(&on) = self.set.get(group) else { continue };
-            for gate in all().filter(|gate| gate.specs.at(self.versions).stage == stage) {
+            for gate in all().filter(|gate| gate.at(self.versions).stage == stage) {
                 self.set.entry(gate.name).or_insert(on);
             }
         }
@@ -193,14 +190,10 @@ enum Refusal {
     Because(String),
 }
 
-/// The specs of a gate by version.
-trait AtVersion {
-    fn at(&self, versions: Versions) -> Spec;
-}
-
-impl AtVersion for [Spec; version::COUNT] {
+impl Gate {
+    /// What holds for the gate at these versions.
     fn at(&self, versions: Versions) -> Spec {
-        let spec = self.get(versions.column()).copied().unwrap_or(NONE);
+        let spec = self.specs.get(versions.column()).copied().unwrap_or(NONE);
         let is_compatible = versions.min_compatibility() >= versions.emulated();
         Spec { default: spec.default || (spec.on_if_compatible && is_compatible), ..spec }
     }
@@ -210,17 +203,20 @@ fn all() -> impl Iterator<Item = &'static Gate> {
     OWN.iter().chain(upstream::GATES)
 }
 
+/// The gates, and those that set a stage, at these versions.
+fn specs(versions: Versions) -> impl Iterator<Item = (&'static str, Spec)> {
+    let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));
+    all().map(move |gate| (gate.name, gate.at(versions))).chain(groups)
+}
+
 fn find(name: &str) -> Option<&'static Gate> {
     all().find(|gate| gate.name == name)
 }
 
 /// The lines of `--help` about gates that are worth setting: alpha and beta ones, and those of this program.
 pub(crate) fn help() -> String {
-    let specs = all().map(|gate| (gate.name, gate.specs.at(Versions::default())));
-    let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));
     let own = |name: &str| OWN.iter().any(|gate| gate.name == name);
-    let mut lines: Vec<String> = specs
-        .chain(groups)
+    let mut lines: Vec<String> = specs(Versions::default())
         .filter(|(name, spec)| matches!(spec.stage, Stage::Alpha | Stage::Beta) || own(name))
         .map(|(name, spec)| {
             let stage = if spec.stage == Stage::Ga { "GA" } else { spec.stage.label() };

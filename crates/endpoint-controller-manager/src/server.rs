@@ -64,8 +64,13 @@ impl Serving {
 
     async fn prepare_here(config: &Server, identity: &ClientIdentity) -> Result<Option<Self>, ServingError> {
         let Some(server) = SecureServer::bind(&config.serving).await? else { return Ok(None) };
-        let authenticator = authenticator(config, identity).await?;
-        let authorizer = authorizer(config, identity).await?;
+        let kubeconfig = config.authentication_kubeconfig.as_deref();
+        let reviews = reviews_of(identity, "--authentication-kubeconfig", kubeconfig).await?;
+        let authenticator = Authenticator::load(config.authentication.clone(), reviews).await?;
+        let kubeconfig = config.authorization_kubeconfig.as_deref();
+        let reviews = reviews_of(identity, "--authorization-kubeconfig", kubeconfig).await?;
+        let authorizer = Authorizer::new(config.authorization.clone(), reviews);
+        let authorizer = authorizer.map_err(ServingError::Authorization)?;
         Ok(Some(Self { server, authenticator, authorizer }))
     }
 
@@ -76,25 +81,8 @@ impl Serving {
     }
 }
 
-async fn authenticator(
-    config: &Server,
-    identity: &ClientIdentity,
-) -> Result<Authenticator<ApiReviews>, ServingError> {
-    let kubeconfig = config.authentication_kubeconfig.as_deref();
-    let reviews = reviews(identity, "--authentication-kubeconfig", kubeconfig).await?;
-    Ok(Authenticator::load(config.authentication.clone(), reviews).await?)
-}
-
-async fn authorizer(
-    config: &Server,
-    identity: &ClientIdentity,
-) -> Result<Authorizer<ApiReviews>, ServingError> {
-    let kubeconfig = config.authorization_kubeconfig.as_deref();
-    let reviews = reviews(identity, "--authorization-kubeconfig", kubeconfig).await?;
-    Authorizer::new(config.authorization.clone(), reviews).map_err(ServingError::Authorization)
-}
-
-async fn reviews(
+/// Reviews by the API server of the kubeconfig that `flag` names.
+async fn reviews_of(
     identity: &ClientIdentity,
     flag: &'static str,
     kubeconfig: Option<&Path>,

@@ -74,12 +74,12 @@ impl ServicePages {
             }
         };
         let list = self.list(selected);
-        answer(headers, StatusCode::OK, || list.text(), || printing::json(&list))
+        answer(headers, || list.text(), || printing::json(&list))
     }
 
     fn service_page(&self, key: &ObjectKey, headers: &HeaderMap) -> Response {
         match self.service(key) {
-            Some(service) => answer(headers, StatusCode::OK, || service.text(), || printing::json(&service)),
+            Some(service) => answer(headers, || service.text(), || printing::json(&service)),
             None => text_page(
                 StatusCode::NOT_FOUND,
                 format!(
@@ -136,18 +136,13 @@ fn states<'a>(
 }
 
 /// JSON if the client asks for it, else text.
-fn answer(
-    headers: &HeaderMap,
-    status: StatusCode,
-    text: impl FnOnce() -> String,
-    json: impl FnOnce() -> String,
-) -> Response {
+fn answer(headers: &HeaderMap, text: impl FnOnce() -> String, json: impl FnOnce() -> String) -> Response {
     let accepts = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
     if accepts.into_iter().any(|accept| accept.contains("application/json")) {
         let headers = [(CONTENT_TYPE, "application/json"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-        return (status, headers, json()).into_response();
+        return (headers, json()).into_response();
     }
-    text_page(status, text())
+    text_page(StatusCode::OK, text())
 }
 
 fn text_page(status: StatusCode, text: String) -> Response {

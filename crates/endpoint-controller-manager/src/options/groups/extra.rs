@@ -52,10 +52,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "cluster",
         "With the feature gate EndpointsKeepReadyOnDisruption, the nodes of which the share is counted: cluster for \
          all together, or zone for those of each zone",
-        Checked(|settings, scope| {
-            settings.disruption.scope = disruption_scope(scope)?;
-            Ok(())
-        }),
+        Checked(|settings, scope| disruption_scope(scope).map(|scope| settings.disruption.scope = scope)),
     )
     .key("Generic.DisruptionScope")
     .value_name("cluster|zone"),
@@ -90,10 +87,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "user-agent-name",
         version::NAME,
         "First word of the user agent, which the API server records as the field manager in managedFields",
-        Checked(|settings, name| {
-            settings.user_agent_name = user_agent_name(name)?;
-            Ok(())
-        }),
+        Checked(|settings, name| user_agent_name(name).map(|name| settings.user_agent_name = name)),
     )
     .value_name("NAME"),
 ];

@@ -21,10 +21,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "master",
         "",
         "Address of the API server; overrides the one in the kubeconfig",
-        Checked(|settings, url| {
-            settings.api_server.master = master(url)?;
-            Ok(())
-        }),
+        Checked(|settings, url| master(url).map(|url| settings.api_server.master = url)),
     )
     .value_name("URL"),
 ];
@@ -34,10 +31,7 @@ pub(super) const GLOBAL: &[Flag] = &[
         "version",
         "false",
         "Print the version and exit; --version=raw prints all that is known about it",
-        Parsed(|settings, request| {
-            settings.version = version_request(request)?;
-            Ok(())
-        }),
+        Parsed(|settings, request| version_request(request).map(|request| settings.version = request)),
     )
     .value_name("BOOL")
     .optional_value(),

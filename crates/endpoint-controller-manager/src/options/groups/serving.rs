@@ -9,10 +9,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "bind-address",
         "0.0.0.0",
         "IP address to serve HTTPS on; 0.0.0.0 and :: mean all interfaces and both IP families",
-        Parsed(|settings, address| {
-            settings.server.serving.bind_address = parse::ip(address)?;
-            Ok(())
-        }),
+        Parsed(|settings, address| parse::ip(address).map(|ip| settings.server.serving.bind_address = ip)),
     )
     .value_name("IP"),
     Flag::new(

@@ -10,10 +10,10 @@ use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
 use endpoint_informers::cache::{Cache, DisruptionReport};
 use endpointslice::disruption::ScopeState;
+use kube_api::computed::encode_series;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
@@ -68,44 +68,33 @@ impl fmt::Debug for Disruptions {
 impl Collector for Disruptions {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let DisruptionReport { scopes, kept_pods } = self.0.disruption_report();
-        let by_zone = |value: fn(&ScopeState) -> usize| {
-            let scopes = scopes.iter();
-            scopes.map(move |scope| (scope.zone.as_deref().unwrap_or_default(), value(scope)))
-        };
-        let mut gauges = |name: &str, help: &str, values: &mut dyn Iterator<Item = (&str, usize)>| {
-            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for (zone, value) in values {
-                family.encode_family(&[("zone", zone)])?.encode_gauge(&gauge(value))?;
-            }
-            fmt::Result::Ok(())
-        };
-        gauges(
-            "kubelet_disruption",
-            "1 while so many kubelets are lost that pods keep their readiness",
-            &mut by_zone(|scope| usize::from(scope.period.is_ongoing())),
-        )?;
-        gauges(
-            "kubelet_disruption_lost_nodes",
-            "Nodes whose kubelets are lost, of those that count",
-            &mut by_zone(|scope| scope.lost),
-        )?;
-        gauges(
-            "kubelet_disruption_nodes",
-            "Nodes that count: those that are ready, and those whose kubelets are lost",
-            &mut by_zone(|scope| scope.total),
-        )?;
-        let kept = encoder.encode_descriptor(
-            "kubelet_disruption_kept_pods",
-            "Pods that count as ready although the node lifecycle controller has marked them as not ready",
-            None,
-            MetricType::Gauge,
-        )?;
-        ConstGauge::new(gauge(kept_pods)).encode(kept)
+        let gauges: [(&str, &str, fn(&ScopeState) -> usize); 3] = [
+            (
+                "kubelet_disruption",
+                "1 while so many kubelets are lost that pods keep their readiness",
+                |scope| usize::from(scope.period.is_ongoing()),
+            ),
+            (
+                "kubelet_disruption_lost_nodes",
+                "Nodes whose kubelets are lost, of those that count",
+                |scope| scope.lost,
+            ),
+            (
+                "kubelet_disruption_nodes",
+                "Nodes that count: those that are ready, and those whose kubelets are lost",
+                |scope| scope.total,
+            ),
+        ];
+        for (name, help, value) in gauges {
+            let zone = |scope: &ScopeState| scope.zone.as_deref().unwrap_or_default().to_owned();
+            let series = scopes.iter().map(|scope| ([("zone", zone(scope))], value(scope)));
+            encode_series(&mut encoder, name, help, MetricType::Gauge, series)?;
+        }
+        let name = "kubelet_disruption_kept_pods";
+        let help =
+            "Pods that count as ready although the node lifecycle controller has marked them as not ready";
+        encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&kept_pods)
     }
-}
-
-fn gauge(value: usize) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// The source of events about the Lease when disruptions begin and end.

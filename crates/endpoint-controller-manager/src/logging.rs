@@ -15,6 +15,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber, error};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -27,7 +28,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::LogFormat;
-use crate::metrics::process::{self, Total};
+use crate::metrics::process;
 
 /// The crates of this program, whose logs `-v` controls.
 const OWN_CRATES: [&str; 9] = [
@@ -130,12 +131,13 @@ pub(crate) struct LogMetrics(ErrorCounter);
 impl Collector for LogMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         #[allow(clippy::cast_precision_loss)] // a number of lines
-        let dropped = Total(self.0.dropped_lines() as f64);
+        let dropped = self.0.dropped_lines() as f64;
         process::encode(
             &mut encoder,
             "log_lines_dropped_total",
             "[ALPHA] Number of log lines that were dropped because the reader of stderr did not keep up",
-            &dropped,
+            MetricType::Counter,
+            dropped,
         )
     }
 }

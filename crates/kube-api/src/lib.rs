@@ -7,12 +7,14 @@
 //! [`token_bucket`]: token_bucket
 //! [`ClientMetrics`]: ClientMetrics
 //! [`plain_counter`]: plain_counter
+//! [`computed`]: computed
 //! [`kube-protobuf`]: kube_protobuf
 #![doc = include_str!("../README.md")]
 
 mod adaptive_rate;
 mod client;
 mod client_certificate;
+pub mod computed;
 mod connect;
 mod connections;
 mod connector;

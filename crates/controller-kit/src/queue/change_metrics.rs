@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use kube_api::computed::encode_series;
 use kube_api::plain_counter::PlainCounter;
 
 use super::cause::{self, Cause, FailureReason};
@@ -103,14 +104,17 @@ struct Ages(Sources<Duration>);
 
 impl Collector for Ages {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let oldest = |ages: Vec<Duration>| ages.into_iter().max().unwrap_or_default();
+        let oldest = |ages: Vec<Duration>| ages.into_iter().max().unwrap_or_default().as_secs_f64();
         encode_gauge(
             &mut encoder,
             "oldest_unwritten_change_age_seconds",
             "[ALPHA] Time in seconds since the event of the oldest change that has not been written, because its key is \
              queued, delayed, being synced or failing; 0 if there is none",
-            LABEL,
-            self.0.read().into_iter().map(|(controller, ages)| (controller, oldest(ages))).collect(),
+            self.0
+                .read()
+                .into_iter()
+                .map(|(controller, ages)| ([(LABEL, controller)], oldest(ages)))
+                .collect(),
         )
     }
 }
@@ -125,42 +129,33 @@ struct FailingKeys(Sources<FailingCounts>);
 
 impl Collector for FailingKeys {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let controllers = self.0.read();
-        if controllers.is_empty() {
-            return Ok(());
+        let mut series = Vec::new();
+        for (controller, queues) in self.0.read() {
+            for reason in FailureReason::ALL {
+                let counts = queues.iter().flatten().filter(|(known, _)| *known == reason);
+                let labels = [(LABEL, controller.clone()), ("reason", reason.name().to_owned())];
+                series.push((labels, counts.map(|(_, count)| count).sum::<i64>()));
+            }
         }
-        let mut encoder = encoder.encode_descriptor(
+        encode_gauge(
+            &mut encoder,
             "failing_syncs",
             "[ALPHA] Number of keys whose sync has failed and not succeeded since, by the reason of the last \
              failure. Stale caches and conflicts are not failures.",
-            None,
-            MetricType::Gauge,
-        )?;
-        for (controller, queues) in &controllers {
-            for reason in FailureReason::ALL {
-                let counts = queues.iter().flatten().filter(|(known, _)| *known == reason);
-                let labels = [(LABEL, controller.as_str()), ("reason", reason.name())];
-                encoder.encode_family(&labels)?.encode_gauge(&counts.map(|(_, count)| count).sum::<i64>())?;
-            }
-        }
-        Ok(())
+            series,
+        )
     }
 }
 
-/// Encodes a gauge that is computed at the scrape: a series for each value of a label.
-pub(super) fn encode_gauge(
+/// Encodes a gauge that is computed at the scrape; nothing without series.
+pub(super) fn encode_gauge<L: EncodeLabelSet, V: EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    label: &str,
-    values: Vec<(String, Duration)>,
+    series: Vec<(L, V)>,
 ) -> fmt::Result {
-    if values.is_empty() {
+    if series.is_empty() {
         return Ok(());
     }
-    let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (labelled, value) in values {
-        encoder.encode_family(&[(label, labelled)])?.encode_gauge(&value.as_secs_f64())?;
-    }
-    Ok(())
+    encode_series(encoder, name, help, MetricType::Gauge, series)
 }

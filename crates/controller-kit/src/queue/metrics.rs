@@ -148,22 +148,20 @@ impl Collector for Running {
         let mut longest = Vec::new();
         for (name, running) in self.0.read() {
             let running = || running.iter().flatten();
-            unfinished.push((name.clone(), running().sum()));
-            longest.push((name, running().max().copied().unwrap_or_default()));
+            unfinished.push(([("name", name.clone())], running().sum::<Duration>().as_secs_f64()));
+            longest.push(([("name", name)], running().max().map_or(0.0, Duration::as_secs_f64)));
         }
         encode_gauge(
             &mut encoder,
             "workqueue_unfinished_work_seconds",
             "[BETA] Time in seconds that the keys being processed have taken so far, added up. \
              A value that keeps growing means stuck workers; its slope is their number.",
-            "name",
             unfinished,
         )?;
         encode_gauge(
             &mut encoder,
             "workqueue_longest_running_processor_seconds",
             "[BETA] Time in seconds that the longest running worker has been processing its key.",
-            "name",
             longest,
         )
     }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use endpoint_informers::controller::Controller;
+use kube_api::computed::encode_series;
 use kube_api::plain_counter::PlainCounter;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
@@ -34,11 +35,8 @@ impl Collector for ForeignWrites {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let help = "[ALPHA] Number of versions of this controller's objects that other field managers wrote while this \
                     process led";
-        let mut family =
-            encoder.encode_descriptor("foreign_writes_total", help, None, MetricType::Counter)?;
-        for &(controller, ref writes) in &*self.0.lock() {
-            writes.encode(family.encode_family(&[("controller", controller)])?)?;
-        }
-        Ok(())
+        let writes = self.0.lock();
+        let series = writes.iter().map(|(controller, writes)| ([("controller", *controller)], writes.get()));
+        encode_series(&mut encoder, "foreign_writes_total", help, MetricType::Counter, series)
     }
 }

@@ -1,11 +1,10 @@
 //! The `process_*` metrics that Prometheus' own client libraries export, read from `/proc`.
 
-use std::fs;
+use std::{fmt, fs};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::gauge::ConstGauge;
 
 /// Reads `/proc/self` at each scrape, and leaves out what cannot be read.
 #[derive(Debug)]
@@ -15,79 +14,66 @@ pub(crate) struct ProcessMetrics;
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl Collector for ProcessMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let mut gauge = |name: &str, help: &str, value: Option<f64>| match value {
-            Some(value) => encode(&mut encoder, name, help, &ConstGauge::new(value)),
-            None => Ok(()),
-        };
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-        gauge(
-            "process_resident_memory_bytes",
-            "Resident memory size in bytes",
-            kilobytes(&status, "VmRSS:"),
-        )?;
-        gauge("process_virtual_memory_bytes", "Virtual memory size in bytes", kilobytes(&status, "VmSize:"))?;
-        gauge(
-            "process_virtual_memory_max_bytes",
-            "Maximum amount of virtual memory available in bytes",
-            limit(&limits, "Max address space"),
-        )?;
-        gauge("process_open_fds", "Number of open file descriptors", open_files())?;
-        gauge(
-            "process_max_fds",
-            "Maximum number of open file descriptors",
-            limit(&limits, "Max open files"),
-        )?;
-        gauge(
-            "process_start_time_seconds",
-            "Start time of the process since unix epoch in seconds",
-            start(&stat),
-        )?;
-        let netstat = fs::read_to_string("/proc/self/net/netstat").unwrap_or_default();
-        let mut counter = |name: &str, help: &str, value: Option<f64>| match value {
-            Some(value) => encode(&mut encoder, name, help, &Total(value)),
-            None => Ok(()),
-        };
-        counter(
-            "process_cpu_seconds_total",
-            "Total user and system CPU time spent in seconds",
-            cpu_seconds(&stat),
-        )?;
-        counter(
-            "process_network_receive_bytes_total",
-            "Number of bytes received by the process over the network",
-            octets(&netstat, "InOctets"),
-        )?;
-        counter(
-            "process_network_transmit_bytes_total",
-            "Number of bytes sent by the process over the network",
-            octets(&netstat, "OutOctets"),
-        )
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+        let (status, stat) = (read("/proc/self/status"), read("/proc/self/stat"));
+        let (limits, netstat) = (read("/proc/self/limits"), read("/proc/self/net/netstat"));
+        let address_space = limit(&limits, "Max address space");
+        let gauges = [
+            ("process_resident_memory_bytes", "Resident memory size in bytes", kilobytes(&status, "VmRSS:")),
+            ("process_virtual_memory_bytes", "Virtual memory size in bytes", kilobytes(&status, "VmSize:")),
+            (
+                "process_virtual_memory_max_bytes",
+                "Maximum amount of virtual memory available in bytes",
+                address_space,
+            ),
+            ("process_open_fds", "Number of open file descriptors", open_files()),
+            ("process_max_fds", "Maximum number of open file descriptors", limit(&limits, "Max open files")),
+            (
+                "process_start_time_seconds",
+                "Start time of the process since unix epoch in seconds",
+                start(&stat),
+            ),
+        ];
+        let (received, sent) = (octets(&netstat, "InOctets"), octets(&netstat, "OutOctets"));
+        let counters = [
+            (
+                "process_cpu_seconds_total",
+                "Total user and system CPU time spent in seconds",
+                cpu_seconds(&stat),
+            ),
+            (
+                "process_network_receive_bytes_total",
+                "Number of bytes received by the process over the network",
+                received,
+            ),
+            (
+                "process_network_transmit_bytes_total",
+                "Number of bytes sent by the process over the network",
+                sent,
+            ),
+        ];
+        let gauges = gauges.into_iter().map(|metric| (metric, MetricType::Gauge));
+        let counters = counters.into_iter().map(|metric| (metric, MetricType::Counter));
+        for ((name, help, value), metric_type) in gauges.chain(counters) {
+            if let Some(value) = value {
+                encode(&mut encoder, name, help, metric_type, value)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// A counter whose name is left as it is: the type line of the 0.0.4 text format carries `_total` too.
-pub(crate) struct Total(pub(crate) f64);
-
-impl EncodeMetric for Total {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
-        encoder.encode_gauge(&self.0)
-    }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Counter
-    }
-}
-
+/// Encodes a metric without labels. The name of a counter is left as it is: the type line of the 0.0.4 text format carries
+/// `_total` too.
 pub(crate) fn encode(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    metric: &impl EncodeMetric,
-) -> Result<(), std::fmt::Error> {
-    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
+    metric_type: MetricType,
+    value: f64,
+) -> fmt::Result {
+    encoder.encode_descriptor(name, help, None, metric_type)?.encode_gauge(&value)
 }
 
 fn kilobytes(status: &str, field: &str) -> Option<f64> {

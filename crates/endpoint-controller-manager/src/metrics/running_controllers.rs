@@ -3,6 +3,7 @@
 use std::fmt;
 
 use endpoint_informers::lifecycle::Phase;
+use kube_api::computed::encode_series;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
@@ -41,17 +42,14 @@ pub(crate) fn register(
 impl Collector for RunningControllers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let running = i64::from(*self.phase.borrow() == Phase::Running);
-        let mut encoder = encoder.encode_descriptor(
+        let labels = |controller: &Controller| [("manager", version::NAME), ("name", controller.name())];
+        encode_series(
+            &mut encoder,
             "running_managed_controllers",
             "[BETA] Indicates where instances of a controller are currently running",
-            None,
             MetricType::Gauge,
-        )?;
-        for controller in &self.controllers {
-            let labels = [("manager", version::NAME), ("name", controller.name())];
-            encoder.encode_family(&labels)?.encode_gauge(&running)?;
-        }
-        Ok(())
+            self.controllers.iter().map(|controller| (labels(controller), running)),
+        )
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use kube_api::computed::encode_series;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
 use tokio::runtime::RuntimeMetrics;
 
-use crate::metrics::process::Total;
 use crate::runtimes::Handles;
 
 /// Reads the figures of the runtimes at each scrape.
@@ -27,47 +27,38 @@ impl fmt::Debug for TokioMetrics {
     }
 }
 
+/// A name, a help text, the type, and the figure of a runtime.
+type Metric = (&'static str, &'static str, MetricType, fn(&RuntimeMetrics) -> f64);
+
+const METRICS: [Metric; 4] = [
+    (
+        "tokio_worker_busy_seconds_total",
+        "[ALPHA] Time in seconds that the threads of a runtime have spent with tasks, added up",
+        MetricType::Counter,
+        |runtime| busy(runtime).as_secs_f64(),
+    ),
+    ("tokio_workers", "[ALPHA] Number of threads of a runtime", MetricType::Gauge, |runtime| {
+        as_f64(runtime.num_workers())
+    }),
+    (
+        "tokio_global_queue_depth",
+        "[ALPHA] Number of tasks that wait in the queue that all threads of a runtime share",
+        MetricType::Gauge,
+        |runtime| as_f64(runtime.global_queue_depth()),
+    ),
+    (
+        "tokio_alive_tasks",
+        "[ALPHA] Number of tasks of a runtime that have not ended",
+        MetricType::Gauge,
+        |runtime| as_f64(runtime.num_alive_tasks()),
+    ),
+];
+
 impl Collector for TokioMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        self.encode_metric(
-            &mut encoder,
-            "tokio_worker_busy_seconds_total",
-            "[ALPHA] Time in seconds that the threads of a runtime have spent with tasks, added up",
-            |runtime| Total(busy(runtime).as_secs_f64()),
-        )?;
-        self.encode_metric(
-            &mut encoder,
-            "tokio_workers",
-            "[ALPHA] Number of threads of a runtime",
-            |runtime| ConstGauge::new(as_f64(runtime.num_workers())),
-        )?;
-        self.encode_metric(
-            &mut encoder,
-            "tokio_global_queue_depth",
-            "[ALPHA] Number of tasks that wait in the queue that all threads of a runtime share",
-            |runtime| ConstGauge::new(as_f64(runtime.global_queue_depth())),
-        )?;
-        self.encode_metric(
-            &mut encoder,
-            "tokio_alive_tasks",
-            "[ALPHA] Number of tasks of a runtime that have not ended",
-            |runtime| ConstGauge::new(as_f64(runtime.num_alive_tasks())),
-        )
-    }
-}
-
-impl TokioMetrics {
-    fn encode_metric<M: EncodeMetric>(
-        &self,
-        encoder: &mut DescriptorEncoder<'_>,
-        name: &str,
-        help: &str,
-        read: impl Fn(&RuntimeMetrics) -> M,
-    ) -> fmt::Result {
-        let metrics = self.0.each_ref().map(|(runtime, metrics)| (*runtime, read(metrics)));
-        let mut family = encoder.encode_descriptor(name, help, None, metrics[0].1.metric_type())?;
-        for (runtime, metric) in metrics {
-            metric.encode(family.encode_family(&[("runtime", runtime)])?)?;
+        for (name, help, metric_type, read) in METRICS {
+            let series = self.0.iter().map(|(runtime, figures)| ([("runtime", *runtime)], read(figures)));
+            encode_series(&mut encoder, name, help, metric_type, series)?;
         }
         Ok(())
     }

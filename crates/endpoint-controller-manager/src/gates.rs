@@ -7,14 +7,14 @@
 mod flag;
 mod metrics;
 mod stage;
-mod upstream;
 mod version;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 pub(crate) use flag::shown;
 pub(crate) use stage::Stage;
-use stage::{ALPHA_OFF, GA_ON, Gate, NONE, Spec, gate};
+use stage::{Gate, Spec};
 pub use version::{Minor, Versions};
 
 /// Pods that only the node lifecycle controller calls not ready count as ready while nearly all kubelets are lost.
@@ -38,13 +38,19 @@ const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";
 
 /// Gates with an effect here that upstream does not have, or no longer has.
-const OWN: &[Gate] = &[
-    gate(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, [ALPHA_OFF; version::COUNT], &[]),
-    gate(ENDPOINT_SLICE_COALESCING, [ALPHA_OFF; version::COUNT], &[]),
-    gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
-    gate(ENDPOINTS_KEEP_READY_ON_DISRUPTION, [ALPHA_OFF; version::COUNT], &[]),
-    gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
+static OWN: [Gate; 5] = [
+    Gate::new(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, Spec::ALPHA_OFF),
+    Gate::new(ENDPOINT_SLICE_COALESCING, Spec::ALPHA_OFF),
+    Gate::new(ENDPOINT_SLICE_TERMINATING_CONDITION, Spec::GA_ON),
+    Gate::new(ENDPOINTS_KEEP_READY_ON_DISRUPTION, Spec::ALPHA_OFF),
+    Gate::new(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, Spec::ALPHA_OFF),
 ];
+
+/// The gates of kube-controller-manager, sorted by name. `hack/testenv/tables` reads them from its registry
+/// (`ComponentGlobalsRegistry`, which holds the gates of client-go and component-base too). Few of them change what this program
+/// does; the others are here so that a copied command line is accepted or refused alike.
+static UPSTREAM: LazyLock<Vec<Gate>> =
+    LazyLock::new(|| include_str!("gates/upstream.txt").lines().filter_map(Gate::parse).collect());
 
 /// The gates that set all gates of one stage. They belong to no release.
 const GROUPS: [(&str, Stage); 2] = [(ALL_ALPHA, Stage::Alpha), (ALL_BETA, Stage::Beta)];
@@ -193,14 +199,14 @@ enum Refusal {
 impl Gate {
     /// What holds for the gate at these versions.
     fn at(&self, versions: Versions) -> Spec {
-        let spec = self.specs.get(versions.column()).copied().unwrap_or(NONE);
+        let spec = self.specs.get(versions.column()).copied().unwrap_or(Spec::NONE);
         let is_compatible = versions.min_compatibility() >= versions.emulated();
         Spec { default: spec.default || (spec.on_if_compatible && is_compatible), ..spec }
     }
 }
 
 fn all() -> impl Iterator<Item = &'static Gate> {
-    OWN.iter().chain(upstream::GATES)
+    OWN.iter().chain(UPSTREAM.iter())
 }
 
 /// The gates, and those that set a stage, at these versions.

@@ -18,7 +18,7 @@ import (
 // ours are the controllers that the program has itself.
 var ours = []string{"endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"}
 
-func controllers(release string) []byte {
+func controllers() []byte {
 	aliases := map[string][]string{}
 	for alias, name := range app.ControllerAliases() {
 		aliases[name] = append(aliases[name], alias)
@@ -26,21 +26,15 @@ func controllers(release string) []byte {
 	names := app.KnownControllers()
 	slices.Sort(names)
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `//! The other controllers of kube-controller-manager %s. Written by hack/testenv/tables.
-
-/// Their names and aliases, which `+"`--controllers`"+` accepts so that its list can be copied.
-pub(super) const OTHERS: &[&str] = &[
-`, release)
 	for _, name := range names {
 		if slices.Contains(ours, name) {
 			continue
 		}
 		slices.Sort(aliases[name])
 		for _, word := range append([]string{name}, aliases[name]...) {
-			fmt.Fprintf(&out, "    %q,\n", word)
+			fmt.Fprintln(&out, word)
 		}
 	}
-	out.WriteString("];\n")
 	return out.Bytes()
 }
 

@@ -39,23 +39,6 @@ func gates(release string) ([]byte, error) {
 	slices.Sort(names)
 
 	var out bytes.Buffer
-	columns := make([]string, 0, emulated)
-	for _, release := range releases {
-		columns = append(columns, release.String())
-	}
-	last := len(columns) - 1
-	fmt.Fprintf(&out, `//! The feature gates of kube-controller-manager %s, at the versions that it can emulate. Written by hack/testenv/tables.
-//!
-//! Read from its registry (`+"`ComponentGlobalsRegistry`"+`, which holds the gates of client-go and component-base too). Few
-//! of them change what this program does; the others are here so that a copied command line is accepted or refused alike.
-
-#[allow(clippy::wildcard_imports, reason = "all there is")]
-use super::stage::*;
-
-/// Sorted by name; the columns are %s and %s.
-#[rustfmt::skip]
-pub(super) const GATES: &[Gate] = &[
-`, release, strings.Join(columns[:last], ", "), columns[last])
 	for _, name := range names {
 		specs := make([]string, 0, emulated)
 		for _, release := range releases {
@@ -70,16 +53,15 @@ pub(super) const GATES: &[Gate] = &[
 		}
 		var needed []string
 		for _, dependency := range dependencies[featuregate.Feature(name)] {
-			needed = append(needed, fmt.Sprintf("%q", dependency))
+			needed = append(needed, string(dependency))
 		}
 		slices.Sort(needed)
-		fmt.Fprintf(&out, "    gate(%q, [%s], &[%s]),\n", name, strings.Join(specs, ", "), strings.Join(needed, ", "))
+		fmt.Fprintln(&out, strings.Join(slices.Concat([]string{name}, specs, needed), " "))
 	}
-	out.WriteString("];\n")
 	return out.Bytes(), nil
 }
 
-// at names the constant of gates/stage.rs for a gate in a control plane whose oldest component is of the release before.
+// at is the word that gates/stage.rs reads for a gate in a control plane whose oldest component is of the release before.
 func at(specs featuregate.VersionedSpecs, release *version.Version) (string, error) {
 	spec, compatible := latest(specs, release, release.SubtractMinor(1)), latest(specs, release, release)
 	if spec == nil {

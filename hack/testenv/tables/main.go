@@ -39,8 +39,8 @@ func run() error {
 		name string
 		text []byte
 	}{
-		{"src/gates/upstream.rs", gates},
-		{"src/controllers/upstream.rs", controllers(release)},
+		{"src/gates/upstream.txt", gates},
+		{"src/controllers/upstream.txt", controllers()},
 		{"testdata/kube-controller-manager-flags.txt", flags(release)},
 	} {
 		name := filepath.Join(*crate, file.name)

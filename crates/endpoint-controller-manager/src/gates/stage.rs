@@ -38,49 +38,56 @@ pub(super) struct Spec {
 }
 
 impl Spec {
+    pub(super) const ALPHA_OFF: Self = Self::off(Stage::Alpha);
+    pub(super) const GA_ON: Self = Self { default: true, ..Self::off(Stage::Ga) };
+    pub(super) const NONE: Self = Self::off(Stage::None);
+
     pub(super) const fn off(stage: Stage) -> Self {
         Self { stage, default: false, locked: false, on_if_compatible: false }
     }
 
-    const fn on(stage: Stage) -> Self {
-        Self { default: true, ..Self::off(stage) }
-    }
-
-    const fn locked(self) -> Self {
-        Self { locked: true, ..self }
-    }
-
-    const fn on_if_compatible(self) -> Self {
-        Self { on_if_compatible: true, ..self }
+    /// Reads a word of the table, such as `NONE`, `BETA_ON`, `GA_LOCKED_ON` or `BETA_ON_IF_COMPATIBLE`.
+    fn parse(word: &str) -> Option<Self> {
+        let (stage, rest) = word.split_once('_').unwrap_or((word, "OFF"));
+        let stage = match stage {
+            "NONE" => Stage::None,
+            "ALPHA" => Stage::Alpha,
+            "BETA" => Stage::Beta,
+            "GA" => Stage::Ga,
+            "DEPRECATED" => Stage::Deprecated,
+            _ => return None,
+        };
+        let (locked, value) = rest.strip_prefix("LOCKED_").map_or((false, rest), |value| (true, value));
+        let (default, on_if_compatible) = match value {
+            "OFF" => (false, false),
+            "ON" => (true, false),
+            "ON_IF_COMPATIBLE" => (false, true),
+            _ => return None,
+        };
+        Some(Self { stage, default, locked, on_if_compatible })
     }
 }
 
 /// A gate at the known releases, the oldest first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,
     pub(super) specs: [Spec; COUNT],
     /// Gates that must be on for this one to be on.
-    pub(super) depends_on: &'static [&'static str],
+    pub(super) depends_on: Vec<&'static str>,
 }
 
-pub(super) const fn gate(
-    name: &'static str,
-    specs: [Spec; COUNT],
-    depends_on: &'static [&'static str],
-) -> Gate {
-    Gate { name, specs, depends_on }
-}
+impl Gate {
+    /// A gate that is the same at all of them.
+    pub(super) const fn new(name: &'static str, spec: Spec) -> Self {
+        Self { name, specs: [spec; COUNT], depends_on: Vec::new() }
+    }
 
-pub(super) const NONE: Spec = Spec::off(Stage::None);
-pub(super) const ALPHA_OFF: Spec = Spec::off(Stage::Alpha);
-pub(super) const BETA_OFF: Spec = Spec::off(Stage::Beta);
-pub(super) const BETA_ON_IF_COMPATIBLE: Spec = BETA_OFF.on_if_compatible();
-pub(super) const BETA_ON: Spec = Spec::on(Stage::Beta);
-pub(super) const GA_OFF: Spec = Spec::off(Stage::Ga);
-pub(super) const GA_ON: Spec = Spec::on(Stage::Ga);
-pub(super) const GA_LOCKED_ON: Spec = GA_ON.locked();
-pub(super) const DEPRECATED_OFF: Spec = Spec::off(Stage::Deprecated);
-pub(super) const DEPRECATED_ON: Spec = Spec::on(Stage::Deprecated);
-pub(super) const DEPRECATED_LOCKED_OFF: Spec = DEPRECATED_OFF.locked();
-pub(super) const DEPRECATED_LOCKED_ON: Spec = DEPRECATED_ON.locked();
+    /// Reads a line of the table: the name, a word for each release, and the names of the gates that it depends on.
+    pub(super) fn parse(line: &'static str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let name = words.next()?;
+        let specs: Option<Vec<Spec>> = words.by_ref().take(COUNT).map(Spec::parse).collect();
+        Some(Self { name, specs: specs?.try_into().ok()?, depends_on: words.collect() })
+    }
+}

@@ -20,7 +20,7 @@ fn names_are_unique_and_dependencies_exist() {
     names.dedup();
     assert_eq!((names.len(), count), (259, 259));
     for gate in all() {
-        for name in gate.depends_on {
+        for name in &gate.depends_on {
             assert!(find(name).is_some(), "{} depends on {name}", gate.name);
         }
     }

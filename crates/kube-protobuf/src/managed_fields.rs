@@ -2,7 +2,7 @@
 
 use crate::error::DecodeError;
 use crate::reader::Fields;
-use crate::scan::time_seconds;
+use crate::scan::{metadata, time_seconds};
 use crate::writer::Writer;
 
 /// Copies the message of any object, leaving out `metadata.managedFields`.
@@ -42,30 +42,19 @@ pub const MAX_LAST_MANAGERS: usize = 4;
 /// Cost: one pass over the metadata; the sets of fields are skipped.
 pub fn last_managers(raw: &[u8]) -> Result<Vec<&str>, DecodeError> {
     let mut newest = (i64::MIN, Vec::new());
-    let mut fields = Fields::new("object", raw);
-    while let Some((number, value)) = fields.next_field()? {
-        if number == 1 {
-            collect_managers(fields.bytes(value)?, &mut newest)?;
-            break;
-        }
-    }
-    Ok(newest.1)
-}
-
-fn collect_managers<'a>(metadata: &'a [u8], newest: &mut (i64, Vec<&'a str>)) -> Result<(), DecodeError> {
-    let mut fields = Fields::new("ObjectMeta", metadata);
+    let mut fields = Fields::new("ObjectMeta", metadata(raw)?);
     while let Some((number, value)) = fields.next_field()? {
         if number != MANAGED_FIELDS {
             continue;
         }
         let Some((manager, time)) = manager_and_time(fields.bytes(value)?)? else { continue };
         if time > newest.0 {
-            *newest = (time, vec![manager]);
+            newest = (time, vec![manager]);
         } else if time == newest.0 && newest.1.len() < MAX_LAST_MANAGERS && !newest.1.contains(&manager) {
             newest.1.push(manager);
         }
     }
-    Ok(())
+    Ok(newest.1)
 }
 
 fn manager_and_time(entry: &[u8]) -> Result<Option<(&str, i64)>, DecodeError> {

@@ -14,6 +14,7 @@ mod service;
 mod values;
 
 pub use conditions::{ConditionView, PodConditionsView};
+pub(crate) use meta::metadata;
 pub use meta::{MetaView, meta, meta_lossy};
 pub use node::NodeView;
 pub use pod::{PodView, PortView};

@@ -37,13 +37,7 @@ pub struct MetaView<'a> {
 /// fields in order.
 pub fn meta(raw: &[u8]) -> Result<MetaView<'_>, DecodeError> {
     let mut meta = MetaView::default();
-    let mut fields = Fields::new("object", raw);
-    while let Some((number, value)) = fields.next_field()? {
-        if number == 1 {
-            meta.merge(fields.bytes(value)?)?;
-            break;
-        }
-    }
+    meta.merge(metadata(raw)?)?;
     Ok(meta)
 }
 
@@ -51,16 +45,20 @@ pub fn meta(raw: &[u8]) -> Result<MetaView<'_>, DecodeError> {
 /// are usually available.
 pub fn meta_lossy(raw: &[u8]) -> MetaView<'_> {
     let mut meta = MetaView::default();
+    // Keeps the fields before the error.
+    let _ = metadata(raw).and_then(|metadata| meta.merge(metadata));
+    meta
+}
+
+/// Returns the metadata of any object as a message, without reading what follows; empty if there is none.
+pub(crate) fn metadata(raw: &[u8]) -> Result<&[u8], DecodeError> {
     let mut fields = Fields::new("object", raw);
-    while let Ok(Some((number, value))) = fields.next_field() {
+    while let Some((number, value)) = fields.next_field()? {
         if number == 1 {
-            let metadata = fields.bytes(value).unwrap_or_default();
-            // Keeps the fields before the error.
-            let _ = meta.merge(metadata);
-            break;
+            return fields.bytes(value);
         }
     }
-    meta
+    Ok(&[])
 }
 
 impl<'a> MetaView<'a> {

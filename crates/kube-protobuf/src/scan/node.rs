@@ -1,7 +1,7 @@
 //! Nodes.
 
 use super::meta::MetaView;
-use super::values::{Condition, map_entry};
+use super::values::{Condition, map_entry, only_text};
 use crate::error::DecodeError;
 use crate::reader::Fields;
 
@@ -38,7 +38,7 @@ impl<'a> NodeView<'a> {
                 2 => {
                     let (resource, amount) = map_entry(fields.bytes(value)?)?;
                     if resource == b"cpu" {
-                        self.allocatable_cpu = quantity(amount)?;
+                        self.allocatable_cpu = only_text("Quantity", amount)?;
                     }
                 }
                 4 => {
@@ -52,15 +52,4 @@ impl<'a> NodeView<'a> {
         }
         Ok(())
     }
-}
-
-fn quantity(bytes: &[u8]) -> Result<&str, DecodeError> {
-    let mut text = "";
-    let mut fields = Fields::new("Quantity", bytes);
-    while let Some((number, value)) = fields.next_field()? {
-        if number == 1 {
-            text = fields.text(value)?;
-        }
-    }
-    Ok(text)
 }

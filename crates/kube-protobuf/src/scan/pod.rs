@@ -1,7 +1,7 @@
 //! Pods.
 
 use super::meta::MetaView;
-use super::values::Condition;
+use super::values::{Condition, only_text};
 use crate::error::DecodeError;
 use crate::reader::Fields;
 
@@ -95,7 +95,7 @@ impl<'a> PodView<'a> {
                     }
                 }
                 6 => self.pod_ip = fields.text(value)?,
-                12 => self.pod_ips.push(pod_ip(fields.bytes(value)?)?),
+                12 => self.pod_ips.push(only_text("PodIP", fields.bytes(value)?)?),
                 _ => {}
             }
         }
@@ -150,15 +150,4 @@ fn container_port(bytes: &[u8]) -> Result<PortView<'_>, DecodeError> {
         port.protocol = "TCP";
     }
     Ok(port)
-}
-
-fn pod_ip(bytes: &[u8]) -> Result<&str, DecodeError> {
-    let mut ip = "";
-    let mut fields = Fields::new("PodIP", bytes);
-    while let Some((number, value)) = fields.next_field()? {
-        if number == 1 {
-            ip = fields.text(value)?;
-        }
-    }
-    Ok(ip)
 }

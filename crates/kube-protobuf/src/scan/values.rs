@@ -26,6 +26,18 @@ pub(super) fn text_entry(bytes: &[u8]) -> Result<(&str, &str), DecodeError> {
     }
 }
 
+/// Returns the text of a message that has no other field; `message` is its name.
+pub(super) fn only_text<'a>(message: &'static str, bytes: &'a [u8]) -> Result<&'a str, DecodeError> {
+    let mut text = "";
+    let mut fields = Fields::new(message, bytes);
+    while let Some((number, value)) = fields.next_field()? {
+        if number == 1 {
+            text = fields.text(value)?;
+        }
+    }
+    Ok(text)
+}
+
 /// Returns a time in whole Unix seconds. Kubernetes writes an absent time as an empty message.
 pub(crate) fn time_seconds(bytes: &[u8]) -> Result<Option<i64>, DecodeError> {
     if bytes.is_empty() {

@@ -284,21 +284,12 @@ impl ApiClient {
         header_timeout: Duration,
         on_frame: impl Fn(),
     ) -> Result<(Encoding, Bytes), ApiError> {
-        let read = |body| within(LIST_TIMEOUT, read_list(body, REQUEST_TIMEOUT, on_frame));
-        self.list(path_and_query, header_timeout, read).await
-    }
-
-    async fn list<F: Future<Output = Result<Bytes, ApiError>>>(
-        &self,
-        path_and_query: &str,
-        header_timeout: Duration,
-        read: impl FnOnce(Body) -> F,
-    ) -> Result<(Encoding, Bytes), ApiError> {
         let observed = self.sender.metrics.request(&Method::GET);
         observed.sent(0);
         let response = self.open(path_and_query, header_timeout).await?;
         let encoding = Encoding::of_answer(response.headers());
-        let body = read(response.into_body()).await?;
+        let body = read_list(response.into_body(), REQUEST_TIMEOUT, on_frame);
+        let body = within(LIST_TIMEOUT, body).await?;
         observed.received(body.len());
         Ok((encoding, body))
     }

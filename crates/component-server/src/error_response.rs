@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
@@ -53,9 +52,8 @@ pub(crate) fn forbidden(
     if !reason.is_empty() {
         message = format!("{message}: {reason}");
     }
-    let mut response = head.status_response(StatusCode::FORBIDDEN, "Forbidden", &message, Some(Empty {}));
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    let response = head.status_response(StatusCode::FORBIDDEN, "Forbidden", &message, Some(Empty {}));
+    ([(X_CONTENT_TYPE_OPTIONS, "nosniff")], response).into_response()
 }
 
 /// Returns a 406 of pages that have a structured form.
@@ -74,18 +72,18 @@ pub(crate) fn internal_error(uri: &Uri, error: &str) -> Response {
 
 /// Returns a 429 or 503 with `Retry-After` (`server/filters/maxinflight.go` `tooManyRequests`).
 pub(crate) fn too_many_requests(code: StatusCode) -> Response {
-    let mut response = plain(code, "Too many requests, please try again later.".to_owned());
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    let text = "Too many requests, please try again later.".to_owned();
+    ([(RETRY_AFTER, "1")], plain(code, text)).into_response()
 }
 
 /// Returns a plain-text response, as Go's `http.Error` writes it.
 pub(crate) fn plain(code: StatusCode, text: String) -> Response {
-    let mut response = Response::new(Body::from(text + "\n"));
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    not_sniffed(code, "text/plain; charset=utf-8", text + "\n")
+}
+
+/// Returns a response whose media type clients must believe.
+pub(crate) fn not_sniffed(code: StatusCode, content_type: &'static str, text: String) -> Response {
+    (code, [(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff")], text).into_response()
 }
 
 /// Returns the 404 of an unknown path.
@@ -128,10 +126,7 @@ impl RequestHead<'_> {
             ),
             Format::Yaml => ("application/yaml", Some(status.yaml())),
         };
-        let mut response = Response::new(Body::from(body.unwrap_or_default()));
-        *response.status_mut() = code;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        response
+        (code, [(CONTENT_TYPE, content_type)], body.unwrap_or_default()).into_response()
     }
 
     /// Returns the preferred format of the client; pretty JSON if it accepts none of ours, or is used by people.

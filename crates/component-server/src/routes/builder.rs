@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{MethodRouter, any};
+use http::StatusCode;
 
 use super::checks::Checks;
 use super::component_info::ComponentInfo;
 use super::slis::Slis;
 use super::zpages::State;
-use super::{configz, debug_flags, health, metrics, zpages};
-use crate::error_response::not_found;
+use super::{debug_flags, health, metrics, zpages};
+use crate::error_response::{not_found, not_sniffed};
 
 /// The routes of a component.
 ///
@@ -66,7 +67,9 @@ impl Routes {
     where
         F: Fn() -> serde_json::Value + Clone + Send + Sync + 'static,
     {
-        self.route("/configz", configz::page(group, configuration))
+        let page = move || serde_json::json!({ group: configuration() }).to_string();
+        let page = any(move || async move { not_sniffed(StatusCode::OK, "application/json", page()) });
+        self.route("/configz", page)
     }
 
     /// Adds `/flagz`: the value of every flag by name. They are asked for at each request.

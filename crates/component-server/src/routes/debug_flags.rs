@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, Response};
 use axum::routing::any;
-use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Request, StatusCode};
 use tokio::time::timeout;
 
+use crate::error_response::not_sniffed;
 use crate::go_text::quote;
 
 /// Size limit of the body, which is a number.
@@ -64,6 +64,5 @@ fn level(value: &str) -> Result<u32, String> {
 
 /// Responds in plain text. Its media type has no character set, as upstream's has none here.
 fn text(code: StatusCode, text: &str) -> Response {
-    let headers = [(CONTENT_TYPE, "text/plain"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    (code, headers, format!("{text}\n")).into_response()
+    not_sniffed(code, "text/plain", format!("{text}\n"))
 }

@@ -6,13 +6,12 @@ use std::fmt::Write as _;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
-use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{StatusCode, Uri};
 use tracing::{debug, trace};
 
 use super::checks::{Check, Checks};
 use super::slis::Slis;
-use crate::error_response::{not_found, plain};
+use crate::error_response::{not_found, not_sniffed, plain};
 use crate::go_text::quote;
 
 /// A health page.
@@ -54,8 +53,7 @@ impl Page {
         }
         let is_verbose = query.iter().any(|(name, _)| name == "verbose");
         let text = if is_verbose { format!("{lines}{} check passed\n", self.name) } else { "ok".to_owned() };
-        let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-        (headers, text).into_response()
+        not_sniffed(StatusCode::OK, "text/plain; charset=utf-8", text)
     }
 
     /// Runs the checks that are not excluded. Reasons of failures go to the log only.

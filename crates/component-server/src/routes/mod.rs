@@ -3,7 +3,6 @@
 mod builder;
 mod checks;
 mod component_info;
-mod configz;
 mod debug_flags;
 mod health;
 mod metrics;

@@ -1,7 +1,5 @@
 //! Serving certificates and keys as they were read, which makes changes detectable.
 
-use std::fmt;
-
 use zeroize::Zeroizing;
 
 /// A certificate chain and its key in PEM.
@@ -16,19 +14,9 @@ pub(crate) struct CertKeyContent {
 }
 
 /// All serving certificates.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct CertificateContent {
     pub(crate) default: CertKeyContent,
     /// Certificates for certain server names, in order of precedence.
     pub(crate) sni: Vec<CertKeyContent>,
-}
-
-/// Omits the key.
-impl fmt::Debug for CertKeyContent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CertKeyContent")
-            .field("origin", &self.origin)
-            .field("names", &self.names)
-            .finish_non_exhaustive()
-    }
 }

@@ -14,13 +14,11 @@ use super::self_signed;
 use crate::options::{ServingOptions, SniCertificate};
 
 /// Origins of the serving certificates, which can be read repeatedly.
-#[derive(Debug)]
 pub(crate) struct CertificateSource {
     default: DefaultSource,
     sni: Vec<SniCertificate>,
 }
 
-#[derive(Debug)]
 enum DefaultSource {
     Files { certificate: PathBuf, key: PathBuf },
     Memory(CertKeyContent),

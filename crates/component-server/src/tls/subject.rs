@@ -71,14 +71,15 @@ fn attributes(name: &[u8]) -> der::Result<Vec<AttributeTypeAndValue>> {
 /// Returns the text of an attribute (`crypto/x509` `parseASN1String`); none for another type or invalid characters.
 fn text(attribute: &AttributeTypeAndValue) -> Option<String> {
     let bytes = attribute.value.value();
-    let all = |is_allowed: fn(u8) -> bool| bytes.iter().copied().all(is_allowed);
+    let if_all = |is_allowed: fn(u8) -> bool| {
+        let is_allowed = bytes.iter().copied().all(is_allowed);
+        String::from_utf8(bytes.to_vec()).ok().filter(|_| is_allowed)
+    };
     match attribute.value.tag() {
-        Tag::Utf8String => String::from_utf8(bytes.to_vec()).ok(),
-        Tag::PrintableString if all(is_printable) => String::from_utf8(bytes.to_vec()).ok(),
-        Tag::Ia5String if bytes.is_ascii() => String::from_utf8(bytes.to_vec()).ok(),
-        Tag::NumericString if all(|b| matches!(b, b'0'..=b'9' | b' ')) => {
-            String::from_utf8(bytes.to_vec()).ok()
-        }
+        Tag::Utf8String => if_all(|_| true),
+        Tag::PrintableString => if_all(is_printable),
+        Tag::Ia5String => if_all(|byte| byte.is_ascii()),
+        Tag::NumericString => if_all(|byte| matches!(byte, b'0'..=b'9' | b' ')),
         // Read as Latin-1, as other implementations do.
         Tag::TeletexString => Some(bytes.iter().copied().map(char::from).collect()),
         Tag::BmpString => basic_multilingual(bytes),

@@ -79,36 +79,18 @@ impl ClientMetrics {
     /// Adds the metrics to `registry`. A second call on the same registry would expose every name twice.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register(
-            "rest_client_requests_total",
-            "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host",
-            metrics.results.clone(),
-        );
-        registry.register(
-            "rest_client_request_retries_total",
-            "[ALPHA] Number of request retries, partitioned by status code, verb, and host",
-            metrics.retries.clone(),
-        );
-        registry.register(
-            "rest_client_request_duration_seconds",
-            "[ALPHA] Request latency in seconds. Broken down by verb, and host",
-            metrics.duration.clone(),
-        );
-        registry.register(
-            "rest_client_rate_limiter_duration_seconds",
-            "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host",
-            metrics.limiter.clone(),
-        );
-        registry.register(
-            "rest_client_request_size_bytes",
-            "[ALPHA] Request size in bytes. Broken down by verb and host",
-            metrics.request_size.clone(),
-        );
-        registry.register(
-            "rest_client_response_size_bytes",
-            "[ALPHA] Response size in bytes. Broken down by verb and host",
-            metrics.response_size.clone(),
-        );
+        let help = "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host";
+        registry.register("rest_client_requests_total", help, metrics.results.clone());
+        let help = "[ALPHA] Number of request retries, partitioned by status code, verb, and host";
+        registry.register("rest_client_request_retries_total", help, metrics.retries.clone());
+        let help = "[ALPHA] Request latency in seconds. Broken down by verb, and host";
+        registry.register("rest_client_request_duration_seconds", help, metrics.duration.clone());
+        let help = "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host";
+        registry.register("rest_client_rate_limiter_duration_seconds", help, metrics.limiter.clone());
+        let help = "[ALPHA] Request size in bytes. Broken down by verb and host";
+        registry.register("rest_client_request_size_bytes", help, metrics.request_size.clone());
+        let help = "[ALPHA] Response size in bytes. Broken down by verb and host";
+        registry.register("rest_client_response_size_bytes", help, metrics.response_size.clone());
         metrics
     }
 

@@ -24,30 +24,18 @@ impl ElectionMetrics {
     /// Adds the metrics to `registry`. A second call on the same registry would expose every name twice.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register(
-            "leader_election_master_status",
-            "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates \
-             master. 'name' is the string used to identify the lease. Please make sure to group by name",
-            metrics.master_status.clone(),
-        );
-        registry.register(
-            "leader_election_slowpath_total",
-            "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify \
-             the lease. Please make sure to group by name",
-            metrics.slow_path.clone(),
-        );
-        registry.register(
-            "leader_election_expired_leases_total",
-            "[ALPHA] Number of times that this process acquired the lease because its holder had ceased to renew it. 'name' \
-             is the string used to identify the lease",
-            metrics.expired.clone(),
-        );
-        registry.register(
-            "leader_election_held",
-            "[ALPHA] Gauge of if the relevant lease has a hold in force, 1 indicates that no process acquires it until an \
-             operator releases the hold, 0 indicates none. 'name' is the string used to identify the lease",
-            metrics.held.clone(),
-        );
+        let help = "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 \
+                    indicates master. 'name' is the string used to identify the lease. Please make sure to group by name";
+        registry.register("leader_election_master_status", help, metrics.master_status.clone());
+        let help = "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to \
+                    identify the lease. Please make sure to group by name";
+        registry.register("leader_election_slowpath_total", help, metrics.slow_path.clone());
+        let help = "[ALPHA] Number of times that this process acquired the lease because its holder had ceased to renew \
+                    it. 'name' is the string used to identify the lease";
+        registry.register("leader_election_expired_leases_total", help, metrics.expired.clone());
+        let help = "[ALPHA] Gauge of if the relevant lease has a hold in force, 1 indicates that no process acquires it \
+                    until an operator releases the hold, 0 indicates none. 'name' is the string used to identify the lease";
+        registry.register("leader_election_held", help, metrics.held.clone());
         metrics
     }
 

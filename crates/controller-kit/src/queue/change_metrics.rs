@@ -39,17 +39,12 @@ impl ChangeMetrics {
             ages: Ages::default(),
             failing: FailingKeys::default(),
         };
-        registry.register(
-            "change_write_duration_seconds",
-            "[ALPHA] Time in seconds from the event of a change to the response to the write that it required; \
-             for the oldest change that a sync wrote, retries and batching included",
-            metrics.durations.clone(),
-        );
-        registry.register(
-            "sync_retries_total",
-            "[ALPHA] Number of syncs that are to be retried, by the reason. Stale caches and conflicts end by themselves",
-            metrics.retries.clone(),
-        );
+        let help = "[ALPHA] Time in seconds from the event of a change to the response to the write that it required; for \
+                    the oldest change that a sync wrote, retries and batching included";
+        registry.register("change_write_duration_seconds", help, metrics.durations.clone());
+        let help = "[ALPHA] Number of syncs that are to be retried, by the reason. Stale caches and conflicts end by \
+                    themselves";
+        registry.register("sync_retries_total", help, metrics.retries.clone());
         registry.register_collector(Box::new(metrics.ages.clone()));
         registry.register_collector(Box::new(metrics.failing.clone()));
         metrics

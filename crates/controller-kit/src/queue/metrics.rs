@@ -50,31 +50,16 @@ impl QueueMetrics {
             changes: ChangeMetrics::register(registry),
             turns: TurnMetrics::register(registry),
         };
-        registry.register(
-            "workqueue_depth",
-            "[BETA] Number of keys that wait to be processed, without delayed ones",
-            metrics.depth.clone(),
-        );
-        registry.register(
-            "workqueue_adds_total",
-            "[BETA] Number of keys added, without additions of a key that was already waiting",
-            metrics.adds.clone(),
-        );
-        registry.register(
-            "workqueue_queue_duration_seconds",
-            "[BETA] Time in seconds that a key waited in the queue before it was processed",
-            metrics.queue_duration.clone(),
-        );
-        registry.register(
-            "workqueue_work_duration_seconds",
-            "[BETA] Time in seconds that processing a key took",
-            metrics.work_duration.clone(),
-        );
-        registry.register(
-            "workqueue_retries_total",
-            "[BETA] Number of delayed additions, for retries and for batching",
-            metrics.retries.clone(),
-        );
+        let help = "[BETA] Number of keys that wait to be processed, without delayed ones";
+        registry.register("workqueue_depth", help, metrics.depth.clone());
+        let help = "[BETA] Number of keys added, without additions of a key that was already waiting";
+        registry.register("workqueue_adds_total", help, metrics.adds.clone());
+        let help = "[BETA] Time in seconds that a key waited in the queue before it was processed";
+        registry.register("workqueue_queue_duration_seconds", help, metrics.queue_duration.clone());
+        let help = "[BETA] Time in seconds that processing a key took";
+        registry.register("workqueue_work_duration_seconds", help, metrics.work_duration.clone());
+        let help = "[BETA] Number of delayed additions, for retries and for batching";
+        registry.register("workqueue_retries_total", help, metrics.retries.clone());
         registry.register_collector(Box::new(metrics.running.clone()));
         metrics
     }

@@ -36,11 +36,9 @@ pub(crate) struct TurnMetrics {
 impl TurnMetrics {
     pub(crate) fn register(registry: &mut Registry) -> Self {
         let metrics = Self { waits: Family::new_with_constructor(waits), waiting: Waiting::default() };
-        registry.register(
-            "write_wait_duration_seconds",
-            "[ALPHA] Time in seconds that writes waited for the rate limit, by the urgency of their plan",
-            metrics.waits.clone(),
-        );
+        let help =
+            "[ALPHA] Time in seconds that writes waited for the rate limit, by the urgency of their plan";
+        registry.register("write_wait_duration_seconds", help, metrics.waits.clone());
         registry.register_collector(Box::new(metrics.waiting.clone()));
         metrics
     }

@@ -14,10 +14,7 @@ impl FeatureGates {
             let labels = [("name", feature.name), ("stage", feature.stage.label())];
             family.get_or_create(&labels).set(i64::from(feature.enabled));
         }
-        registry.register(
-            "kubernetes_feature_enabled",
-            "[BETA] This metric records the data about the stage and enablement of a k8s feature",
-            family,
-        );
+        let help = "[BETA] This metric records the data about the stage and enablement of a k8s feature";
+        registry.register("kubernetes_feature_enabled", help, family);
     }
 }

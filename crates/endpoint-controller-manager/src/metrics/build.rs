@@ -14,19 +14,13 @@ use crate::version;
 pub(crate) fn register(registry: &mut Registry, versions: Versions) {
     let build = Family::<[(&str, String); 9], Gauge>::default();
     build.get_or_create(&build_labels()).set(1);
-    registry.register(
-        "kubernetes_build_info",
-        "[BETA] A metric with a constant '1' value labeled by the Kubernetes version that it behaves like, compiler \
-         and platform",
-        build,
-    );
+    let help = "[BETA] A metric with a constant '1' value labeled by the Kubernetes version that it behaves like, \
+                compiler and platform";
+    registry.register("kubernetes_build_info", help, build);
     let compatibility = Family::<[(&str, String); 4], Gauge>::default();
     compatibility.get_or_create(&compatibility_labels(versions)).set(1);
-    registry.register(
-        "version_info",
-        "[ALPHA] Provides the compatibility version info of the component",
-        compatibility,
-    );
+    let help = "[ALPHA] Provides the compatibility version info of the component";
+    registry.register("version_info", help, compatibility);
 }
 
 fn build_labels() -> [(&'static str, String); 9] {

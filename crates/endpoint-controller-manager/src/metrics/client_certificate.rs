@@ -19,11 +19,8 @@ const PERIOD: Duration = Duration::from_secs(60);
 pub(crate) fn register(config: &kube::Config, registry: &mut Registry, runtime: &Handle) -> JoinSet<String> {
     let (expiry, mut tasks) = (Gauge::default(), JoinSet::new());
     if set(&expiry, config) {
-        registry.register(
-            "rest_client_certificate_expiration_seconds",
-            "End of the validity of the client certificate, in seconds since the Unix epoch",
-            expiry.clone(),
-        );
+        let help = "End of the validity of the client certificate, in seconds since the Unix epoch";
+        registry.register("rest_client_certificate_expiration_seconds", help, expiry.clone());
         let config = config.clone();
         tasks.spawn_on(async move { match follow(expiry, config).await {} }, runtime);
     }

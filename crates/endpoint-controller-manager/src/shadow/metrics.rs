@@ -37,32 +37,18 @@ fn histogram() -> Histogram {
 impl Metrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("shadow");
-        registry.register(
-            "comparisons_total",
-            "[ALPHA] Number of comparisons of a Service with what the controller would write",
-            self.comparisons.clone(),
-        );
-        registry.register(
-            "recent_differences",
-            "[ALPHA] Number of objects that are not as the controller would have them, for less than the grace period",
-            self.recent.clone(),
-        );
-        registry.register(
-            "differences",
-            "[ALPHA] Number of objects that have not been as the controller would have them for longer than the grace \
-             period, by the write that the controller would make; unknown if it cannot decode an object",
-            self.lasting.clone(),
-        );
-        registry.register(
-            "lasting_differences_total",
-            "[ALPHA] Number of differences that outlasted the grace period, by the write that the controller would make",
-            self.lasting_total.clone(),
-        );
-        registry.register(
-            "difference_duration_seconds",
-            "[ALPHA] Time in seconds that differences took to end",
-            self.took.clone(),
-        );
+        let help = "[ALPHA] Number of comparisons of a Service with what the controller would write";
+        registry.register("comparisons_total", help, self.comparisons.clone());
+        let help = "[ALPHA] Number of objects that are not as the controller would have them, for less than the grace period";
+        registry.register("recent_differences", help, self.recent.clone());
+        let help = "[ALPHA] Number of objects that have not been as the controller would have them for longer than the \
+                    grace period, by the write that the controller would make; unknown if it cannot decode an object";
+        registry.register("differences", help, self.lasting.clone());
+        let help = "[ALPHA] Number of differences that outlasted the grace period, by the write that the controller would \
+                    make";
+        registry.register("lasting_differences_total", help, self.lasting_total.clone());
+        let help = "[ALPHA] Time in seconds that differences took to end";
+        registry.register("difference_duration_seconds", help, self.took.clone());
     }
 
     /// The series of a controller.

@@ -140,7 +140,7 @@ impl<A: AuthenticationApi> Authenticator<A> {
         let verification = peer.verification(&cas, UnixTime::now());
         match (&verification.proxy, &cas.proxies) {
             (Some(Ok(())), Some(proxies)) => {
-                if let Some(user) = proxies.headers.user(headers) {
+                if let Some(user) = proxies.user(headers) {
                     return Ok(user.authenticated());
                 }
             }

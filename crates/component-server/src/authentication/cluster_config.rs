@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::ca_bundle::CaBundle;
-use super::request_header::{FrontProxies, Headers, normalize};
+use super::options::RequestHeaderOptions;
+use super::request_header::FrontProxies;
 use crate::tls::TlsError;
 
 /// The data of that `ConfigMap`.
@@ -17,14 +18,15 @@ pub(super) fn client_cas(config: &ClusterConfig) -> Result<Option<CaBundle>, Tls
 /// Returns the front proxies, if the cluster configures any.
 pub(super) fn front_proxies(config: &ClusterConfig) -> Result<Option<FrontProxies>, TlsError> {
     let Some(ca_bundle) = ca_bundle(config, "requestheader-client-ca-file")? else { return Ok(None) };
-    let headers = Headers {
+    let headers = RequestHeaderOptions {
+        client_ca_file: None,
         allowed_names: strings(config, "requestheader-allowed-names")?,
-        username: normalize(&strings(config, "requestheader-username-headers")?),
-        uid: normalize(&strings(config, "requestheader-uid-headers")?),
-        group: normalize(&strings(config, "requestheader-group-headers")?),
-        extra_prefix: normalize(&strings(config, "requestheader-extra-headers-prefix")?),
+        username_headers: strings(config, "requestheader-username-headers")?,
+        uid_headers: strings(config, "requestheader-uid-headers")?,
+        group_headers: strings(config, "requestheader-group-headers")?,
+        extra_headers_prefix: strings(config, "requestheader-extra-headers-prefix")?,
     };
-    Ok(Some(FrontProxies { ca_bundle, headers }))
+    Ok(Some(FrontProxies::new(ca_bundle, headers)))
 }
 
 fn ca_bundle(config: &ClusterConfig, key: &str) -> Result<Option<CaBundle>, TlsError> {

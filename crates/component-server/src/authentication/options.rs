@@ -21,7 +21,7 @@ pub struct AuthenticationOptions {
 }
 
 /// The `--requestheader-*` flags: trusted front proxies and their headers. Without a file, the cluster configures them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHeaderOptions {
     /// `--requestheader-client-ca-file`.
     pub client_ca_file: Option<PathBuf>,

@@ -15,34 +15,27 @@ use crate::user::User;
 #[derive(Debug, PartialEq)]
 pub(super) struct FrontProxies {
     pub(super) ca_bundle: CaBundle,
-    pub(super) headers: Headers,
+    /// The names of allowed proxies and of the headers that they set. Names of headers are trimmed and in lower case.
+    headers: RequestHeaderOptions,
 }
 
-/// The names of allowed proxies and of the headers that they set. Names of headers are trimmed and in lower case.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Headers {
-    pub(super) allowed_names: Vec<String>,
-    pub(super) username: Vec<String>,
-    pub(super) uid: Vec<String>,
-    pub(super) group: Vec<String>,
-    pub(super) extra_prefix: Vec<String>,
-}
-
-impl Headers {
-    pub(super) fn of(options: &RequestHeaderOptions) -> Self {
-        Self {
-            allowed_names: options.allowed_names.clone(),
-            username: normalize(&options.username_headers),
-            uid: normalize(&options.uid_headers),
-            group: normalize(&options.group_headers),
-            extra_prefix: normalize(&options.extra_headers_prefix),
+impl FrontProxies {
+    pub(super) fn new(ca_bundle: CaBundle, mut headers: RequestHeaderOptions) -> Self {
+        let RequestHeaderOptions {
+            username_headers, uid_headers, group_headers, extra_headers_prefix, ..
+        } = &mut headers;
+        for name in [username_headers, uid_headers, group_headers, extra_headers_prefix].into_iter().flatten()
+        {
+            *name = name.trim().to_ascii_lowercase();
         }
+        Self { ca_bundle, headers }
     }
 
     /// Checks that the subject is that of an allowed proxy (`x509.go` `verifySubject`).
     pub(super) fn allow(&self, subject: &Subject) -> Result<(), String> {
         let name = &subject.common_name;
-        if self.allowed_names.is_empty() || self.allowed_names.contains(name) {
+        let allowed = &self.headers.allowed_names;
+        if allowed.is_empty() || allowed.contains(name) {
             return Ok(());
         }
         Err(format!("x509: subject with cn={name} is not in the allowed list"))
@@ -50,19 +43,14 @@ impl Headers {
 
     /// Returns the user that a trusted proxy names in the headers (`headerrequest/requestheader.go`); none without a name.
     pub(super) fn user(&self, headers: &HeaderMap) -> Option<User> {
-        let Self { username, uid, group, extra_prefix, .. } = self;
+        let names = &self.headers;
         Some(User {
-            name: first(headers, username)?,
-            uid: first(headers, uid).unwrap_or_default(),
-            groups: group.iter().flat_map(|header| all(headers, header)).collect(),
-            extra: extra(headers, extra_prefix),
+            name: first(headers, &names.username_headers)?,
+            uid: first(headers, &names.uid_headers).unwrap_or_default(),
+            groups: names.group_headers.iter().flat_map(|header| all(headers, header)).collect(),
+            extra: extra(headers, &names.extra_headers_prefix),
         })
     }
-}
-
-/// Trims names of headers and converts them to lower case.
-pub(super) fn normalize(names: &[String]) -> Vec<String> {
-    names.iter().map(|name| name.trim().to_ascii_lowercase()).collect()
 }
 
 /// Returns the value of the first header that is not empty. Of a repeated header, the first value is used, as in Go.

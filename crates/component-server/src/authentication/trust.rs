@@ -11,7 +11,7 @@ use super::ca_bundle::CaBundle;
 use super::client_certificate;
 use super::cluster_config::{self, ClusterConfig};
 use super::options::AuthenticationOptions;
-use super::request_header::{FrontProxies, Headers};
+use super::request_header::FrontProxies;
 use crate::review::{AuthenticationApi, ReviewError, within_limit};
 use crate::tls::{self, Subject, TlsError};
 use crate::user::User;
@@ -49,7 +49,7 @@ impl TrustedCas {
             Ok(())
         };
         let proxy = self.proxies.as_ref().map(|proxies| {
-            verify(&proxies.ca_bundle).and_then(|()| proxies.headers.allow(&Subject::of_chain(chain)?))
+            verify(&proxies.ca_bundle).and_then(|()| proxies.allow(&Subject::of_chain(chain)?))
         });
         let client = self
             .clients
@@ -78,7 +78,7 @@ pub(super) async fn proxies_from_file(
 ) -> Result<Option<FrontProxies>, TlsError> {
     let Some(path) = &options.request_header.client_ca_file else { return Ok(None) };
     let ca_bundle = CaBundle::new(&path.display().to_string(), tls::read(path).await?)?;
-    Ok(Some(FrontProxies { ca_bundle, headers: Headers::of(&options.request_header) }))
+    Ok(Some(FrontProxies::new(ca_bundle, options.request_header.clone())))
 }
 
 /// Reads the configuration of the cluster; none if it has none.

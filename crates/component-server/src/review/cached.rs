@@ -5,57 +5,51 @@ use std::hash::Hash;
 use super::api::{AccessReview, AccessReviewStatus};
 use crate::user::User;
 
-/// Size in memory, which the cache bounds.
-pub(crate) trait MemorySize {
-    /// Returns the size in bytes, roughly.
+/// Key of the cache: the subject of a review.
+pub(crate) trait CacheKey: Eq + Hash + Clone + Send + Sync + 'static {
+    /// Returns the size in memory in bytes, roughly, which the cache bounds.
     fn bytes(&self) -> usize;
 }
 
-/// Key of the cache: the subject of a review.
-pub(crate) trait CacheKey: Eq + Hash + Clone + MemorySize + Send + Sync + 'static {}
-
-impl<T: Eq + Hash + Clone + MemorySize + Send + Sync + 'static> CacheKey for T {}
-
 /// Value of the cache: the result of a review.
-pub(crate) trait CacheValue: Clone + MemorySize + Send + Sync + 'static {
+pub(crate) trait CacheValue: Clone + Send + Sync + 'static {
+    /// Returns the size in memory in bytes, roughly, which the cache bounds.
+    fn bytes(&self) -> usize;
+
     /// True if the result authenticates the client or allows the request.
     fn is_positive(&self) -> bool;
 }
 
 /// The keyed hash of a token.
-impl MemorySize for [u8; 32] {
+impl CacheKey for [u8; 32] {
     fn bytes(&self) -> usize {
         self.len()
     }
 }
 
 /// The owner of a token; none for an invalid token.
-impl MemorySize for Option<User> {
+impl CacheValue for Option<User> {
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.as_ref().map_or(0, User::heap_bytes)
     }
-}
 
-impl CacheValue for Option<User> {
     fn is_positive(&self) -> bool {
         self.is_some()
     }
 }
 
-impl MemorySize for AccessReview {
+impl CacheKey for AccessReview {
     fn bytes(&self) -> usize {
         let Self { user, verb, path } = self;
         size_of::<Self>() + user.heap_bytes() + verb.len() + path.len()
     }
 }
 
-impl MemorySize for AccessReviewStatus {
+impl CacheValue for AccessReviewStatus {
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.reason.len()
     }
-}
 
-impl CacheValue for AccessReviewStatus {
     fn is_positive(&self) -> bool {
         self.allowed
     }

@@ -3,20 +3,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::join_all;
 use tokio::time::{advance, sleep, timeout};
 
-use super::super::cached::MemorySize;
 use super::super::store::GENERATION_BYTES;
 use super::*;
 
 const TTL: Duration = Duration::from_secs(10);
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
-impl MemorySize for u32 {
+impl CacheKey for u32 {
     fn bytes(&self) -> usize {
         4
     }
 }
 
-impl MemorySize for String {
+impl CacheKey for String {
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.len()
     }
@@ -26,13 +25,11 @@ impl MemorySize for String {
 #[derive(Clone, Debug, PartialEq)]
 struct Reply(u32);
 
-impl MemorySize for Reply {
+impl CacheValue for Reply {
     fn bytes(&self) -> usize {
         4
     }
-}
 
-impl CacheValue for Reply {
     fn is_positive(&self) -> bool {
         self.0.is_multiple_of(2)
     }

@@ -82,14 +82,6 @@ pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube
     Ok(kube::Client::new(service().map_err(failed)?, config.default_namespace.clone()))
 }
 
-/// Like [`connect`], without credentials: for
-/// [`ApiClient::with_service_account`](super::ApiClient::with_service_account).
-pub fn connect_anonymously(config: &kube::Config) -> Result<kube::Client, ConnectError> {
-    let mut anonymous = config.clone();
-    anonymous.auth_info = AuthInfo::default();
-    connect(&anonymous)
-}
-
 /// Connections that are replaced with their certificate files.
 fn reloading_connections(
     mut config: kube::Config,

@@ -38,7 +38,7 @@ pub mod version_guard;
 
 pub use client::{ApiClient, Preconditions};
 pub use client_certificate::client_certificate_expiry;
-pub use connect::{ConnectError, connect, connect_anonymously, connect_with};
+pub use connect::{ConnectError, connect, connect_with};
 pub use connections::{KeepAlive, Origin};
 pub use encoding::{Encoding, Object, UnknownEncoding};
 pub use error::ApiError;

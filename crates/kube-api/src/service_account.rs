@@ -29,8 +29,8 @@ pub struct ServiceAccount {
 }
 
 impl ApiClient {
-    /// The same client with the permissions of a service account. Its connection must be anonymous, as of
-    /// [`connect_anonymously`](crate::connect_anonymously); otherwise requests carry two credentials.
+    /// The same client with the permissions of a service account. Its connection must be of a configuration without
+    /// `auth_info`; otherwise requests carry two credentials.
     ///
     /// A request waits up to 10 s for a token. If none comes, the old token is used on, and the next try is 10 s later;
     /// without an old token the request fails with the error of the token request.

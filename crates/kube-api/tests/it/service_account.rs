@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use kube_api::error_chain;
-use kube_api::{ApiClient, ApiError, Encoding, ServiceAccount, connect, connect_anonymously};
+use kube_api::{ApiClient, ApiError, Encoding, ServiceAccount, connect};
 use serde_json::{Value, json};
 use tokio::time::advance;
 
@@ -232,7 +232,8 @@ async fn only_the_account_s_credentials_are_sent() {
     config.auth_info.token = Some("of the kubeconfig".to_owned().into());
     let main = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "main/1.0");
     let account = ServiceAccount::new(main, "kube-system", "endpointslice-controller");
-    let client = ApiClient::new(connect_anonymously(&config).unwrap(), Encoding::Json, "controller/1.0");
+    config.auth_info = kube::config::AuthInfo::default();
+    let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "controller/1.0");
     client.with_service_account(account).get_raw(PATH).await.unwrap();
     let sent: Vec<Vec<_>> = script
         .seen()

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::error::DecodeError;
-use crate::message::{merge_field, read};
+use crate::message::{Codec, read};
 use crate::reader::Fields;
 use crate::writer::Writer;
 
@@ -129,15 +129,11 @@ pub struct SubsetView<'a> {
 ///
 /// Cost: an allocation for each string of the metadata and of ports, and a skipped field for each address.
 pub fn split_subsets(raw: &[u8]) -> Result<(Endpoints, Vec<SubsetView<'_>>), DecodeError> {
-    let (mut head, mut subsets) = (Endpoints::default(), vec![]);
-    let mut fields = Fields::new("Endpoints", raw);
-    while let Some((number, value)) = fields.next_field()? {
-        if number == 2 {
-            subsets.push(read_subset(fields.bytes(value)?)?);
-        } else {
-            merge_field(&mut head, number, value, &fields)?;
-        }
-    }
+    let mut subsets = vec![];
+    let head = split(raw, |subset| {
+        subsets.push(read_subset(subset)?);
+        Ok(())
+    })?;
     Ok((head, subsets))
 }
 
@@ -159,16 +155,29 @@ fn read_subset(raw: &[u8]) -> Result<SubsetView<'_>, DecodeError> {
 ///
 /// Cost: an allocation for each string of the metadata, and a skipped field for each endpoint.
 pub fn split_endpoints(raw: &[u8]) -> Result<(EndpointSlice, Vec<&[u8]>), DecodeError> {
-    let (mut head, mut endpoints) = (EndpointSlice::default(), vec![]);
-    let mut fields = Fields::new("EndpointSlice", raw);
+    let mut endpoints = vec![];
+    let head = split(raw, |endpoint| {
+        endpoints.push(endpoint);
+        Ok(())
+    })?;
+    Ok((head, endpoints))
+}
+
+/// Reads a message without the values of field 2, which `part` gets.
+fn split<'a, T: Codec>(
+    raw: &'a [u8],
+    mut part: impl FnMut(&'a [u8]) -> Result<(), DecodeError>,
+) -> Result<T, DecodeError> {
+    let mut head = T::zero();
+    let mut fields = Fields::new(T::NAME, raw);
     while let Some((number, value)) = fields.next_field()? {
         if number == 2 {
-            endpoints.push(fields.bytes(value)?);
+            part(fields.bytes(value)?)?;
         } else {
-            merge_field(&mut head, number, value, &fields)?;
+            head.merge_field(number, value, &fields)?;
         }
     }
-    Ok((head, endpoints))
+    Ok(head)
 }
 
 /// Returns the name of the target of an encoded endpoint; `None` if there is none, or if the endpoint can't be read.

@@ -8,11 +8,9 @@ mod lease;
 mod meta;
 mod time;
 
-use codec::Codec;
-pub(crate) use codec::read;
+pub(crate) use codec::{Codec, read};
 
 use crate::error::DecodeError;
-use crate::reader::{Fields, Value};
 use crate::writer::Writer;
 
 /// An object that can be read and written in full: `EndpointSlice`, `Endpoints`, `Event` (core/v1) and `Lease`.
@@ -70,16 +68,6 @@ pub trait Message: Codec {
         self.write(&mut writer);
         writer.finish()
     }
-}
-
-/// Merges one field of a message, for readers of parts of it.
-pub(crate) fn merge_field<T: Message>(
-    message: &mut T,
-    number: u32,
-    value: Value<'_>,
-    fields: &Fields<'_>,
-) -> Result<(), DecodeError> {
-    message.merge_field(number, value, fields)
 }
 
 #[cfg(test)]

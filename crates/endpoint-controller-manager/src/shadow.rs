@@ -18,5 +18,5 @@ mod report;
 
 pub(crate) use comparisons::Shadow;
 #[cfg(test)]
-pub(crate) use metrics::page as metrics_page;
+pub(crate) use metrics::tests::page as metrics_page;
 pub(crate) use report::Report;

@@ -62,18 +62,6 @@ impl Metrics {
     }
 }
 
-/// A page with every metric.
-#[cfg(test)]
-pub(crate) fn page() -> String {
-    let (mut registry, mut page) = (Registry::default(), String::new());
-    let metrics = Metrics::default();
-    metrics.register(&mut registry);
-    let took = vec![std::time::Duration::from_secs(1)];
-    metrics.of("endpoints-controller").count(&Outcome { took, ..Outcome::default() });
-    prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
-    page
-}
-
 /// The metrics of one controller.
 pub(super) struct OfController {
     all: Metrics,
@@ -104,3 +92,6 @@ impl OfController {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

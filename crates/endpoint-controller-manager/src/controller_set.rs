@@ -2,8 +2,8 @@
 
 pub mod first_writes;
 pub mod informers;
-mod memory;
 
+use std::fmt;
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
@@ -22,8 +22,6 @@ use crate::controllers::Controller;
 use crate::metrics::foreign_writes::ForeignWrites;
 use crate::shadow::Shadow;
 use first_writes::FirstWrites;
-
-pub use memory::Memory;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
 /// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).
@@ -122,6 +120,35 @@ impl ControllerDeps<'_> {
         set.queues.push((C::NAME, controller.queue().clone()));
         let in_flight = in_flight(self.config.rate.highest());
         set.tasks.push(ControllerTask::new((controller, events), in_flight, policy));
+    }
+}
+
+/// The memory of a controller between syncs, to look into while it runs. Does not keep the controller.
+#[derive(Clone)]
+pub struct Memory(Arc<dyn Fn() -> Vec<(&'static str, ObjectKey)> + Send + Sync>);
+
+impl Memory {
+    fn of<C: endpoint_informers::controller::Controller>(controller: &Arc<C>) -> Self {
+        let controller = Arc::downgrade(controller);
+        Self(Arc::new(move || {
+            let Some(controller) = controller.upgrade() else { return Vec::new() };
+            let mut remembered = controller.remembered();
+            remembered.extend(controller.queue().failing().into_iter().map(|key| ("failing", key)));
+            remembered.sort();
+            remembered
+        }))
+    }
+
+    /// Everything that the controller remembers, in order: see [`remembered`](endpoint_informers::controller::Controller::remembered), and the keys in its queue whose
+    /// last sync failed, as the table `failing`. Empty once the controller is gone.
+    pub fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.remembered()).finish()
     }
 }
 

@@ -5,12 +5,15 @@
 //! known, checked and reported, but most have no effect here.
 
 mod flag;
-mod metrics;
 mod stage;
 mod version;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 
 pub(crate) use flag::shown;
 pub(crate) use stage::Stage;
@@ -124,6 +127,17 @@ impl FeatureGates {
             .collect();
         features.sort_unstable_by_key(|feature| feature.name);
         features
+    }
+
+    /// Registers a series for each gate, 1 if it is on (`component-base` `metrics/prometheus/feature`).
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let family = Family::<[(&str, &str); 2], Gauge>::default();
+        for feature in self.features() {
+            let labels = [("name", feature.name), ("stage", feature.stage.label())];
+            family.get_or_create(&labels).set(i64::from(feature.enabled));
+        }
+        let help = "[BETA] This metric records the data about the stage and enablement of a k8s feature";
+        registry.register("kubernetes_feature_enabled", help, family);
     }
 
     /// Gates in the flag that have no effect here.

@@ -3,7 +3,6 @@
 mod authenticator;
 mod ca_bundle;
 mod client_certificate;
-mod cluster_config;
 mod constraints;
 mod options;
 mod peer;

@@ -1,6 +1,6 @@
 //! The CAs of clients and front proxies, from files and from the cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube_api::error_chain;
@@ -9,12 +9,14 @@ use tracing::warn;
 
 use super::ca_bundle::CaBundle;
 use super::client_certificate;
-use super::cluster_config::{self, ClusterConfig};
-use super::options::AuthenticationOptions;
+use super::options::{AuthenticationOptions, RequestHeaderOptions};
 use super::request_header::FrontProxies;
 use crate::review::{AuthenticationApi, ReviewError, within_limit};
 use crate::tls::{self, Subject, TlsError};
 use crate::user::User;
+
+/// The data of the `ConfigMap` kube-system/extension-apiserver-authentication.
+pub(super) type ClusterConfig = BTreeMap<String, String>;
 
 /// The CAs that authenticate client certificates. Without any, certificates are ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -89,11 +91,47 @@ pub(super) async fn look_up<A: AuthenticationApi>(api: &A) -> Result<Option<Clus
 /// Applies the configuration of the cluster where no file is given. Invalid parts leave the CAs unchanged, with a warning.
 pub(super) fn apply(cas: &mut TrustedCas, config: &ClusterConfig, options: &AuthenticationOptions) {
     if options.client_ca_file.is_none() {
-        replace(&mut cas.clients, cluster_config::client_cas(config));
+        replace(&mut cas.clients, client_cas(config));
     }
     if options.request_header.client_ca_file.is_none() {
-        replace(&mut cas.proxies, cluster_config::front_proxies(config));
+        replace(&mut cas.proxies, front_proxies(config));
     }
+}
+
+/// Returns the CAs of clients, if the cluster configures any.
+fn client_cas(config: &ClusterConfig) -> Result<Option<CaBundle>, TlsError> {
+    ca_bundle(config, "client-ca-file")
+}
+
+/// Returns the front proxies, if the cluster configures any.
+fn front_proxies(config: &ClusterConfig) -> Result<Option<FrontProxies>, TlsError> {
+    let Some(ca_bundle) = ca_bundle(config, "requestheader-client-ca-file")? else { return Ok(None) };
+    let headers = RequestHeaderOptions {
+        client_ca_file: None,
+        allowed_names: strings(config, "requestheader-allowed-names")?,
+        username_headers: strings(config, "requestheader-username-headers")?,
+        uid_headers: strings(config, "requestheader-uid-headers")?,
+        group_headers: strings(config, "requestheader-group-headers")?,
+        extra_headers_prefix: strings(config, "requestheader-extra-headers-prefix")?,
+    };
+    Ok(Some(FrontProxies::new(ca_bundle, headers)))
+}
+
+fn ca_bundle(config: &ClusterConfig, key: &str) -> Result<Option<CaBundle>, TlsError> {
+    let Some(pem) = config.get(key).filter(|pem| !pem.is_empty()) else { return Ok(None) };
+    CaBundle::new(&origin(key), pem.clone().into_bytes()).map(Some)
+}
+
+/// Parses a list, which is JSON inside a string.
+fn strings(config: &ClusterConfig, key: &str) -> Result<Vec<String>, TlsError> {
+    match config.get(key).filter(|text| !text.is_empty()) {
+        Some(text) => serde_json::from_str(text).map_err(|error| TlsError::content(&origin(key), &error)),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn origin(key: &str) -> String {
+    format!("{key} in ConfigMap kube-system/extension-apiserver-authentication")
 }
 
 /// Replaces a part by a new version. A part that is absent or cannot be read stays unchanged, as upstream has it: a moment

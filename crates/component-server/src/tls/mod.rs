@@ -4,7 +4,6 @@ mod content;
 mod error;
 mod pem;
 mod policy;
-mod request_client_cert;
 mod self_signed;
 mod server_config;
 mod sni;

@@ -12,24 +12,14 @@ use super::rule::{Context, Rule};
 use crate::snapshot::Kind;
 
 pub(super) const RULES: [Rule; 3] = [
-    Rule {
-        id: "oversized-slice",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[],
-        check: oversized_slice,
-    },
-    Rule {
-        id: "half-empty-slices",
-        severities: &[Severity::Info],
-        needs: &[Kind::Services],
-        check: half_empty_slices,
-    },
-    Rule {
-        id: "truncated-endpoints",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[Kind::Services],
-        check: truncated_endpoints,
-    },
+    Rule::new("oversized-slice", &[Severity::Info, Severity::Warning], &[], oversized_slice),
+    Rule::new("half-empty-slices", &[Severity::Info], &[Kind::Services], half_empty_slices),
+    Rule::new(
+        "truncated-endpoints",
+        &[Severity::Info, Severity::Warning],
+        &[Kind::Services],
+        truncated_endpoints,
+    ),
 ];
 
 /// Slices with more endpoints than the controller puts into one. It never splits them.
@@ -46,7 +36,6 @@ fn oversized_slice(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<
             None => (Severity::Info, "the default of --max-endpoints-per-slice"),
         };
         let finding = Finding::new(
-            "oversized-slice",
             severity,
             ObjectRef::slice(slice),
             format!(
@@ -78,7 +67,6 @@ fn half_empty_slices(context: &Context<'_>, group: &Group<'_>, findings: &mut Ve
         // A margin, because slices are filled unevenly by any change of pods.
         if slices > 2 * needed + 1 {
             findings.push(Finding::new(
-                "half-empty-slices",
                 Severity::Info,
                 group.subject(),
                 format!("It has {slices} slices of {family} for {count} endpoints, which fit into {needed}"),
@@ -93,7 +81,6 @@ fn truncated_endpoints(context: &Context<'_>, group: &Group<'_>, findings: &mut 
     let Some(object) = group.endpoints else { return };
     if annotation(&object.metadata, ENDPOINTS_OVER_CAPACITY).is_some() && group.is_served() {
         let finding = Finding::new(
-            "truncated-endpoints",
             Severity::Info,
             ObjectRef::endpoints(object),
             format!(
@@ -112,7 +99,6 @@ fn truncated_endpoints(context: &Context<'_>, group: &Group<'_>, findings: &mut 
         let count = subset.addresses.iter().chain(&subset.not_ready_addresses).flatten().count();
         if count > max {
             let finding = Finding::new(
-                "truncated-endpoints",
                 Severity::Warning,
                 ObjectRef::endpoints(object),
                 format!(

@@ -16,18 +16,8 @@ use super::rule::{Context, Rule};
 use crate::snapshot::{Kind, NamespaceObjects};
 
 pub(super) const RULES: [Rule; 2] = [
-    Rule {
-        id: "duplicate-endpoint",
-        severities: &[Severity::Warning],
-        needs: &[],
-        check: duplicate_endpoint,
-    },
-    Rule {
-        id: "stale-pod",
-        severities: &[Severity::Warning, Severity::Error],
-        needs: &[Kind::Services, Kind::Pods],
-        check: stale_pod,
-    },
+    Rule::new("duplicate-endpoint", &[Severity::Warning], &[], duplicate_endpoint),
+    Rule::new("stale-pod", &[Severity::Warning, Severity::Error], &[Kind::Services, Kind::Pods], stale_pod),
 ];
 
 /// The identity of an endpoint within the slices of one manager: port set, addresses and target.
@@ -114,8 +104,7 @@ fn duplicate(slice: &EndpointSlice, index: usize, count: usize, other: &Endpoint
     } else {
         format!("Report it to the maintainers of {}", Manager::of(slice).name())
     };
-    let finding =
-        Finding::new("duplicate-endpoint", Severity::Warning, ObjectRef::slice(slice), message, remedy);
+    let finding = Finding::new(Severity::Warning, ObjectRef::slice(slice), message, remedy);
     finding.at(format!("endpoints[{index}]"))
 }
 
@@ -172,7 +161,6 @@ fn stale_finding(object: ObjectRef, stale: Vec<(String, bool, String)>) -> Optio
         (Severity::Warning, "it is not ready, so that clients send no requests there")
     };
     let finding = Finding::new(
-        "stale-pod",
         severity,
         object,
         format!("{cause}{others}; {effect}"),

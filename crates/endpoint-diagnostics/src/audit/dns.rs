@@ -58,6 +58,6 @@ impl Wrong<IpAddr> {
         let remedy = "See whether the log of the server tells of failing requests to the API server; restart it. If only \
                       some Services are concerned, it misses events of slices: report it to its project; --touch sends \
                       their slices again";
-        Finding::new(DNS_OUT_OF_SYNC, Severity::Error, object, message, remedy)
+        Finding { rule: DNS_OUT_OF_SYNC, ..Finding::new(Severity::Error, object, message, remedy) }
     }
 }

@@ -58,16 +58,15 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding about an object.
+    /// A finding about an object. [`audit`](super::audit()) adds its rule.
     pub(super) fn new(
-        rule: &'static str,
         severity: Severity,
         object: ObjectRef,
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
         Self {
-            rule,
+            rule: "",
             severity,
             object,
             service: None,

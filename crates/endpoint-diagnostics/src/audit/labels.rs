@@ -12,24 +12,14 @@ use super::rule::{Context, Rule};
 use crate::snapshot::Kind;
 
 pub(super) const RULES: [Rule; 3] = [
-    Rule {
-        id: "headless-label",
-        severities: &[Severity::Info, Severity::Error],
-        needs: &[Kind::Services],
-        check: headless_label,
-    },
-    Rule {
-        id: "reserved-label",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[Kind::Services],
-        check: reserved_label,
-    },
-    Rule {
-        id: "skip-mirror",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[Kind::Services, Kind::EndpointSlices],
-        check: skip_mirror,
-    },
+    Rule::new("headless-label", &[Severity::Info, Severity::Error], &[Kind::Services], headless_label),
+    Rule::new("reserved-label", &[Severity::Info, Severity::Warning], &[Kind::Services], reserved_label),
+    Rule::new(
+        "skip-mirror",
+        &[Severity::Info, Severity::Warning],
+        &[Kind::Services, Kind::EndpointSlices],
+        skip_mirror,
+    ),
 ];
 
 /// Slices labelled as those of a headless Service although theirs has a cluster IP, or the reverse. kube-proxy does not read
@@ -46,7 +36,7 @@ fn headless_label(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding
         let is_labelled = label(&slice.metadata, HEADLESS).is_some();
         let count = endpoints(slice).len();
         let new = |severity, message: String, remedy: String| {
-            let finding = Finding::new("headless-label", severity, ObjectRef::slice(slice), message, remedy);
+            let finding = Finding::new(severity, ObjectRef::slice(slice), message, remedy);
             finding.at(&*field).of(group.name)
         };
         if is_kept && is_labelled && group.has_cluster_ip() {
@@ -88,7 +78,6 @@ fn reserved_label(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding
             "it has no effect"
         };
         let finding = Finding::new(
-            "reserved-label",
             Severity::Info,
             group.subject(),
             format!("It has the label {key}={value}, which controllers reserve and do not copy; {effect}"),
@@ -103,7 +92,6 @@ fn reserved_label(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding
         let is_left_behind = label(&object.metadata, ENDPOINTS_MANAGED_BY) == Some(ENDPOINTS_CONTROLLER);
         let severity = if is_left_behind { Severity::Info } else { Severity::Warning };
         let finding = Finding::new(
-            "reserved-label",
             severity,
             ObjectRef::endpoints(object),
             format!(
@@ -120,7 +108,7 @@ fn reserved_label(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding
 fn skip_mirror(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     let field = format!("metadata.labels[{SKIP_MIRROR}]");
     let new = |severity, object, message: String, remedy: &str| {
-        Finding::new("skip-mirror", severity, object, message, remedy).of(group.name)
+        Finding::new(severity, object, message, remedy).of(group.name)
     };
     if let Some(entry) = group.service
         && let Some(value) = label(&entry.object.metadata, SKIP_MIRROR)

@@ -11,19 +11,14 @@ use super::rule::{Context, Rule};
 use crate::snapshot::Kind;
 
 pub(super) const RULES: [Rule; 3] = [
-    Rule {
-        id: "endpoints-without-service",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services],
-        check: endpoints_without_service,
-    },
-    Rule { id: "leader-election", severities: &[Severity::Info], needs: &[], check: leader_election },
-    Rule {
-        id: "selects-nothing",
-        severities: &[Severity::Info],
-        needs: &[Kind::Services, Kind::Pods],
-        check: selects_nothing,
-    },
+    Rule::new(
+        "endpoints-without-service",
+        &[Severity::Warning],
+        &[Kind::Services],
+        endpoints_without_service,
+    ),
+    Rule::new("leader-election", &[Severity::Info], &[], leader_election),
+    Rule::new("selects-nothing", &[Severity::Info], &[Kind::Services, Kind::Pods], selects_nothing),
 ];
 
 /// Annotations in which Patroni keeps the state of a database cluster, if it uses Endpoints.
@@ -42,7 +37,6 @@ fn endpoints_without_service(_: &Context<'_>, group: &Group<'_>, findings: &mut 
         ""
     };
     let finding = Finding::new(
-        "endpoints-without-service",
         Severity::Warning,
         ObjectRef::endpoints(object),
         format!(
@@ -68,7 +62,6 @@ fn has_only_our_annotations(object: &Endpoints) -> bool {
 fn leader_election(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     let Some(object) = group.endpoints.filter(|object| elects_a_leader(object)) else { return };
     let finding = Finding::new(
-        "leader-election",
         Severity::Info,
         ObjectRef::endpoints(object),
         "It is, or was, the lock of a leader election: it is not mirrored, and kept without a Service",
@@ -84,7 +77,6 @@ fn selects_nothing(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Findin
     if group.objects.labels().selected(selector).is_empty() {
         let selector: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let finding = Finding::new(
-            "selects-nothing",
             Severity::Info,
             group.subject(),
             format!("No pod has the labels {}", selector.join(",")),

@@ -14,19 +14,14 @@ use super::rule::{Context, Rule};
 use crate::snapshot::{Kind, is_within};
 
 pub(super) const RULES: [Rule; 3] = [
-    Rule {
-        id: "two-managers",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[Kind::Services],
-        check: two_managers,
-    },
-    Rule {
-        id: "delegated-service",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services, Kind::EndpointSlices],
-        check: delegated_service,
-    },
-    Rule { id: "unknown-manager", severities: &[Severity::Warning], needs: &[], check: unknown_manager },
+    Rule::new("two-managers", &[Severity::Info, Severity::Warning], &[Kind::Services], two_managers),
+    Rule::new(
+        "delegated-service",
+        &[Severity::Warning],
+        &[Kind::Services, Kind::EndpointSlices],
+        delegated_service,
+    ),
+    Rule::new("unknown-manager", &[Severity::Warning], &[], unknown_manager),
 ];
 
 /// Slices of several managers for one Service.
@@ -60,7 +55,6 @@ fn two_managers(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>)
     let names = names.join(", ");
     findings.push(if different < total {
         Finding::new(
-            "two-managers",
             Severity::Warning,
             group.subject(),
             format!("{names} publish slices of it, with addresses or pods in common: clients use all slices, and count these twice"),
@@ -71,7 +65,6 @@ fn two_managers(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>)
         )
     } else {
         Finding::new(
-            "two-managers",
             Severity::Info,
             group.subject(),
             format!("{names} publish slices of it, with different addresses: clients use all of them"),
@@ -85,7 +78,7 @@ fn delegated_service(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Find
     let Some(controller) = group.delegated_to() else { return };
     let field = format!("metadata.labels[{ENDPOINT_CONTROLLER_NAME}]");
     let new = |message: String, remedy: &str| {
-        Finding::new("delegated-service", Severity::Warning, group.subject(), message, remedy).at(&*field)
+        Finding::new(Severity::Warning, group.subject(), message, remedy).at(&*field)
     };
     let ours = group.slices_of(Manager::EndpointSlice).count();
     if ours > 0 && group.is_served() {
@@ -111,7 +104,6 @@ fn unknown_manager(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Findin
         let manager = Manager::of(slice);
         let Some(known) = meant(manager) else { continue };
         let finding = Finding::new(
-            "unknown-manager",
             Severity::Warning,
             ObjectRef::slice(slice),
             unknown(manager.name(), known),
@@ -123,7 +115,6 @@ fn unknown_manager(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Findin
     let value = label(&object.metadata, ENDPOINTS_MANAGED_BY).unwrap_or_default();
     if value != ENDPOINTS_CONTROLLER && is_like(value, ENDPOINTS_CONTROLLER) {
         let finding = Finding::new(
-            "unknown-manager",
             Severity::Warning,
             ObjectRef::endpoints(object),
             unknown(value, ENDPOINTS_CONTROLLER),

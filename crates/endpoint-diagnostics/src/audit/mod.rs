@@ -117,7 +117,9 @@ pub fn audit(snapshot: &Snapshot, options: &Options) -> Audit {
     }
     for group in &groups {
         for rule in &applied {
+            let others = audit.findings.len();
             (rule.check)(&context, group, &mut audit.findings);
+            audit.findings.iter_mut().skip(others).for_each(|finding| finding.rule = rule.id);
         }
     }
     drop_explained(&mut audit.findings);

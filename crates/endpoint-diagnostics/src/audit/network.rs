@@ -13,12 +13,12 @@ use super::rule::{Context, Rule};
 use super::sync::{Summary, only_zones_differ};
 use crate::snapshot::Kind;
 
-pub(super) const RULES: [Rule; 1] = [Rule {
-    id: "network-out-of-sync",
-    severities: &[Severity::Warning],
-    needs: &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
-    check: network_out_of_sync,
-}];
+pub(super) const RULES: [Rule; 1] = [Rule::new(
+    "network-out-of-sync",
+    &[Severity::Warning],
+    &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
+    network_out_of_sync,
+)];
 
 /// Slices of a Service on a pod network that differ from the addresses of its pods there.
 fn network_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
@@ -48,5 +48,5 @@ fn network_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut 
         "Check that {controller} runs and leads (its Lease, its log), and see the events of the Service; `kubectl endpoints \
          explain` says what it finds of each pod"
     );
-    findings.push(Finding::new("network-out-of-sync", Severity::Warning, group.subject(), message, remedy));
+    findings.push(Finding::new(Severity::Warning, group.subject(), message, remedy));
 }

@@ -16,37 +16,17 @@ use crate::snapshot::Kind;
 const STUCK: SignedDuration = SignedDuration::from_mins(1);
 
 pub(super) const RULES: [Rule; 6] = [
-    Rule {
-        id: "orphaned-slice",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services],
-        check: orphaned_slice,
-    },
-    Rule {
-        id: "orphaned-mirror",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services, Kind::Endpoints],
-        check: orphaned_mirror,
-    },
-    Rule {
-        id: "slice-owner",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services, Kind::Endpoints],
-        check: slice_owner,
-    },
-    Rule {
-        id: "missing-service-name",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[Kind::Services, Kind::Endpoints],
-        check: missing_service_name,
-    },
-    Rule { id: "left-behind", severities: &[Severity::Info], needs: &[Kind::Services], check: left_behind },
-    Rule {
-        id: "stuck-deletion",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[],
-        check: stuck_deletion,
-    },
+    Rule::new("orphaned-slice", &[Severity::Warning], &[Kind::Services], orphaned_slice),
+    Rule::new("orphaned-mirror", &[Severity::Warning], &[Kind::Services, Kind::Endpoints], orphaned_mirror),
+    Rule::new("slice-owner", &[Severity::Warning], &[Kind::Services, Kind::Endpoints], slice_owner),
+    Rule::new(
+        "missing-service-name",
+        &[Severity::Info, Severity::Warning],
+        &[Kind::Services, Kind::Endpoints],
+        missing_service_name,
+    ),
+    Rule::new("left-behind", &[Severity::Info], &[Kind::Services], left_behind),
+    Rule::new("stuck-deletion", &[Severity::Info, Severity::Warning], &[], stuck_deletion),
 ];
 
 /// Slices of a Service that does not exist: the garbage collector should have deleted them.
@@ -61,7 +41,6 @@ fn orphaned_slice(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding
             "without an owner reference no garbage collector removes it"
         };
         let finding = Finding::new(
-            "orphaned-slice",
             Severity::Warning,
             ObjectRef::slice(slice),
             format!("Its Service {} does not exist; {cause}", group.name),
@@ -88,7 +67,6 @@ fn orphaned_mirror(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Findin
             _ => format!("The Service {name} has a selector, so that its Endpoints are not mirrored"),
         };
         let finding = Finding::new(
-            "orphaned-mirror",
             Severity::Warning,
             ObjectRef::slice(slice),
             format!("{cause}; clients still get its {} endpoints", endpoints(slice).len()),
@@ -126,9 +104,8 @@ fn owner_finding(slice: &EndpointSlice, kind: &'static str, owner: &ObjectMeta) 
         return None;
     }
     let field = "metadata.ownerReferences";
-    let new = |message, remedy| {
-        Finding::new("slice-owner", Severity::Warning, ObjectRef::slice(slice), message, remedy).at(field)
-    };
+    let new =
+        |message, remedy| Finding::new(Severity::Warning, ObjectRef::slice(slice), message, remedy).at(field);
     if let Some(other) = references.iter().find(of_kind) {
         return Some(new(
             format!(
@@ -156,7 +133,6 @@ fn missing_service_name(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<F
         let object = ObjectRef::slice(slice);
         if !Manager::of(slice).is_ours() {
             let finding = Finding::new(
-                "missing-service-name",
                 Severity::Info,
                 object,
                 format!("It has no label {SERVICE_NAME}: kube-proxy and DNS do not use it"),
@@ -169,7 +145,6 @@ fn missing_service_name(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<F
         let action = owner
             .map_or(Action::Delete, |owner| Action::SetLabel { key: SERVICE_NAME, value: owner.to_owned() });
         let finding = Finding::new(
-            "missing-service-name",
             Severity::Warning,
             object,
             format!(
@@ -208,7 +183,6 @@ fn left_behind(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) 
         (if group.wants_mirror() { "has no selector" } else { "is of type ExternalName" }, group.name);
     for slice in group.slices_of(Manager::EndpointSlice) {
         let finding = Finding::new(
-            "left-behind",
             Severity::Info,
             ObjectRef::slice(slice),
             format!(
@@ -225,7 +199,6 @@ fn left_behind(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) 
     });
     if let Some(endpoints) = left {
         let finding = Finding::new(
-            "left-behind",
             Severity::Info,
             ObjectRef::endpoints(endpoints),
             format!(
@@ -248,7 +221,6 @@ fn stuck_deletion(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<F
         let count = endpoints(slice).len();
         let severity = if count == 0 { Severity::Info } else { Severity::Warning };
         let finding = Finding::new(
-            "stuck-deletion",
             severity,
             ObjectRef::slice(slice),
             format!(

@@ -142,6 +142,6 @@ impl Wrong<SocketAddr> {
         let object = ObjectRef::new(Subject::Service, &service.namespace, &service.name);
         let remedy = "See whether the log of kube-proxy on this node tells of failing syncs, or of failing requests to the \
                       API server; restart it. If only some Services are concerned, --touch sends their slices again";
-        Finding::new(PROXY_OUT_OF_SYNC, Severity::Error, object, message, remedy)
+        Finding { rule: PROXY_OUT_OF_SYNC, ..Finding::new(Severity::Error, object, message, remedy) }
     }
 }

@@ -14,7 +14,20 @@ pub struct Rule {
     /// The kinds of objects that must be readable, besides the object of the finding itself.
     pub needs: &'static [Kind],
     /// Adds the findings of one Service.
-    pub(super) check: fn(&Context<'_>, &Group<'_>, &mut Vec<Finding>),
+    pub(super) check: Check,
+}
+
+type Check = fn(&Context<'_>, &Group<'_>, &mut Vec<Finding>);
+
+impl Rule {
+    pub(super) const fn new(
+        id: &'static str,
+        severities: &'static [Severity],
+        needs: &'static [Kind],
+        check: Check,
+    ) -> Self {
+        Self { id, severities, needs, check }
+    }
 }
 
 /// The surroundings of a Service.

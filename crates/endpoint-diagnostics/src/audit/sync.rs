@@ -21,30 +21,30 @@ use super::rule::{Context, Rule};
 use crate::snapshot::{Kind, PodEntry};
 
 pub(super) const RULES: [Rule; 4] = [
-    Rule {
-        id: "slices-out-of-sync",
-        severities: &[Severity::Info, Severity::Warning],
-        needs: &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
-        check: slices_out_of_sync,
-    },
-    Rule {
-        id: "endpoints-out-of-sync",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services, Kind::Pods, Kind::Endpoints],
-        check: endpoints_out_of_sync,
-    },
-    Rule {
-        id: "mirror-out-of-sync",
-        severities: &[Severity::Warning],
-        needs: &[Kind::Services, Kind::Endpoints, Kind::EndpointSlices],
-        check: mirror_out_of_sync,
-    },
-    Rule {
-        id: "kept-ready",
-        severities: &[Severity::Info],
-        needs: &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
-        check: kept_ready,
-    },
+    Rule::new(
+        "slices-out-of-sync",
+        &[Severity::Info, Severity::Warning],
+        &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
+        slices_out_of_sync,
+    ),
+    Rule::new(
+        "endpoints-out-of-sync",
+        &[Severity::Warning],
+        &[Kind::Services, Kind::Pods, Kind::Endpoints],
+        endpoints_out_of_sync,
+    ),
+    Rule::new(
+        "mirror-out-of-sync",
+        &[Severity::Warning],
+        &[Kind::Services, Kind::Endpoints, Kind::EndpointSlices],
+        mirror_out_of_sync,
+    ),
+    Rule::new(
+        "kept-ready",
+        &[Severity::Info],
+        &[Kind::Services, Kind::Pods, Kind::Nodes, Kind::EndpointSlices],
+        kept_ready,
+    ),
 ];
 
 /// The remedy for objects that a controller should have written.
@@ -105,7 +105,7 @@ fn kept_ready(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Findi
         entries.len()
     );
     let remedy = "Let the kubelets reach the API server, or delete the Nodes that are gone";
-    findings.push(Finding::new("kept-ready", Severity::Info, group.subject(), message, remedy));
+    findings.push(Finding::new(Severity::Info, group.subject(), message, remedy));
 }
 
 /// Slices of a Service with a selector that differ from what its pods ask for.
@@ -132,7 +132,6 @@ fn slices_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut V
     let subject = group.subject();
     findings.push(if only_zones_differ(&plan, &existing) {
         Finding::new(
-            "slices-out-of-sync",
             Severity::Info,
             subject,
             "Zones or hints of its slices are not those of the nodes: kube-controller-manager writes them with the next \
@@ -141,7 +140,7 @@ fn slices_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut V
         )
     } else {
         let message = format!("Its slices are not what its pods ask for: {}", Summary::of(&plan));
-        Finding::new("slices-out-of-sync", Severity::Warning, subject, message, CHECK)
+        Finding::new(Severity::Warning, subject, message, CHECK)
     });
 }
 
@@ -173,7 +172,7 @@ fn endpoints_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mu
         }
     };
     let object = ObjectRef::new(Subject::Endpoints, group.namespace, group.name);
-    let finding = Finding::new("endpoints-out-of-sync", Severity::Warning, object, message, CHECK);
+    let finding = Finding::new(Severity::Warning, object, message, CHECK);
     findings.push(finding.of(group.name));
 }
 
@@ -215,7 +214,7 @@ fn mirror_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut V
         None => (format!("Its mirrored slices differ from it: {}", Summary::of(&mirror.plan)), CHECK),
     };
     let object = ObjectRef::endpoints(endpoints);
-    let finding = Finding::new("mirror-out-of-sync", Severity::Warning, object, message, remedy);
+    let finding = Finding::new(Severity::Warning, object, message, remedy);
     findings.push(finding.of(group.name));
 }
 

@@ -19,7 +19,6 @@ mod leftovers;
 mod managers;
 mod network;
 mod object;
-mod options;
 mod ownership;
 pub mod proxy;
 mod recent;
@@ -40,9 +39,8 @@ use rule::Context;
 pub use finding::{Finding, Severity};
 pub(crate) use group::{elects_a_leader, opts_out};
 pub use object::{ObjectRef, Subject};
-pub use options::Options;
 pub use repair::{Action, Repair};
-pub use rule::Rule;
+pub use rule::{Options, Rule};
 pub use wrong::{Expected, Target, Wrong};
 
 /// The result of an audit.

@@ -22,13 +22,19 @@ use super::object::{ObjectRef, label};
 /// the only ways to make one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Repair {
-    object: ObjectRef,
-    uid: String,
-    resource_version: String,
+    /// The object to write.
+    pub object: ObjectRef,
+    /// The uid that the object must have.
+    pub uid: String,
+    /// The resourceVersion that the object must have.
+    pub resource_version: String,
+    /// The object whose absence is the reason for the write; it is to be asked for once more before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    unless_exists: Option<ObjectRef>,
-    action: Action,
+    pub unless_exists: Option<ObjectRef>,
+    /// The write.
+    pub action: Action,
 }
 
 /// The write of a repair.
@@ -101,31 +107,6 @@ impl Repair {
     pub(super) fn unless(mut self, exists: ObjectRef) -> Self {
         self.unless_exists = Some(exists);
         self
-    }
-
-    /// The object whose absence is the reason for the write; it is to be asked for once more before.
-    pub fn unless_exists(&self) -> Option<&ObjectRef> {
-        self.unless_exists.as_ref()
-    }
-
-    /// The object to write.
-    pub fn object(&self) -> &ObjectRef {
-        &self.object
-    }
-
-    /// The uid that the object must have.
-    pub fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    /// The resourceVersion that the object must have.
-    pub fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    /// The write.
-    pub fn action(&self) -> &Action {
-        &self.action
     }
 }
 

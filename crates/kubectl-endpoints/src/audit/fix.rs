@@ -109,12 +109,12 @@ fn asked(count: usize) -> Result<bool, Failure> {
 }
 
 async fn apply(cluster: &Cluster, finding: &Finding, repair: &Repair, is_dry: bool) -> Outcome {
-    if *repair.action() == Action::Delete
+    if repair.action == Action::Delete
         && let Err(outcome) = confirm(cluster, finding).await
     {
         return outcome;
     }
-    if let Some(object) = repair.unless_exists() {
+    if let Some(object) = &repair.unless_exists {
         match send(cluster, lookup(object)).await {
             Err(Outcome::Changed) => {}
             Ok(()) => return Outcome::Exists(object.clone()),
@@ -153,11 +153,11 @@ fn line(repair: &Repair, outcome: &Outcome, is_dry: bool) -> String {
     match outcome {
         Outcome::Done if is_dry => format!("would {repair} (server dry run)"),
         Outcome::Done => format!("done: {repair}"),
-        Outcome::Changed => format!("left alone: {} has changed since, or is gone", repair.object()),
+        Outcome::Changed => format!("left alone: {} has changed since, or is gone", repair.object),
         Outcome::NotFound(rule) => {
-            format!("left alone: {}, in which {rule} finds nothing any more", repair.object())
+            format!("left alone: {}, in which {rule} finds nothing any more", repair.object)
         }
-        Outcome::Exists(object) => format!("left alone: {}, because {object} exists", repair.object()),
+        Outcome::Exists(object) => format!("left alone: {}, because {object} exists", repair.object),
         Outcome::Refused(reason) => format!("Error: cannot {repair}: {reason}"),
     }
 }

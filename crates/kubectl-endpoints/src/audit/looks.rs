@@ -37,7 +37,7 @@ impl Asked {
 
     /// Adds slices to send again.
     pub(super) fn touch(&mut self, touches: Vec<Repair>) {
-        self.touches.extend(touches.into_iter().map(|touch| (touch.object().clone(), touch)));
+        self.touches.extend(touches.into_iter().map(|touch| (touch.object.clone(), touch)));
     }
 }
 

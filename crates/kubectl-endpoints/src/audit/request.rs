@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 /// # Errors
 /// If the name of the object makes no URL.
 pub(super) fn request(repair: &Repair, dry_run: bool) -> Result<Request<Vec<u8>>, http::Error> {
-    let (uid, version) = (repair.uid(), repair.resource_version());
+    let (uid, version) = (&repair.uid, &repair.resource_version);
     let patch = |key: &str, value: Value| {
         let metadata = json!({"uid": uid, "resourceVersion": version, key: value});
         (Method::PATCH, "application/strategic-merge-patch+json", json!({ "metadata": metadata }))
     };
-    let (method, content, body) = match repair.action() {
+    let (method, content, body) = match &repair.action {
         Action::Delete => {
             let preconditions = json!({"uid": uid, "resourceVersion": version});
             // With a body, the API server ignores the parameters of the URL.
@@ -37,7 +37,7 @@ pub(super) fn request(repair: &Repair, dry_run: bool) -> Result<Request<Vec<u8>>
     let query = if dry_run { "?dryRun=All" } else { "" };
     Request::builder()
         .method(method)
-        .uri(format!("{}{query}", path(repair.object())))
+        .uri(format!("{}{query}", path(&repair.object)))
         .header(header::CONTENT_TYPE, content)
         .header(header::ACCEPT, "application/json")
         .header(header::USER_AGENT, version::user_agent(crate::name::NAME, super::command::NAME))
@@ -111,7 +111,7 @@ mod tests {
         let (line, body) = sent(&orphan, false);
         assert_eq!(line, format!("DELETE {PATH}"));
         assert_eq!(body["preconditions"], json!({"uid": "u", "resourceVersion": "7"}));
-        let asked = lookup(orphan.unless_exists().unwrap()).unwrap();
+        let asked = lookup(orphan.unless_exists.as_ref().unwrap()).unwrap();
         assert_eq!(asked.uri(), "/api/v1/namespaces/shop/services/web");
 
         let (line, body) = sent(&repair(&json!({}), true), false);

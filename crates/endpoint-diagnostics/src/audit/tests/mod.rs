@@ -415,7 +415,7 @@ fn a_second_look_confirms_what_is_there_both_times() {
     let [finding] = confirmed.findings.as_slice() else { panic!("{confirmed:?}") };
     assert_eq!(finding.rule, "slice-owner");
     // The repair is of the version seen last.
-    assert_eq!(finding.repair.as_ref().map(super::Repair::resource_version), Some("8"));
+    assert_eq!(finding.repair.as_ref().map(|repair| &*repair.resource_version), Some("8"));
     assert_eq!(confirmed.gravest(), Some(super::Severity::Warning));
 }
 

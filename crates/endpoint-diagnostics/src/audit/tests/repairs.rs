@@ -22,9 +22,9 @@ fn orphans_are_deleted_if_they_are_as_they_were_seen() {
     let repairs = repairs(&cluster);
     let [endpoints, slice] = repairs.as_slice() else { panic!("{repairs:?}") };
     assert_eq!(endpoints.to_string(), "delete Endpoints shop/web");
-    assert_eq!((slice.action(), slice.uid(), slice.resource_version()), (&Action::Delete, "uid-web-a", "7"));
+    assert_eq!((&slice.action, &*slice.uid, &*slice.resource_version), (&Action::Delete, "uid-web-a", "7"));
     for repair in [endpoints, slice] {
-        assert_eq!(repair.unless_exists().unwrap().to_string(), "Service shop/web");
+        assert_eq!(repair.unless_exists.as_ref().unwrap().to_string(), "Service shop/web");
     }
 }
 

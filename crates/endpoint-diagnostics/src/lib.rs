@@ -17,6 +17,7 @@
 
 pub mod audit;
 pub mod explain;
+mod metadata;
 pub mod picture;
 pub mod report;
 pub mod snapshot;

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::discovery::v1::Endpoint;
 use serde::Serialize;
 
-use crate::explain::codes;
+use crate::explain::{codes, entries};
 use crate::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 
 /// The endpoints of a Service that can receive new connections.
@@ -72,6 +73,11 @@ impl Traffic {
     pub fn is_none(&self) -> bool {
         self.ready == 0 && self.serving == 0
     }
+}
+
+/// True for an endpoint that consumers of slices use: one without the condition is ready.
+pub fn is_ready(endpoint: &Endpoint) -> bool {
+    entries::state(endpoint.conditions.as_ref()) == Presence::Ready
 }
 
 /// The first reason of a pod that gets no traffic; of one without ports, that for it.

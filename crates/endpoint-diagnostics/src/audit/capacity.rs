@@ -7,8 +7,9 @@ use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;
 
 use super::finding::{Finding, Severity};
 use super::group::{Group, Manager, addresses, endpoints};
-use super::object::{ObjectRef, annotation};
+use super::object::ObjectRef;
 use super::rule::{Context, Rule};
+use crate::metadata::annotation;
 use crate::snapshot::Kind;
 
 pub(super) const RULES: [Rule; 3] = [

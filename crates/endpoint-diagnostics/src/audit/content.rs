@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use endpointslice::model::parse_ip;
-use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY};
 use k8s_openapi::api::core::v1::{EndpointAddress, ObjectReference};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 
 use super::finding::{Finding, Severity};
-use super::group::{Group, Manager, addresses, endpoints};
-use super::object::{ObjectRef, label};
+use super::group::{Group, Manager, addresses, endpoints, is_managed};
+use super::object::ObjectRef;
 use super::repair::{Action, Repair};
 use super::rule::{Context, Rule};
 use crate::snapshot::{Kind, NamespaceObjects};
+use crate::traffic::is_ready;
 
 pub(super) const RULES: [Rule; 2] = [
     Rule::new("duplicate-endpoint", &[Severity::Warning], &[], duplicate_endpoint),
@@ -90,7 +90,7 @@ fn duplicate(slice: &EndpointSlice, index: usize, count: usize, other: &Endpoint
     let place = if std::ptr::eq(slice, other) {
         "the same slice".to_owned()
     } else {
-        format!("slice {}", super::object::name(&other.metadata))
+        format!("slice {}", crate::metadata::name(&other.metadata))
     };
     let message = format!(
         "{count} of its {} endpoints are published twice, the first is {address}, also in {place}: clients that do not \
@@ -115,18 +115,14 @@ fn stale_pod(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     }
     for slice in group.slices_of(Manager::EndpointSlice) {
         let stale = endpoints(slice).iter().enumerate().filter_map(|(index, endpoint)| {
-            let conditions = endpoint.conditions.as_ref();
-            let is_ready = conditions.and_then(|it| it.ready).unwrap_or(true);
+            let is_ready = is_ready(endpoint);
             let given = endpoint.addresses.iter().map(String::as_str);
             let cause = cause(group.objects, endpoint.target_ref.as_ref()?, given, is_ready)?;
             Some((format!("endpoints[{index}]"), is_ready, cause))
         });
         findings.extend(stale_finding(ObjectRef::slice(slice), stale.collect()).map(|it| it.of(group.name)));
     }
-    let managed = group
-        .endpoints
-        .filter(|endpoints| label(&endpoints.metadata, ENDPOINTS_MANAGED_BY) == Some(ENDPOINTS_CONTROLLER));
-    if let Some(object) = managed {
+    if let Some(object) = group.endpoints.filter(|endpoints| is_managed(endpoints)) {
         let ready: HashSet<&str> = object
             .subsets
             .iter()

@@ -17,6 +17,7 @@ use super::finding::{Finding, Severity};
 use super::object::{ObjectRef, Subject};
 use super::wrong::Wrong;
 use crate::snapshot::Snapshot;
+use crate::traffic::is_ready;
 
 /// The id of the findings. No rule of [`rules`](super::rules) has it: it needs answers beside the objects.
 pub const DNS_OUT_OF_SYNC: &str = "dns-out-of-sync";
@@ -39,10 +40,8 @@ pub fn headless_services(snapshot: &Snapshot) -> Vec<(ObjectKey, BTreeSet<IpAddr
         .map(|(objects, entry)| {
             let slices = objects.slices_of(&entry.service.name);
             let endpoints = slices.flat_map(|slice| slice.endpoints.iter().flatten());
-            let ready = endpoints.filter(|endpoint| {
-                endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) != Some(false)
-            });
-            let addresses = ready.flat_map(|endpoint| &endpoint.addresses);
+            let addresses =
+                endpoints.filter(|endpoint| is_ready(endpoint)).flat_map(|endpoint| &endpoint.addresses);
             (entry.key(), addresses.filter_map(|address| address.parse().ok()).collect())
         })
         .collect()

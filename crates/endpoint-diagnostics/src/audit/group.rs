@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointslice::model::ServiceType;
 use endpointslice::well_known::{
-    ENDPOINT_CONTROLLER_NAME, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER,
-    MANAGED_BY, SERVICE_NAME, SKIP_MIRROR,
+    ENDPOINT_CONTROLLER_NAME, ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER,
+    ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR,
 };
 use k8s_openapi::api::core::v1::{EndpointAddress, Endpoints};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
-use super::object::{ObjectRef, Subject, annotation, label, name};
+use super::object::{ObjectRef, Subject};
+use crate::metadata::{annotation, label, name};
 use crate::snapshot::{NamespaceObjects, ServiceEntry, Snapshot};
 
 /// A Service, and the Endpoints and slices that carry its name; each of them may be missing.
@@ -108,6 +109,11 @@ impl<'a> Group<'a> {
     pub(super) fn slices_of(&self, manager: Manager<'a>) -> impl Iterator<Item = &'a EndpointSlice> {
         self.slices.iter().copied().filter(move |slice| Manager::of(slice) == manager)
     }
+}
+
+/// True for Endpoints that the Endpoints controller maintains, or did while their Service had a selector.
+pub(crate) fn is_managed(endpoints: &Endpoints) -> bool {
+    label(&endpoints.metadata, ENDPOINTS_MANAGED_BY) == Some(ENDPOINTS_CONTROLLER)
 }
 
 /// True if Endpoints opt out of mirroring (`endpointslicemirroring/utils.go` `skipMirror`, `hasLeaderElection`).

@@ -1,14 +1,15 @@
 //! Rules about labels that controllers and kube-proxy read.
 
 use endpointslice::well_known::{
-    ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR,
+    ENDPOINTS_MANAGED_BY, HEADLESS, LEADER, MANAGED_BY, SERVICE_NAME, SKIP_MIRROR,
 };
 
 use super::finding::{Finding, Severity};
-use super::group::{Group, Manager, addresses, elects_a_leader, endpoints, opts_out};
-use super::object::{ObjectRef, Subject, label};
+use super::group::{Group, Manager, addresses, elects_a_leader, endpoints, is_managed, opts_out};
+use super::object::{ObjectRef, Subject};
 use super::repair::{Action, Repair};
 use super::rule::{Context, Rule};
+use crate::metadata::label;
 use crate::snapshot::Kind;
 
 pub(super) const RULES: [Rule; 3] = [
@@ -89,8 +90,7 @@ fn reserved_label(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding
     for key in [SERVICE_NAME, MANAGED_BY] {
         let Some(value) = label(&object.metadata, key) else { continue };
         // Copied from a label of the Service while it had a selector.
-        let is_left_behind = label(&object.metadata, ENDPOINTS_MANAGED_BY) == Some(ENDPOINTS_CONTROLLER);
-        let severity = if is_left_behind { Severity::Info } else { Severity::Warning };
+        let severity = if is_managed(object) { Severity::Info } else { Severity::Warning };
         let finding = Finding::new(
             severity,
             ObjectRef::endpoints(object),

@@ -5,9 +5,10 @@ use k8s_openapi::api::core::v1::Endpoints;
 
 use super::finding::{Finding, Severity};
 use super::group::{Group, elects_a_leader};
-use super::object::{ObjectRef, annotation};
+use super::object::ObjectRef;
 use super::repair::Repair;
 use super::rule::{Context, Rule};
+use crate::metadata::annotation;
 use crate::snapshot::Kind;
 
 pub(super) const RULES: [Rule; 3] = [

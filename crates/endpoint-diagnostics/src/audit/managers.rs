@@ -9,8 +9,9 @@ use endpointslice::well_known::{
 
 use super::finding::{Finding, Severity};
 use super::group::{Group, Manager, endpoints};
-use super::object::{ObjectRef, label};
+use super::object::ObjectRef;
 use super::rule::{Context, Rule};
+use crate::metadata::label;
 use crate::snapshot::{Kind, is_within};
 
 pub(super) const RULES: [Rule; 3] = [

@@ -37,7 +37,7 @@ use crate::snapshot::{Kind, Snapshot};
 use rule::Context;
 
 pub use finding::{Finding, Severity};
-pub(crate) use group::{elects_a_leader, opts_out};
+pub(crate) use group::{elects_a_leader, is_managed, opts_out};
 pub use object::{ObjectRef, Subject};
 pub use repair::{Action, Repair};
 pub use rule::{Options, Rule};

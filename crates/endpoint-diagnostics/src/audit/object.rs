@@ -7,6 +7,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
+use crate::metadata::name;
+
 /// The kind of an object that a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Subject {
@@ -64,19 +66,4 @@ impl fmt::Display for ObjectRef {
         let Self { namespace, kind, name } = self;
         write!(f, "{} {namespace}/{name}", kind.name())
     }
-}
-
-/// The name of an object.
-pub(super) fn name(metadata: &ObjectMeta) -> &str {
-    metadata.name.as_deref().unwrap_or_default()
-}
-
-/// A label of an object.
-pub(super) fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
-    metadata.labels.as_ref()?.get(key).map(String::as_str)
-}
-
-/// An annotation of an object.
-pub(super) fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
-    metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }

@@ -1,13 +1,13 @@
 //! Rules about the owners of slices: they exist, slices name them, and only they have slices.
 
-use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, SERVICE_NAME};
+use endpointslice::well_known::{ENDPOINTS_MANAGED_BY, SERVICE_NAME};
 use jiff::SignedDuration;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::finding::{Finding, Severity};
-use super::group::{Group, Manager, elects_a_leader, endpoints, opts_out};
-use super::object::{ObjectRef, Subject, label};
+use super::group::{Group, Manager, elects_a_leader, endpoints, is_managed, opts_out};
+use super::object::{ObjectRef, Subject};
 use super::repair::{Action, Repair};
 use super::rule::{Context, Rule};
 use crate::snapshot::Kind;
@@ -193,10 +193,7 @@ fn left_behind(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) 
         );
         findings.push(finding.of(name));
     }
-    let left = group.endpoints.filter(|endpoints| {
-        label(&endpoints.metadata, ENDPOINTS_MANAGED_BY) == Some(ENDPOINTS_CONTROLLER)
-            && !elects_a_leader(endpoints)
-    });
+    let left = group.endpoints.filter(|endpoints| is_managed(endpoints) && !elects_a_leader(endpoints));
     if let Some(endpoints) = left {
         let finding = Finding::new(
             Severity::Info,

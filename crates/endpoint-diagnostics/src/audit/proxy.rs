@@ -15,8 +15,9 @@ use k8s_openapi::api::core::v1::ServiceSpec;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use super::finding::{Finding, Severity};
-use super::object::{ObjectRef, Subject, label};
+use super::object::{ObjectRef, Subject};
 use super::wrong::{Expected, Wrong};
+use crate::metadata::label;
 use crate::snapshot::{ServiceEntry, Snapshot};
 
 /// The id of the findings. No rule of [`rules`](super::rules) has it: it needs the rules of a node beside the objects.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::group::Group;
 use super::rule::Context;
-use crate::explain::time::{LAG_BOUND, of_endpoints, of_pod, of_service};
+use crate::explain::time::{LAG_BOUND, of_metadata, of_pod};
 
 /// True if the Service, its Endpoints or one of its pods changed so lately that a controller may be about to write.
 ///
@@ -14,8 +14,8 @@ use crate::explain::time::{LAG_BOUND, of_endpoints, of_pod, of_service};
 pub(super) fn is_recent(context: &Context<'_>, group: &Group<'_>) -> bool {
     let now = context.snapshot.now();
     let is_new = |time: Timestamp| now.duration_since(time).abs() < LAG_BOUND;
-    let service = group.service.and_then(|entry| of_service(&entry.object));
-    let endpoints = group.endpoints.and_then(of_endpoints);
+    let service = group.service.and_then(|entry| of_metadata(&entry.object.metadata));
+    let endpoints = group.endpoints.and_then(|endpoints| of_metadata(&endpoints.metadata));
     if service.into_iter().chain(endpoints).any(is_new) {
         return true;
     }

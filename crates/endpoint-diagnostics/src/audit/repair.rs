@@ -12,7 +12,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
-use super::object::{ObjectRef, label};
+use super::object::ObjectRef;
+use crate::metadata::label;
 
 /// A write that ends a finding. It is refused by the API server if the object has changed since, by its uid and
 /// resourceVersion.

@@ -15,9 +15,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::finding::{Finding, Severity};
 use super::group::{Group, Manager};
-use super::object::{ObjectRef, Subject, label};
+use super::object::{ObjectRef, Subject};
 use super::recent::is_recent;
 use super::rule::{Context, Rule};
+use crate::metadata::label;
 use crate::snapshot::{Kind, PodEntry};
 
 pub(super) const RULES: [Rule; 4] = [

@@ -181,11 +181,11 @@ impl<'a> Comparison<'a> {
     fn newest(&self, entry: Option<&PodEntry>) -> Option<Timestamp> {
         let kept_until = entry.and_then(|entry| self.subject.snapshot.kept_until(&entry.pod));
         let of_pod = entry.and_then(|entry| time::of_pod(&entry.object)).max(kept_until);
-        let of_service = time::of_service(&self.subject.entry.object);
+        let of_service = time::of_metadata(&self.subject.entry.object.metadata);
         let node = entry.and_then(|entry| entry.pod.node_name.as_deref());
         let of_node = node.and_then(|node| self.subject.snapshot.nodes().created(node));
         let custom = self.subject.endpoints.filter(|_| self.subject.care == Care::CustomEndpoints);
-        of_pod.max(of_service).max(of_node).max(custom.and_then(time::of_endpoints))
+        of_pod.max(of_service).max(of_node).max(custom.and_then(|it| time::of_metadata(&it.metadata)))
     }
 
     /// The reasons for the state that a pod should have.

@@ -140,6 +140,11 @@ pub(super) fn difference<E: Entry>(stored: &[E], planned: &[E]) -> Option<String
     Some(format!("the pod's entry is out of date: {}", fields.join(", ")))
 }
 
+/// The names of the fields that differ.
+pub(super) fn differing<const N: usize>(fields: [(&'static str, bool); N]) -> Vec<&'static str> {
+    fields.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
+}
+
 /// A state in words.
 fn name(presence: Presence) -> &'static str {
     match presence {
@@ -188,7 +193,7 @@ impl Entry for SliceEntry<'_> {
     }
 
     fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let differs = [
+        differing([
             ("family", self.address_type != other.address_type),
             ("address", self.addresses != other.addresses),
             ("ports", self.ports != other.ports),
@@ -197,8 +202,7 @@ impl Entry for SliceEntry<'_> {
             ("node", self.node != other.node),
             ("zone", self.zone != other.zone),
             ("uid", self.uid != other.uid),
-        ];
-        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
+        ])
     }
 }
 
@@ -221,15 +225,14 @@ impl Entry for AddressEntry<'_> {
     }
 
     fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let differs = [
+        differing([
             ("address", self.ip != other.ip),
             ("ports", self.port != other.port),
             ("readiness", self.ready != other.ready),
             ("hostname", self.hostname != other.hostname),
             ("node", self.node != other.node),
             ("uid", self.uid != other.uid),
-        ];
-        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
+        ])
     }
 }
 

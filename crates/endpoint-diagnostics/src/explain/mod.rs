@@ -27,6 +27,7 @@ use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
+use crate::metadata::{annotation, name};
 use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
 use crate::snapshot::Snapshot;
 use comparison::Comparison;
@@ -103,7 +104,7 @@ fn slice_report(slice: &EndpointSlice) -> SliceReport {
     let entries = Entries::of_slices([slice], false);
     let all = entries.pods.values().flatten().chain(&entries.others);
     SliceReport {
-        name: slice.metadata.name.clone().unwrap_or_default(),
+        name: name(&slice.metadata).to_owned(),
         address_type: slice.address_type.clone(),
         managed_by: slice_manager(slice).to_owned(),
         ports: slice.ports.iter().flatten().map(slice_port).collect(),
@@ -119,10 +120,9 @@ fn endpoints_report(endpoints: &Endpoints) -> EndpointsReport {
         let of = all().filter(|entry| presence(std::slice::from_ref(*entry)) == wanted).map(|entry| entry.ip);
         of.collect::<std::collections::BTreeSet<_>>().len()
     };
-    let annotations = endpoints.metadata.annotations.as_ref();
     EndpointsReport {
         addresses: count(Presence::Ready),
         not_ready: count(Presence::NotReady),
-        truncated: annotations.is_some_and(|annotations| annotations.contains_key(ENDPOINTS_OVER_CAPACITY)),
+        truncated: annotation(&endpoints.metadata, ENDPOINTS_OVER_CAPACITY).is_some(),
     }
 }

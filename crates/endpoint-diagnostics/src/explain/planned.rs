@@ -15,6 +15,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::subject::{Care, Subject};
 use crate::audit::opts_out;
+use crate::metadata::annotation;
 use crate::snapshot::Kind;
 
 /// The default of `--max-endpoints-per-slice`.
@@ -65,9 +66,9 @@ impl<'a> Planned<'a> {
 
     /// True if the Endpoints should have fewer addresses than there are.
     pub(super) fn is_over_capacity(&self) -> bool {
-        let annotations =
-            self.endpoints.as_ref().and_then(|endpoints| endpoints.metadata.annotations.as_ref());
-        annotations.is_some_and(|annotations| annotations.contains_key(ENDPOINTS_OVER_CAPACITY))
+        let is_cut =
+            |endpoints: &Endpoints| annotation(&endpoints.metadata, ENDPOINTS_OVER_CAPACITY).is_some();
+        self.endpoints.as_deref().is_some_and(is_cut)
     }
 }
 

@@ -3,8 +3,7 @@
 use endpointslice::model::LabelSet;
 use endpointslice::plan::TrafficDistribution;
 use endpointslice::well_known::{
-    ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER,
-    LEADER, SKIP_MIRROR,
+    ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR,
 };
 use k8s_openapi::api::core::v1::Endpoints;
 
@@ -12,7 +11,8 @@ use super::codes;
 use super::network;
 use super::planned::Planned;
 use super::subject::{Care, Subject, delegate, slice_manager};
-use crate::audit::elects_a_leader;
+use crate::audit::{elects_a_leader, is_managed};
+use crate::metadata::{label, name};
 use crate::report::Reason;
 use crate::snapshot::Kind;
 
@@ -79,8 +79,7 @@ fn custom(subject: &Subject<'_>) -> Vec<Reason> {
 }
 
 fn opt_out(endpoints: &Endpoints) -> Option<Reason> {
-    let label = endpoints.metadata.labels.as_ref().and_then(|labels| labels.get(SKIP_MIRROR));
-    if label.is_some_and(|value| value == "true") {
+    if label(&endpoints.metadata, SKIP_MIRROR) == Some("true") {
         let message =
             format!("the Endpoints have the label {SKIP_MIRROR}=true, so they are not mirrored to slices");
         return Some(
@@ -194,9 +193,7 @@ fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
             "delete them, if they are not wanted",
         ));
     }
-    let labels = subject.endpoints.and_then(|endpoints| endpoints.metadata.labels.as_ref());
-    if labels.and_then(|labels| labels.get(ENDPOINTS_MANAGED_BY)).is_some_and(|it| it == ENDPOINTS_CONTROLLER)
-    {
+    if subject.endpoints.is_some_and(is_managed) {
         reasons.push(codes::LEFTOVER_ENDPOINTS.with_remedy(
             "the Endpoints are left from when the Service had a selector, and are used as they are",
             "delete them, if they are not wanted",
@@ -209,7 +206,7 @@ fn of_slices(subject: &Subject<'_>) -> Vec<Reason> {
     let mut reasons = vec![];
     let delegate = if let Care::Delegated(name) = &subject.care { name } else { "" };
     for slice in &subject.slices {
-        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        let name = name(&slice.metadata);
         let manager = slice_manager(slice);
         if !delegate.is_empty() && manager == delegate {
             continue;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use endpointslice::model::Kubelet;
 use endpointslice::well_known::{
-    ENDPOINT_CONTROLLER_NAME, ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER,
-    ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
+    ENDPOINT_CONTROLLER_NAME, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
 };
 use endpointslice::{Node, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
+use crate::audit::is_managed;
+use crate::metadata::label;
 use crate::snapshot::{Kind, NamespaceObjects, PodEntry, ServiceEntry, Snapshot};
 
 /// The rule by which a Service gets slices and Endpoints.
@@ -187,13 +188,12 @@ impl<'a> Subject<'a> {
 
 /// The controller of a slice, by its label; empty if it has none.
 pub(crate) fn slice_manager(slice: &EndpointSlice) -> &str {
-    let labels = slice.metadata.labels.as_ref();
-    labels.and_then(|labels| labels.get(MANAGED_BY)).map_or("", String::as_str)
+    label(&slice.metadata, MANAGED_BY).unwrap_or_default()
 }
 
 /// The value of the label that delegates a Service.
 pub(super) fn delegate(service: &core::Service) -> Option<&str> {
-    service.metadata.labels.as_ref()?.get(ENDPOINT_CONTROLLER_NAME).map(String::as_str)
+    label(&service.metadata, ENDPOINT_CONTROLLER_NAME)
 }
 
 /// The rule for a Service.
@@ -211,16 +211,10 @@ fn care(
     }
     if let Some(delegate) = delegate(object) {
         let ours = [ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER];
-        let label = |endpoints: &Endpoints| {
-            let labels = endpoints.metadata.labels.as_ref();
-            labels
-                .and_then(|labels| labels.get(ENDPOINTS_MANAGED_BY))
-                .is_some_and(|it| it == ENDPOINTS_CONTROLLER)
-        };
         let is_ours = |slice: &&EndpointSlice| {
             ours.contains(&slice_manager(slice)) && slice.metadata.deletion_timestamp.is_none()
         };
-        let is_kept = slices.iter().any(is_ours) || endpoints.is_some_and(label);
+        let is_kept = slices.iter().any(is_ours) || endpoints.is_some_and(is_managed);
         if !is_kept {
             return Care::Delegated(delegate.to_owned());
         }

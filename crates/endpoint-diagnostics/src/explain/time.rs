@@ -1,11 +1,11 @@
 //! The newest change of an object, as far as its fields show it.
 
-use std::collections::BTreeMap;
-
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+
+use crate::metadata::annotation;
 
 /// The age below which a difference counts as lag: controllers write within a second, on busy clusters within some.
 pub const LAG_BOUND: SignedDuration = SignedDuration::from_secs(30);
@@ -26,27 +26,14 @@ pub(crate) fn of_pod(pod: &Pod) -> Option<Timestamp> {
     of_status.chain(of_metadata(&pod.metadata)).max()
 }
 
-/// The newest change of a Service.
-pub(crate) fn of_service(service: &Service) -> Option<Timestamp> {
-    of_metadata(&service.metadata)
-}
-
-/// The newest change of custom Endpoints.
-pub(crate) fn of_endpoints(endpoints: &Endpoints) -> Option<Timestamp> {
-    of_metadata(&endpoints.metadata)
-}
-
-/// Creation, the beginning of a deletion, the newest write by any field manager, and the annotation with the time of a
-/// change.
-fn of_metadata(metadata: &ObjectMeta) -> Option<Timestamp> {
+/// The newest of creation, the beginning of a deletion, the newest write by any field manager, and the annotation with the
+/// time of a change.
+pub(crate) fn of_metadata(metadata: &ObjectMeta) -> Option<Timestamp> {
     let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     let grace = SignedDuration::from_secs(metadata.deletion_grace_period_seconds.unwrap_or_default());
     let deleted = time(&metadata.deletion_timestamp).and_then(|end| end.checked_sub(grace).ok());
     let managers = metadata.managed_fields.iter().flatten().filter_map(|manager| time(&manager.time));
-    let annotated = metadata.annotations.as_ref().and_then(trigger_time);
+    let annotated =
+        annotation(metadata, LAST_CHANGE_TRIGGER_TIME).and_then(|time| time.parse::<Timestamp>().ok());
     managers.chain(time(&metadata.creation_timestamp)).chain(deleted).chain(annotated).max()
-}
-
-fn trigger_time(annotations: &BTreeMap<String, String>) -> Option<Timestamp> {
-    annotations.get(LAST_CHANGE_TRIGGER_TIME)?.parse().ok()
 }

@@ -1,14 +1,17 @@
 //! The verdict about a difference between stored objects and what they should be, and the differences that are in no pod.
 
 use endpointslice::SlicePlan;
+use endpointslice::well_known::{ENDPOINTS_MANAGED_BY, ENDPOINTS_OVER_CAPACITY, HEADLESS};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::codes::{self, Code};
+use super::entries::differing;
 use super::planned::Planned;
 use super::subject::{Care, Subject};
 use super::time::{self, LAG_BOUND};
+use crate::metadata::{annotation, name};
 use crate::report::{Reason, Scope, Verdict};
 
 /// A difference: lag if the `newest` change it depends on is young, else wrong.
@@ -54,8 +57,8 @@ pub(super) fn of_service(
     others: Others,
 ) -> Vec<(Verdict, Reason)> {
     let now = subject.snapshot.now();
-    let of_service = time::of_service(&subject.entry.object);
-    let of_endpoints = subject.endpoints.and_then(time::of_endpoints);
+    let of_service = time::of_metadata(&subject.entry.object.metadata);
+    let of_endpoints = subject.endpoints.and_then(|endpoints| time::of_metadata(&endpoints.metadata));
     let newest = of_service.max(of_endpoints);
     let mut found = vec![];
     let differs = if others.slices { slices_differ(subject, planned, others.slices_differ) } else { None };
@@ -100,10 +103,12 @@ fn slices_differ(subject: &Subject<'_>, planned: &Planned<'_>, others: bool) -> 
         others.then(|| "addresses that do not belong to pods".to_owned()).into_iter().collect();
     for plan in plans {
         for slice in &plan.delete_if_unchanged {
-            found.push(format!("slice {} should not exist", name(slice)));
+            found.push(format!("slice {} should not exist", name(&slice.metadata)));
         }
         for plan in &plan.types {
-            found.extend(plan.delete.iter().map(|slice| format!("slice {} should not exist", name(slice))));
+            found.extend(
+                plan.delete.iter().map(|slice| format!("slice {} should not exist", name(&slice.metadata))),
+            );
             if !plan.creates_suppressed {
                 found.extend(
                     plan.create.iter().map(|slice| format!("a slice for {} is missing", slice.address_type)),
@@ -130,21 +135,16 @@ fn update_differs(stored: &EndpointSlice, update: &EndpointSlice, subject: &Subj
     let mirrored = subject.care == Care::CustomEndpoints;
     // Several divisions of endpoints among zones are right, and upstream's need not be ours.
     let hints_count = !subject.service().wants_topology_hints();
-    let differs = [
+    let fields = differing([
         ("labels", stored.metadata.labels != update.metadata.labels),
         ("annotations", mirrored && stored.metadata.annotations != update.metadata.annotations),
         ("owner", mirrored && stored.metadata.owner_references != update.metadata.owner_references),
         ("ports", ports(stored) != ports(update)),
         ("endpoints", count(stored) != count(update)),
         ("hints", hints_count && hints(stored) != hints(update)),
-    ];
-    let fields: Vec<&str> =
-        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect();
-    (!fields.is_empty()).then(|| format!("slice {} has outdated {}", name(stored), fields.join(", ")))
-}
-
-fn name(slice: &EndpointSlice) -> &str {
-    slice.metadata.name.as_deref().unwrap_or_default()
+    ]);
+    (!fields.is_empty())
+        .then(|| format!("slice {} has outdated {}", name(&stored.metadata), fields.join(", ")))
 }
 
 /// The differences between Endpoints that have the same pods.
@@ -153,20 +153,16 @@ fn endpoints_differ(stored: Option<&Endpoints>, wanted: &Endpoints, others: bool
     // Releases before 1.33 don't set it.
     let labels = |endpoints: &Endpoints| {
         let mut labels = endpoints.metadata.labels.clone().unwrap_or_default();
-        labels.remove(endpointslice::well_known::ENDPOINTS_MANAGED_BY);
-        labels.remove(endpointslice::well_known::HEADLESS);
+        labels.remove(ENDPOINTS_MANAGED_BY);
+        labels.remove(HEADLESS);
         labels
     };
-    let annotation = |endpoints: &Endpoints| {
-        let annotations = endpoints.metadata.annotations.as_ref();
-        annotations.and_then(|it| it.get(endpointslice::well_known::ENDPOINTS_OVER_CAPACITY)).cloned()
-    };
-    let differs = [
+    let [was_cut, is_cut] =
+        [stored, wanted].map(|object| annotation(&object.metadata, ENDPOINTS_OVER_CAPACITY));
+    let fields = differing([
         ("labels", labels(stored) != labels(wanted)),
-        ("the annotation about capacity", annotation(stored) != annotation(wanted)),
+        ("the annotation about capacity", was_cut != is_cut),
         ("addresses that do not belong to pods", others),
-    ];
-    let fields: Vec<&str> =
-        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect();
+    ]);
     (!fields.is_empty()).then(|| format!("outdated {}", fields.join(", ")))
 }

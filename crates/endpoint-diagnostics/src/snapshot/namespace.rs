@@ -11,6 +11,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::labels::Labels;
 use super::objects::{Kind, Object};
+use crate::metadata::label;
 
 /// The objects of one namespace, by name.
 #[derive(Default)]
@@ -198,8 +199,7 @@ fn shrink(pod: &mut core::Pod) {
 
 /// The Service that a slice's label names.
 fn service_of(slice: &EndpointSlice) -> Option<&str> {
-    let labels = slice.metadata.labels.as_ref()?;
-    labels.get(SERVICE_NAME).map(String::as_str).filter(|name| !name.is_empty())
+    label(&slice.metadata, SERVICE_NAME).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use endpointslice::{Interner, Pod, Service};
 use k8s_openapi::api::core::v1 as core;
 use pod_network_controller::{Missing, NAME, PodNetworks, ResourceClaim};
 
+use crate::metadata::label;
+
 /// The addresses of a Service's pods in its network, by uid; or the reason for which a pod has none.
 pub type Attachments = HashMap<Uid, Result<Attachment<Vec<IpAddr>>, Missing>>;
 
@@ -120,10 +122,8 @@ impl Networks {
 
 /// True if the slices of this Service depend on ResourceClaims.
 pub fn needs_claims(service: &core::Service) -> bool {
-    let labels = service.metadata.labels.as_ref();
-    let is_ours =
-        labels.and_then(|labels| labels.get(ENDPOINT_CONTROLLER_NAME)).is_some_and(|name| name == NAME);
-    is_ours && PodNetworks::reads_claims(&Service::from_api(service, &mut Networks::interner()))
+    label(&service.metadata, ENDPOINT_CONTROLLER_NAME) == Some(NAME)
+        && PodNetworks::reads_claims(&Service::from_api(service, &mut Networks::interner()))
 }
 
 /// True if `pod-network-controller` is to publish this Service.

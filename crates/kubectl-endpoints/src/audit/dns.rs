@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::audit::dns::headless_services;
+use endpoint_diagnostics::traffic::is_ready;
 use futures::future::join_all;
 use tokio::time::sleep;
 
@@ -73,9 +74,7 @@ fn servers(snapshot: &Snapshot) -> Result<Vec<SocketAddr>, Failure> {
         let mut ports = slice.ports.iter().flatten();
         let tcp = ports.find(|port| port.name.as_deref() == Some("dns-tcp"));
         let port = tcp.and_then(|port| u16::try_from(port.port?).ok()).unwrap_or(DNS_PORT);
-        let ready = slice.endpoints.iter().flatten().filter(|endpoint| {
-            endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) != Some(false)
-        });
+        let ready = slice.endpoints.iter().flatten().filter(|endpoint| is_ready(endpoint));
         let addresses = ready.filter_map(|endpoint| endpoint.addresses.first()?.parse().ok());
         servers.extend(addresses.map(|address| SocketAddr::new(address, port)));
     }

@@ -3,114 +3,49 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgAction, Parser, value_parser};
 
 use crate::reconciler::NAME;
 
 /// The version, and the commit if the sources tell.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"), " ", env!("ECM_COMMIT"));
 
+const ABOUT: &str = "Publishes the addresses that pods have in other networks as EndpointSlices";
+
 /// The flags.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Parser)]
+#[command(name = NAME, version = VERSION.trim_end(), about = ABOUT)]
 pub struct Options {
-    /// `--kubeconfig`; without it, the service account of the pod.
+    /// Kubeconfig of the cluster; without it, the service account of the pod
+    #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// `--kube-api-qps`.
+    /// Writes a second, and events a second; 0 sets no limit
+    #[arg(long = "kube-api-qps", value_name = "QPS", value_parser = qps, default_value = "20")]
     pub qps: f64,
-    /// `--kube-api-burst`.
+    /// Writes that may be sent at once
+    #[arg(long = "kube-api-burst", value_name = "COUNT", value_parser = value_parser!(u32).range(1..), default_value = "30")]
     pub burst: u32,
-    /// `--leader-elect`.
+    /// Write only while this replica has the Lease
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     pub leader_elect: bool,
-    /// `--leader-elect-resource-namespace`; without it, the namespace of the kubeconfig or service account.
+    /// Namespace of the Lease; without it, that of the credentials
+    #[arg(long = "leader-elect-resource-namespace", value_name = "NAMESPACE")]
     pub lease_namespace: Option<String>,
-    /// `--bind-address`.
+    /// Address of the HTTPS server
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
     pub bind_address: IpAddr,
-    /// `--secure-port`; 0 serves nothing.
+    /// Port of the HTTPS server with /metrics, /livez and /readyz; 0 serves nothing
+    #[arg(long, value_name = "PORT", default_value = "10272")]
     pub secure_port: u16,
-    /// `--tls-cert-file`.
+    /// Certificate of the HTTPS server; without it, a self-signed one
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub tls_cert_file: Option<PathBuf>,
-    /// `--tls-private-key-file`.
+    /// Key of the certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub tls_private_key_file: Option<PathBuf>,
-    /// `-v`.
+    /// Verbosity of the log: 4 logs each sync, 6 each watch event, 8 also the HTTP libraries
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value = "0")]
     pub verbosity: u8,
-}
-
-/// The command, with its help.
-pub fn command() -> Command {
-    let file = |name, value, help| flag(name, value, help).value_parser(value_parser!(PathBuf));
-    Command::new(NAME)
-        .version(VERSION.trim_end())
-        .about("Publishes the addresses that pods have in other networks as EndpointSlices")
-        .arg(file(
-            "kubeconfig",
-            "FILE",
-            "Kubeconfig of the cluster; without it, the service account of the pod",
-        ))
-        .arg(with_default(
-            flag("kube-api-qps", "QPS", "Writes a second, and events a second; 0 sets no limit")
-                .value_parser(ValueParser::new(qps)),
-            "20",
-        ))
-        .arg(with_default(
-            flag("kube-api-burst", "COUNT", "Writes that may be sent at once")
-                .value_parser(value_parser!(u32).range(1..)),
-            "30",
-        ))
-        .arg(
-            with_default(
-                flag("leader-elect", "BOOL", "Write only while this replica has the Lease")
-                    .value_parser(value_parser!(bool)),
-                "true",
-            )
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true"),
-        )
-        .arg(flag(
-            "leader-elect-resource-namespace",
-            "NAMESPACE",
-            "Namespace of the Lease; without it, that of the credentials",
-        ))
-        .arg(with_default(
-            flag("bind-address", "ADDRESS", "Address of the HTTPS server")
-                .value_parser(value_parser!(IpAddr)),
-            "0.0.0.0",
-        ))
-        .arg(with_default(
-            flag(
-                "secure-port",
-                "PORT",
-                "Port of the HTTPS server with /metrics, /livez and /readyz; 0 serves nothing",
-            )
-            .value_parser(value_parser!(u16)),
-            "10272",
-        ))
-        .arg(
-            file("tls-cert-file", "FILE", "Certificate of the HTTPS server; without it, a self-signed one")
-                .requires("tls-private-key-file"),
-        )
-        .arg(file("tls-private-key-file", "FILE", "Key of the certificate").requires("tls-cert-file"))
-        .arg(
-            with_default(
-                flag(
-                    "v",
-                    "LEVEL",
-                    "Verbosity of the log: 4 logs each sync, 6 each watch event, 8 also the HTTP libraries",
-                )
-                .value_parser(value_parser!(u8)),
-                "0",
-            )
-            .short('v'),
-        )
-}
-
-fn flag(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help).action(ArgAction::Set)
-}
-
-fn with_default(flag: Arg, default: &'static str) -> Arg {
-    flag.default_value(default)
 }
 
 fn qps(text: &str) -> Result<f64, String> {
@@ -118,37 +53,20 @@ fn qps(text: &str) -> Result<f64, String> {
     qps.ok_or_else(|| "must be a number of at least 0".to_owned())
 }
 
-impl From<&ArgMatches> for Options {
-    fn from(matches: &ArgMatches) -> Self {
-        let path = |name| matches.get_one::<PathBuf>(name).cloned();
-        let or = |name, default: u32| matches.get_one(name).copied().unwrap_or(default);
-        Self {
-            kubeconfig: path("kubeconfig"),
-            qps: matches.get_one("kube-api-qps").copied().unwrap_or_default(),
-            burst: or("kube-api-burst", 1),
-            leader_elect: matches.get_one("leader-elect").copied().unwrap_or_default(),
-            lease_namespace: matches.get_one("leader-elect-resource-namespace").cloned(),
-            bind_address: matches.get_one("bind-address").copied().unwrap_or(IpAddr::from([0, 0, 0, 0])),
-            secure_port: matches.get_one("secure-port").copied().unwrap_or_default(),
-            tls_cert_file: path("tls-cert-file"),
-            tls_private_key_file: path("tls-private-key-file"),
-            verbosity: matches.get_one("v").copied().unwrap_or_default(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
     fn parse(words: &[&str]) -> Result<Options, clap::Error> {
         let words = [NAME].iter().chain(words);
-        command().try_get_matches_from(words).map(|matches| Options::from(&matches))
+        Options::try_parse_from(words)
     }
 
     #[test]
     fn the_defaults_are_those_of_kubernetes_components() {
-        command().debug_assert();
+        Options::command().debug_assert();
         let options = parse(&[]).unwrap();
         assert!((options.qps - 20.0).abs() < 1e-9 && options.burst == 30, "{options:?}");
         assert!(options.leader_elect && options.secure_port == 10272, "{options:?}");

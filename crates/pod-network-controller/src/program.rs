@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use endpoint_informers::manager::terminated;
 use tracing::{Level, error};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::options::{Options, command};
+use crate::options::Options;
 use crate::process;
 use crate::reconciler::PodNetworks;
 
@@ -29,7 +30,7 @@ fn filter(verbosity: u8) -> Targets {
 
 /// Runs the controller, with sources that `customize` adds, by the flags of the command line until a signal. Failures are logged.
 pub async fn main(customize: impl FnOnce(PodNetworks) -> PodNetworks) -> ExitCode {
-    let options = Options::from(&command().get_matches());
+    let options = Options::parse();
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     tracing_subscriber::registry().with(log.with_filter(filter(options.verbosity))).init();
     let terminated = match terminated() {

@@ -8,9 +8,6 @@ mod output;
 mod proxy;
 mod request;
 
-use std::ffi::OsString;
-
-use cli_runtime::usage::Usage;
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::audit::{Audit as Findings, Repair, Severity, audit};
 use endpoint_diagnostics::snapshot::Kind;
@@ -22,15 +19,12 @@ use crate::files;
 use crate::frame::Command;
 use crate::progress::Progress;
 
+use self::command::Audit;
 use self::looks::Asked;
 
-pub(crate) use command::{Audit, NAME, command};
+pub(crate) use command::{NAME, command, parse};
 
 impl Command for Audit {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        command::parse(words)
-    }
-
     async fn run(self) -> Result<Code, Failure> {
         let (gravest, is_complete) = run(&self).await?;
         Ok(match gravest {

@@ -9,9 +9,6 @@ mod wait;
 mod watch;
 mod words;
 
-use std::ffi::OsString;
-
-use cli_runtime::usage::Usage;
 use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::Verdict;
 
@@ -20,10 +17,11 @@ use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
 use crate::progress::Progress;
 use crate::{files, page};
+use command::Explanation;
 use output::View;
 use select::select;
 
-pub(crate) use command::{Explanation, NAME, Page, command};
+pub(crate) use command::{NAME, Page, command, parse};
 pub(crate) use summary::Summary;
 
 /// Services that are shown with their pods, at most.
@@ -43,10 +41,6 @@ pub(crate) fn summary_table(shown: &[ServiceReport], all: Summary, wide: bool) -
 }
 
 impl Command for Explanation {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        command::parse(words)
-    }
-
     /// Requests for the page are answered alongside changes.
     fn threads(&self) -> usize {
         if self.page.is_some() { 2 } else { 1 }

@@ -4,7 +4,6 @@
 //! words ─> parse ─> runtime ─> run ─> results on stdout, notes on stderr, an exit code
 //! ```
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cli_runtime::usage::Usage;
@@ -14,12 +13,6 @@ use crate::exit::{Code, Failure};
 
 /// A command with its arguments, checked.
 pub(crate) trait Command: Sized {
-    /// Reads the words after the name of the command.
-    ///
-    /// # Errors
-    /// The text or the message to print instead of running.
-    fn parse(words: &[OsString]) -> Result<Self, Usage>;
-
     /// The number of threads that it runs on.
     fn threads(&self) -> usize {
         1
@@ -32,9 +25,9 @@ pub(crate) trait Command: Sized {
     async fn run(self) -> Result<Code, Failure>;
 }
 
-/// Runs a command with the words after its name.
-pub(crate) fn run<C: Command>(words: &[OsString]) -> ExitCode {
-    let command = match C::parse(words) {
+/// Runs a command, or prints what its words ask for instead.
+pub(crate) fn run(parsed: Result<impl Command, Usage>) -> ExitCode {
+    let command = match parsed {
         Ok(command) => command,
         Err(usage) => return usage.report(),
     };

@@ -24,62 +24,22 @@ mod steps;
 mod tests;
 mod write;
 
-use std::ffi::OsString;
-
-use cli_runtime::usage::Usage;
-
 use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
 use command::Swap;
 use drive::Ended;
-use facts::Goal;
 
-/// The names of the subcommands.
-pub(crate) const HANDOVER: &str = Goal::Handover.name();
-pub(crate) const ROLLBACK: &str = Goal::Rollback.name();
+pub(crate) use command::{command, parse};
+pub(crate) use facts::Goal;
 
-/// The command of `handover`.
-pub(crate) fn handover() -> clap::Command {
-    command::command(Goal::Handover)
-}
-
-/// The command of `rollback`.
-pub(crate) fn rollback() -> clap::Command {
-    command::command(Goal::Rollback)
-}
-
-/// A handover.
-pub(crate) struct Handover(Swap);
-
-/// A rollback.
-pub(crate) struct Rollback(Swap);
-
-impl Command for Handover {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        command::parse(Goal::Handover, words).map(Self)
-    }
-
+impl Command for Swap {
     async fn run(self) -> Result<Code, Failure> {
-        Box::pin(run(&self.0)).await
-    }
-}
-
-impl Command for Rollback {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        command::parse(Goal::Rollback, words).map(Self)
-    }
-
-    async fn run(self) -> Result<Code, Failure> {
-        Box::pin(run(&self.0)).await
-    }
-}
-
-async fn run(swap: &Swap) -> Result<Code, Failure> {
-    match Box::pin(drive::drive(swap)).await? {
-        Ended::Done => Ok(Code::Done),
-        Ended::Refused(reason) => {
-            exit::note(&format!("Refused: {reason}"));
-            Ok(Code::Wrong)
+        match Box::pin(drive::drive(&self)).await? {
+            Ended::Done => Ok(Code::Done),
+            Ended::Refused(reason) => {
+                exit::note(&format!("Refused: {reason}"));
+                Ok(Code::Wrong)
+            }
         }
     }
 }

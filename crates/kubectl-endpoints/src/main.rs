@@ -42,6 +42,7 @@ use clap::{Arg, ArgAction, Command};
 use cli_runtime::usage::{Usage, matches};
 use cli_runtime::{COMMANDS_FIRST, Names, Program, Subcommand, long_form};
 use endpoint_controller_manager::version;
+use handover::Goal;
 use name::{NAME, USAGE};
 
 const PROGRAM: Program = Program {
@@ -52,44 +53,44 @@ const PROGRAM: Program = Program {
             name: explain::NAME,
             summary: "Show for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why",
             command: explain::command,
-            run: frame::run::<explain::Explanation>,
+            run: |words| frame::run(explain::parse(words)),
         },
         Subcommand {
             name: audit::NAME,
             summary: "Find what is wrong with the Endpoints and EndpointSlices of a cluster",
             command: audit::command,
-            run: frame::run::<audit::Audit>,
+            run: |words| frame::run(audit::parse(words)),
         },
         Subcommand {
             name: status::NAME,
             summary: "Show who writes Endpoints and EndpointSlices, since when, and what is not in order",
             command: status::command,
-            run: frame::run::<status::StatusQuestion>,
+            run: |words| frame::run(status::parse(words)),
         },
         Subcommand {
             name: simulate::NAME,
             summary: "Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without \
                       a cluster",
             command: simulate::command,
-            run: frame::run::<simulate::Simulation>,
+            run: |words| frame::run(simulate::parse(words)),
         },
         Subcommand {
             name: preflight::NAME,
             summary: "Check a cluster before endpoint-controller-manager takes over from kube-controller-manager, and after",
             command: preflight::command,
-            run: frame::run::<preflight::Preflight>,
+            run: |words| frame::run(preflight::parse(words)),
         },
         Subcommand {
-            name: handover::HANDOVER,
+            name: Goal::Handover.name(),
             summary: "Move the controllers from kube-controller-manager to endpoint-controller-manager, step by step",
-            command: handover::handover,
-            run: frame::run::<handover::Handover>,
+            command: || handover::command(Goal::Handover),
+            run: |words| frame::run(handover::parse(Goal::Handover, words)),
         },
         Subcommand {
-            name: handover::ROLLBACK,
+            name: Goal::Rollback.name(),
             summary: "Move the controllers back to kube-controller-manager, step by step",
-            command: handover::rollback,
-            run: frame::run::<handover::Rollback>,
+            command: || handover::command(Goal::Rollback),
+            run: |words| frame::run(handover::parse(Goal::Rollback, words)),
         },
     ],
 };

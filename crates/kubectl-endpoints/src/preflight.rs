@@ -16,16 +16,15 @@ mod subject;
 mod unknown;
 mod writers;
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use cli_runtime::usage::Usage;
 use endpoint_controller_manager::config::Config;
 
 use crate::cluster::Cluster;
 use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
 use crate::progress::Progress;
+use command::Preflight;
 
 pub(crate) use built_ins::Entries;
 pub(crate) use check::{Check, DELETIONS, Status, UPSTREAM_LEASE};
@@ -34,13 +33,9 @@ pub(crate) use check::{Id, OWN_LEASE, VERSION};
 pub(crate) use checks::UPSTREAM;
 pub(crate) use subject::Subject;
 
-pub(crate) use command::{NAME, Preflight, command};
+pub(crate) use command::{NAME, command, parse};
 
 impl Command for Preflight {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        command::parse(words)
-    }
-
     async fn run(self) -> Result<Code, Failure> {
         let _progress = Progress::start("Checking the cluster");
         let cluster = Cluster::of(&self.target, NAME).await?;

@@ -31,9 +31,6 @@ mod session;
 mod skipped;
 mod workloads;
 
-use std::ffi::OsString;
-
-use cli_runtime::usage::Usage;
 use endpoint_controller_manager::logging::{self, Logs};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -41,17 +38,13 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::exit::{self, Code, Failure, note};
 use crate::frame::Command;
 use crate::progress::Progress;
-use command::Mode;
+use command::{Mode, Simulation};
 use failures::Failures;
 use session::{Outcome, Session};
 
-pub(crate) use command::{NAME, Simulation, command};
+pub(crate) use command::{NAME, command, parse};
 
 impl Command for Simulation {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        command::parse(words)
-    }
-
     async fn run(self) -> Result<Code, Failure> {
         let (logs, failures) = start_logs(&self);
         let outcome = run(&self, failures).await;

@@ -60,13 +60,17 @@ pub(crate) fn command() -> clap::Command {
     StatusQuestion::command()
 }
 
-impl Command for StatusQuestion {
-    fn parse(words: &[OsString]) -> Result<Self, Usage> {
-        let question: Self = flags::parse(command(), words)?;
-        question.cluster.check().map_err(Usage::Error)?;
-        Ok(question)
-    }
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(crate) fn parse(words: &[OsString]) -> Result<StatusQuestion, Usage> {
+    let question: StatusQuestion = flags::parse(command(), words)?;
+    question.cluster.check().map_err(Usage::Error)?;
+    Ok(question)
+}
 
+impl Command for StatusQuestion {
     async fn run(self) -> Result<Code, Failure> {
         let _progress = Progress::start("Reading the cluster");
         let all_namespaces = self.namespace.is_none();

@@ -20,7 +20,7 @@ const OURS: &str = "kube-system/endpoint-controller-manager";
 
 /// A checked command line.
 #[derive(Debug)]
-pub(super) struct Swap {
+pub(crate) struct Swap {
     pub(super) goal: Goal,
     pub(super) target: Target,
     /// The controllers that change hands.
@@ -41,7 +41,7 @@ pub(super) struct Swap {
 
 impl Goal {
     /// The name of the subcommand.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Handover => "handover",
             Self::Rollback => "rollback",
@@ -122,12 +122,12 @@ struct Flags {
 ///
 /// # Errors
 /// The text or the message to print instead.
-pub(super) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
+pub(crate) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
     swap(goal, flags::parse(command(goal), words)?).map_err(Usage::Error)
 }
 
 /// The command.
-pub(super) fn command(goal: Goal) -> Command {
+pub(crate) fn command(goal: Goal) -> Command {
     let usage = format!("{USAGE} {} [--yes] [--dry-run] [flags]", goal.name());
     let after = format!("{}\n\n{AFTER}.\n\n{}", goal.examples(), exit::help());
     // A migration lists little, and reads again for two minutes.

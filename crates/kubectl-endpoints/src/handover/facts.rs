@@ -22,7 +22,7 @@ pub(super) const CANARY: &str = "canary";
 /// The direction of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Goal {
+pub(crate) enum Goal {
     Handover,
     Rollback,
 }

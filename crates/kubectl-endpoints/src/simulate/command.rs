@@ -96,7 +96,7 @@ pub(crate) enum Mode {
 ///
 /// # Errors
 /// The text or the message to print instead.
-pub(super) fn parse(words: &[OsString]) -> Result<Simulation, Usage> {
+pub(crate) fn parse(words: &[OsString]) -> Result<Simulation, Usage> {
     let (matches, config) = options::parse_extended(words, own_args(), shape)?;
     let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
     flags.and_then(|flags| simulation(flags, config)).map_err(Usage::Error)

@@ -85,7 +85,13 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    fn new(id: Id, status: Status, message: &str, remedy: Option<&str>) -> Self {
+    pub(super) fn new(id: Id, judged: Judged<'_>) -> Self {
+        let not_checked = |unknown: &Unknown| Judgement {
+            status: Status::NotChecked,
+            message: unknown.message.clone(),
+            remedy: Some(unknown.remedy.clone()),
+        };
+        let Judgement { status, message, remedy } = judged.unwrap_or_else(not_checked);
         Self {
             id: id.name,
             group: id.group,
@@ -94,22 +100,33 @@ impl Check {
             remedy: remedy.map(one_line),
         }
     }
+}
 
-    pub(super) fn ok(id: Id, message: impl AsRef<str>) -> Self {
-        Self::new(id, Status::Ok, message.as_ref(), None)
-    }
+/// A check without its name, or the reason why it was not made.
+pub(super) type Judged<'a> = Result<Judgement, &'a Unknown>;
 
-    pub(super) fn warning(id: Id, message: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {
-        Self::new(id, Status::Warning, message.as_ref(), Some(remedy.as_ref()))
-    }
+/// A check without its name.
+pub(super) struct Judgement {
+    status: Status,
+    message: String,
+    remedy: Option<String>,
+}
 
-    pub(super) fn failed(id: Id, message: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {
-        Self::new(id, Status::Failed, message.as_ref(), Some(remedy.as_ref()))
-    }
+pub(super) fn ok(message: impl Into<String>) -> Judged<'static> {
+    judged(Status::Ok, message.into(), None)
+}
 
-    pub(super) fn not_checked(id: Id, unknown: &Unknown) -> Self {
-        Self::new(id, Status::NotChecked, &unknown.message, Some(&unknown.remedy))
-    }
+pub(super) fn warning(message: impl Into<String>, remedy: impl Into<String>) -> Judged<'static> {
+    judged(Status::Warning, message.into(), Some(remedy.into()))
+}
+
+pub(super) fn failed(message: impl Into<String>, remedy: impl Into<String>) -> Judged<'static> {
+    judged(Status::Failed, message.into(), Some(remedy.into()))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of judgements")]
+fn judged(status: Status, message: String, remedy: Option<String>) -> Judged<'static> {
+    Ok(Judgement { status, message, remedy })
 }
 
 /// Up to ten items, and the number of the others.

@@ -1,5 +1,7 @@
 //! The judgements: facts to checks, without requests.
 
+mod built_in;
+mod leases;
 mod leftovers;
 mod rights;
 mod server;
@@ -8,25 +10,37 @@ mod writers;
 
 use endpoint_controller_manager::config::Config;
 
-use super::check::Check;
+use super::check::{
+    BUILT_INS, Check, DELETIONS, KUBEADM, OBJECTS, OWN_LEASE, PLANS, PRIORITY, PRIORITY_OF_LEASE, STREAMING,
+    UPSTREAM_LEASE, VERSION, WORKLOADS, WRITERS,
+};
 use super::facts::Facts;
 use super::subject::Subject;
 pub(crate) use writers::UPSTREAM;
 
 /// All checks, in the order in which they are shown.
 pub(super) fn checks(facts: &Facts, config: &Config, subject: &Subject, before_release: bool) -> Vec<Check> {
+    let requests = server::priority("Requests", "workload-high", &facts.priority, subject);
+    let of_lease =
+        server::priority("Requests for the Lease", "leader-election", &facts.priority_of_lease, subject);
     let mut checks = vec![
-        server::version(&facts.version, config),
-        server::streaming(&facts.streaming),
-        server::priority(&facts.priority, subject),
-        server::priority_of_lease(&facts.priority_of_lease, subject),
+        Check::new(VERSION, server::version(&facts.version, config)),
+        Check::new(STREAMING, server::streaming(&facts.streaming)),
+        Check::new(PRIORITY, requests),
+        Check::new(PRIORITY_OF_LEASE, of_lease),
     ];
     checks.extend(rights::rights(&facts.rights, subject));
-    checks.extend(writers::writers(facts, config, before_release));
-    checks.push(takeover::deletions(&facts.takeover));
-    checks.push(takeover::plans(&facts.takeover));
-    checks.push(leftovers::workloads(facts));
-    checks.push(leftovers::objects(facts, config));
+    checks.extend([
+        Check::new(WRITERS, writers::last_writers(facts, config)),
+        Check::new(UPSTREAM_LEASE, leases::upstream(facts)),
+        Check::new(OWN_LEASE, leases::own(facts, config)),
+        Check::new(BUILT_INS, built_in::built_ins(facts, config, before_release)),
+        Check::new(KUBEADM, built_in::kubeadm(facts)),
+        Check::new(DELETIONS, takeover::deletions(&facts.takeover)),
+        Check::new(PLANS, takeover::plans(&facts.takeover)),
+        Check::new(WORKLOADS, leftovers::workloads(facts)),
+        Check::new(OBJECTS, leftovers::objects(facts, config)),
+    ]);
     checks
 }
 

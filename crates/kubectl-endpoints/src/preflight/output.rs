@@ -73,16 +73,16 @@ pub(super) fn code(checks: &[Check]) -> Code {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{PLANS, VERSION, WORKLOADS, WRITERS};
+    use super::super::check::{PLANS, VERSION, WORKLOADS, WRITERS, failed, ok, warning};
     use super::super::unknown::Unknown;
     use super::*;
 
     fn checks() -> Vec<Check> {
         vec![
-            Check::ok(VERSION, "v1.37.2"),
-            Check::warning(WORKLOADS, "left", "delete it"),
-            Check::not_checked(WRITERS, &Unknown::forbidden("list endpoints")),
-            Check::failed(PLANS, "2 writes", "give the flags"),
+            Check::new(VERSION, ok("v1.37.2")),
+            Check::new(WORKLOADS, warning("left", "delete it")),
+            Check::new(WRITERS, Err(&Unknown::forbidden("list endpoints"))),
+            Check::new(PLANS, failed("2 writes", "give the flags")),
         ]
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::preflight::check::{Check, Id, counted};
+use crate::preflight::check::{Check, Id, Judged, counted, failed, ok, warning};
 use crate::preflight::facts::Answer;
 use crate::preflight::subject::Subject;
 
@@ -16,12 +16,12 @@ pub(super) fn rights(answers: &[Answer], subject: &Subject) -> Vec<Check> {
     ids.into_iter()
         .map(|id| {
             let of_role: Vec<&Answer> = answers.iter().filter(|answer| answer.need.check == id).collect();
-            role(id, &of_role, subject)
+            Check::new(id, role(&of_role, subject))
         })
         .collect()
 }
 
-fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
+fn role<'a>(answers: &[&'a Answer], subject: &Subject) -> Judged<'a> {
     let who = subject.name();
     let missing: Vec<&Answer> =
         answers.iter().copied().filter(|answer| answer.allowed == Ok(false)).collect();
@@ -31,20 +31,18 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
     };
     let always: Vec<&Answer> = missing.iter().copied().filter(|answer| answer.need.only.is_none()).collect();
     if !always.is_empty() {
-        return Check::failed(
-            id,
+        return failed(
             format!("{who} may not: {}", text(&always)),
             "Bind the roles to it: they come with the installation, whose Lease is on hold first \
              (docs/operate/adopting.md), on OpenShift with deploy/components/openshift. A managed cluster needs none",
         );
     }
     if let Some(unknown) = answers.iter().find_map(|answer| answer.allowed.as_ref().err()) {
-        return Check::not_checked(id, unknown);
+        return Err(unknown);
     }
     if !missing.is_empty() {
         let reasons: BTreeSet<&str> = missing.iter().filter_map(|answer| answer.need.only).collect();
-        return Check::warning(
-            id,
+        return warning(
             format!("{who} may not: {}", text(&missing)),
             format!(
                 "Bind the roles to it, which come with the installation (docs/operate/adopting.md), unless this cluster does \
@@ -57,5 +55,5 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
         Subject::Caller => "; --service-account or --for-user checks those of the program's own user",
         Subject::User(_) => "",
     };
-    Check::ok(id, format!("{who} has all of {}{hint}", counted(answers.len(), "permission")))
+    ok(format!("{who} has all of {}{hint}", counted(answers.len(), "permission")))
 }

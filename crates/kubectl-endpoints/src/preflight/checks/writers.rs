@@ -1,15 +1,12 @@
-//! Checks of who writes now, and whether exactly one program does.
-
-mod built_in;
-mod leases;
+//! The check of who wrote last.
 
 use std::collections::BTreeMap;
 
 use endpoint_controller_manager::config::Config;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use crate::lease::ago;
-use crate::preflight::check::{Check, WRITERS, counted};
+use crate::preflight::check::{Judged, counted, ok, warning};
 use crate::preflight::facts::Facts;
 use crate::preflight::writers::{Writers, Written};
 
@@ -18,18 +15,11 @@ pub(crate) const UPSTREAM: [&str; 3] = ["kube-controller-manager", "k3s", "kubel
 /// The time in which writes of both programs mean that both write.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
 
-pub(super) fn writers(facts: &Facts, config: &Config, before_release: bool) -> Vec<Check> {
-    let last = match &facts.writers {
-        Ok(writers) => last_writers(writers, &config.user_agent_name, facts.now),
-        Err(unknown) => Check::not_checked(WRITERS, unknown),
-    };
-    let [upstream, own] = leases::leases(facts, config);
-    vec![last, upstream, own, built_in::built_ins(facts, config, before_release), built_in::kubeadm(facts)]
-}
-
-fn last_writers(Writers(writers): &Writers, ours: &str, now: Timestamp) -> Check {
+pub(super) fn last_writers<'a>(facts: &'a Facts, config: &Config) -> Judged<'a> {
+    let Writers(writers) = facts.writers.as_ref()?;
+    let (ours, now) = (config.user_agent_name.as_str(), facts.now);
     if writers.is_empty() {
-        return Check::ok(WRITERS, "There are no Endpoints and EndpointSlices of the controllers");
+        return ok("There are no Endpoints and EndpointSlices of the controllers");
     }
     let line = |(manager, written): (&String, &Written)| {
         let Written { count, newest, object } = written;
@@ -43,8 +33,7 @@ fn last_writers(Writers(writers): &Writers, ours: &str, now: Timestamp) -> Check
         .filter(|manager| *manager != ours && !UPSTREAM.contains(manager))
         .collect();
     if !others.is_empty() {
-        return Check::warning(
-            WRITERS,
+        return warning(
             all,
             format!(
                 "Find out why {} writes objects of the controllers; a takeover writes them as they should be",
@@ -59,11 +48,10 @@ fn last_writers(Writers(writers): &Writers, ours: &str, now: Timestamp) -> Check
     if is_recent(writers, &|manager| manager == ours)
         && is_recent(writers, &|manager| UPSTREAM.contains(&manager))
     {
-        return Check::warning(
-            WRITERS,
+        return warning(
             all,
             "Unless the migration was in the last ten minutes, both programs write: disable the built-in controllers",
         );
     }
-    Check::ok(WRITERS, all)
+    ok(all)
 }

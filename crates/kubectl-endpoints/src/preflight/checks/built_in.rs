@@ -5,30 +5,23 @@ use endpoint_controller_manager::controllers::Controller;
 
 use crate::lease::{State, is_of_node, state};
 use crate::preflight::built_ins::Entries;
-use crate::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
+use crate::preflight::check::{Judged, counted, failed, ok, warning};
 use crate::preflight::facts::{Facts, ManagerPod};
 
 const DISABLE: &str = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
 
 /// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs; `before_release`
 /// if it is about to.
-pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) -> Check {
-    let pods = match &facts.managers {
-        Ok(pods) => pods,
-        Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
-    };
+pub(super) fn built_ins<'a>(facts: &'a Facts, config: &Config, before_release: bool) -> Judged<'a> {
+    let pods = facts.managers.as_ref()?;
     if pods.is_empty() {
-        return Check::warning(
-            BUILT_INS,
+        return warning(
             "No pod in kube-system has the label component=kube-controller-manager: its flags cannot be read",
             "Look at its command line by hand (ps, or the journal of k3s). Where the provider runs it, its controllers \
              cannot be disabled",
         );
     }
-    let own = match &facts.own_lease {
-        Ok(own) => state(own.as_ref()),
-        Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
-    };
+    let own = state(facts.own_lease.as_ref()?.as_ref());
     let running = |controller: &Controller| -> Vec<&str> {
         let runs = |pod: &&ManagerPod| Entries::of_words(&pod.words).run(*controller);
         pods.iter().filter(runs).map(|pod| pod.name.as_str()).collect()
@@ -46,22 +39,18 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
             both_write(holder, &on.join(", "), !before_release && leader_runs_none(facts, pods, config))
         }
         _ if before_release && !on.is_empty() => still_runs(&on),
-        State::Held(_) => Check::ok(
-            BUILT_INS,
-            "kube-controller-manager runs none of the controllers that endpoint-controller-manager runs",
-        ),
-        _ if !differs.is_empty() => Check::warning(
-            BUILT_INS,
+        State::Held(_) => {
+            ok("kube-controller-manager runs none of the controllers that endpoint-controller-manager runs")
+        }
+        _ if !differs.is_empty() => warning(
             format!("The pods of kube-controller-manager differ: only some run {}", differs.join(", ")),
             "Finish the migration, or roll back: the next leader decides",
         ),
-        State::Hold if on.is_empty() => Check::warning(
-            BUILT_INS,
+        State::Hold if on.is_empty() => warning(
             "No program writes: kube-controller-manager runs none of the controllers, and the hold is in place",
             "Release the Lease: it is the next step of the migration",
         ),
-        _ if on.len() < by_controller.len() => Check::failed(
-            BUILT_INS,
+        _ if on.len() < by_controller.len() => failed(
             format!(
                 "No program writes for some: of the controllers that endpoint-controller-manager runs, \
                  kube-controller-manager runs {}, and endpoint-controller-manager does not lead",
@@ -69,26 +58,21 @@ pub(super) fn built_ins(facts: &Facts, config: &Config, before_release: bool) ->
             ),
             "Start endpoint-controller-manager, or enable the controllers in kube-controller-manager again",
         ),
-        _ => Check::ok(
-            BUILT_INS,
-            format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod")),
-        ),
+        _ => ok(format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod"))),
     }
 }
 
 /// `is_standby` if only kube-controller-managers that do not lead run these controllers.
-fn both_write(holder: &str, on: &str, is_standby: bool) -> Check {
+fn both_write(holder: &str, on: &str, is_standby: bool) -> Judged<'static> {
     if is_standby {
-        return Check::warning(
-            BUILT_INS,
+        return warning(
             format!(
                 "{holder} leads, and standbys of kube-controller-manager run {on}: two programs write once one of them leads"
             ),
             "Finish the migration, or the rollback",
         );
     }
-    Check::failed(
-        BUILT_INS,
+    failed(
         format!("Two programs write: kube-controller-manager runs {on}, and {holder} leads"),
         format!(
             "{DISABLE}. If endpoint-controller-manager runs fewer controllers, give its --controllers here"
@@ -107,21 +91,17 @@ fn leader_runs_none(facts: &Facts, pods: &[ManagerPod], config: &Config) -> bool
     })
 }
 
-fn still_runs(on: &[&str]) -> Check {
+fn still_runs(on: &[&str]) -> Judged<'static> {
     let message = format!(
         "kube-controller-manager runs {}: two programs write once the Lease is released",
         on.join(", ")
     );
-    Check::failed(BUILT_INS, message, DISABLE)
+    failed(message, DISABLE)
 }
 
 /// Finds lists of controllers without those that kubeadm needs.
-pub(super) fn kubeadm(facts: &Facts) -> Check {
-    let configuration = match &facts.kubeadm {
-        Ok(Some(configuration)) => configuration,
-        Ok(None) => return Check::ok(KUBEADM, "Not a cluster of kubeadm"),
-        Err(unknown) => return Check::not_checked(KUBEADM, unknown),
-    };
+pub(super) fn kubeadm(facts: &Facts) -> Judged<'_> {
+    let Some(configuration) = facts.kubeadm.as_ref()? else { return ok("Not a cluster of kubeadm") };
     let of_pods = facts.managers.iter().flatten();
     let of_pods = of_pods.map(|pod| (format!("the pod {}", pod.name), Entries::of_words(&pod.words)));
     let stored = Entries::of_kubeadm(configuration);
@@ -138,16 +118,12 @@ pub(super) fn kubeadm(facts: &Facts) -> Check {
         })
         .collect();
     if !wrong.is_empty() {
-        return Check::failed(
-            KUBEADM,
+        return failed(
             format!("No node can join with kubeadm: {}", wrong.join("; ")),
             "Write '*,bootstrapsigner,tokencleaner,-…', as in deploy/disable-built-ins/kubeadm.yaml",
         );
     }
-    let pods = match &facts.managers {
-        Ok(pods) => pods,
-        Err(unknown) => return Check::not_checked(KUBEADM, unknown),
-    };
+    let pods = facts.managers.as_ref()?;
     // Without the flag, kubeadm writes its own list, which has all controllers.
     let stored = Entries::of_kubeadm(configuration).unwrap_or_else(|| Entries::of_words(&[]));
     let differs = |controller: &Controller| {
@@ -156,8 +132,7 @@ pub(super) fn kubeadm(facts: &Facts) -> Check {
     let differing: Vec<&str> =
         Controller::ALL.iter().filter(|it| differs(it)).map(|controller| controller.name()).collect();
     if !differing.is_empty() {
-        return Check::warning(
-            KUBEADM,
+        return warning(
             format!(
                 "kubeadm-config and the pods of kube-controller-manager differ in {}: the next kubeadm upgrade, or control-plane \
                  node that joins, changes which program writes",
@@ -166,5 +141,5 @@ pub(super) fn kubeadm(facts: &Facts) -> Check {
             "Write to kubeadm-config what the pods have: deploy/disable-built-ins/README.md#kubeadm",
         );
     }
-    Check::ok(KUBEADM, "kube-controller-manager keeps bootstrapsigner and tokencleaner, which kubeadm needs")
+    ok("kube-controller-manager keeps bootstrapsigner and tokencleaner, which kubeadm needs")
 }

@@ -35,14 +35,9 @@ impl ClusterFlags {
     /// # Errors
     /// A line about a flag that needs another one.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.user.is_none() && !self.groups.is_empty() {
-            return Err("--as-group needs --as".to_owned());
-        }
-        Ok(())
+        need("--as", self.user.is_some(), &[("--as-group", !self.groups.is_empty())])
     }
-}
 
-impl ClusterFlags {
     /// The words for a command of kubectl about the same cluster.
     pub(crate) fn words(&self) -> Vec<String> {
         let kubeconfig = self.kubeconfig.as_ref().map(|file| format!("--kubeconfig={}", file.display()));
@@ -94,9 +89,7 @@ impl Target {
     /// A line about flags that exclude each other.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.cluster.check()?;
-        if self.namespace.is_some() && self.all_namespaces {
-            return Err("-n and -A exclude each other".to_owned());
-        }
+        exclude("-n", self.namespace.is_some(), &[("-A", self.all_namespaces)])?;
         if self.files.iter().filter(|file| *file == "-").count() > 1 {
             return Err("-f names stdin twice".to_owned());
         }
@@ -107,6 +100,18 @@ impl Target {
         }
         Ok(())
     }
+}
+
+/// Fails for the first of these flags that is given, unless the one is that it needs.
+pub(crate) fn need(needed: &str, is_given: bool, flags: &[(&str, bool)]) -> Result<(), String> {
+    let given = flags.iter().find(|(_, is_given)| *is_given).filter(|_| !is_given);
+    given.map_or(Ok(()), |(flag, _)| Err(format!("{flag} needs {needed}")))
+}
+
+/// Fails for the first of these flags that is given beside one that excludes it.
+pub(crate) fn exclude(one: &str, is_given: bool, flags: &[(&str, bool)]) -> Result<(), String> {
+    let given = flags.iter().find(|(_, is_given)| *is_given).filter(|_| is_given);
+    given.map_or(Ok(()), |(flag, _)| Err(format!("{one} and {flag} exclude each other")))
 }
 
 /// Reads the words after the name of a command.

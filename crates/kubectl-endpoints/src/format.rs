@@ -23,7 +23,7 @@ impl Format {
     }
 }
 
-/// The forms of `--output` of a command, by name.
+/// The values of a flag, by name, such as the forms of `--output`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Forms<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 

@@ -19,9 +19,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Every severity, the lightest first.
-    pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
-
     /// The name in flags and output.
     pub const fn name(self) -> &'static str {
         match self {

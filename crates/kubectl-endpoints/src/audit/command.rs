@@ -11,7 +11,7 @@ use go_text::duration::parse_go_duration;
 
 use crate::exit;
 use crate::flags::{self, Target};
-use crate::format::{self, Format};
+use crate::format::{self, Format, Forms};
 use crate::name::USAGE;
 
 /// The word that selects this subcommand.
@@ -35,6 +35,11 @@ const DNS_TIMEOUT: Duration = Duration::from_secs(40);
 /// Longer than kube-proxy waits between two syncs, and a sync takes.
 const PROXY_TIMEOUT: Duration = Duration::from_secs(10);
 
+const SEVERITIES: Forms<Severity> =
+    Forms(&[("info", Severity::Info), ("warning", Severity::Warning), ("error", Severity::Error)]);
+const DRY_RUNS: Forms<DryRun> =
+    Forms(&[("none", DryRun::None), ("client", DryRun::Client), ("server", DryRun::Server)]);
+
 /// A checked command line.
 #[derive(Debug, Parser)]
 #[command(
@@ -52,7 +57,7 @@ pub(crate) struct Audit {
     #[arg(long)]
     pub(crate) no_headers: bool,
     /// Lightest severity that counts for the exit code: error, warning or info
-    #[arg(long, value_parser = severity, default_value = "warning")]
+    #[arg(long, value_parser = SEVERITIES, hide_possible_values = true, default_value = "warning")]
     pub(crate) severity: Severity,
     /// Leave out findings below --severity
     #[arg(short, long)]
@@ -77,7 +82,7 @@ pub(crate) struct Audit {
     #[arg(short, long)]
     yes: bool,
     /// With --fix or --touch: client only shows the writes, server lets the API server check them without storing them [default: none]
-    #[arg(long, value_name = "none|client|server", value_parser = dry_run)]
+    #[arg(long, value_name = "none|client|server", value_parser = DRY_RUNS, hide_possible_values = true)]
     dry_run: Option<DryRun>,
     /// Also ask DNS servers for headless Services, over TCP, and compare their answers with the slices: those of the Service
     /// kube-system/kube-dns, or of --dns-server
@@ -177,44 +182,33 @@ impl Audit {
             ("--dns-timeout", self.dns_timeout.is_some()),
             ("--cluster-domain", self.cluster_domain.is_some()),
         ];
-        if let Some((flag, _)) = needs_dns.iter().find(|(_, is_given)| *is_given && !self.dns) {
-            return Err(format!("{flag} needs --dns"));
-        }
+        flags::need("--dns", self.dns, &needs_dns)?;
         if let Some(domain) = self.cluster_domain.as_deref().filter(|domain| !is_domain(domain)) {
             return Err(format!("--cluster-domain: {domain:?} is no domain, such as cluster.local"));
-        }
-        if self.dns && !self.target.files.is_empty() {
-            return Err("--dns and -f exclude each other: files have no DNS servers".to_owned());
         }
         if self.dns && self.target.namespace.is_some() && self.dns_servers.is_empty() {
             return Err(
                 "--dns with -n needs --dns-server: the servers are those of kube-system/kube-dns".to_owned()
             );
         }
-        self.check_proxy()?;
-        self.check_writes()
-    }
-
-    fn check_proxy(&self) -> Result<(), String> {
-        if self.proxy_timeout.is_some() && !self.proxy {
-            return Err("--proxy-timeout needs --proxy".to_owned());
+        flags::need("--proxy", self.proxy, &[("--proxy-timeout", self.proxy_timeout.is_some())])?;
+        let of_clusters = [
+            ("--dns", self.dns, "files have no DNS servers"),
+            ("--proxy", self.proxy, "files have no kube-proxy"),
+            ("--fix", self.fix, "files are not repaired"),
+        ];
+        match of_clusters.iter().find(|(_, is_given, _)| *is_given) {
+            Some((flag, _, why)) if !self.target.files.is_empty() => {
+                Err(format!("{flag} and -f exclude each other: {why}"))
+            }
+            _ => self.check_writes(),
         }
-        if self.proxy && !self.target.files.is_empty() {
-            return Err("--proxy and -f exclude each other: files have no kube-proxy".to_owned());
-        }
-        Ok(())
     }
 
     fn check_writes(&self) -> Result<(), String> {
-        if self.touch && !self.dns && !self.proxy {
-            return Err("--touch needs --dns or --proxy".to_owned());
-        }
-        if !self.fix && !self.touch && (self.yes || self.dry_run.is_some()) {
-            return Err(format!("{} needs --fix or --touch", if self.yes { "--yes" } else { "--dry-run" }));
-        }
-        if self.fix && !self.target.files.is_empty() {
-            return Err("--fix and -f exclude each other: files are not repaired".to_owned());
-        }
+        flags::need("--dns or --proxy", self.dns || self.proxy, &[("--touch", self.touch)])?;
+        let of_writes = [("--yes", self.yes), ("--dry-run", self.dry_run.is_some())];
+        flags::need("--fix or --touch", self.fix || self.touch, &of_writes)?;
         if (self.fix || self.touch) && (self.format.is_document() || self.format == Format::Name) {
             let flag = if self.fix { "--fix" } else { "--touch" };
             return Err(format!("{flag} prints a table: -o may be table or wide"));
@@ -248,26 +242,12 @@ fn is_domain(text: &str) -> bool {
     !text.is_empty() && simple_dns::Name::new(text).is_ok()
 }
 
-fn severity(text: &str) -> Result<Severity, String> {
-    let named = Severity::ALL.into_iter().find(|severity| severity.name() == text);
-    named.ok_or_else(|| "must be error, warning or info".to_owned())
-}
-
 fn rule(text: &str) -> Result<String, String> {
     if rules().any(|rule| rule.id == text) {
         Ok(text.to_owned())
     } else {
         let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
         Err(format!("must be one of {}", ids.join(", ")))
-    }
-}
-
-fn dry_run(text: &str) -> Result<DryRun, String> {
-    match text {
-        "none" => Ok(DryRun::None),
-        "client" => Ok(DryRun::Client),
-        "server" => Ok(DryRun::Server),
-        _ => Err("must be none, client or server".to_owned()),
     }
 }
 

@@ -12,11 +12,17 @@ use super::facts::{Form, Goal};
 use super::settings::Settings;
 use crate::exit;
 use crate::flags::{self, ClusterFlags, Target};
+use crate::format::Forms;
 use crate::name::USAGE;
 
 const AFTER: &str = "It can be ended at any time: the same command continues";
 /// The Deployment and the Lease of deploy/.
 const OURS: &str = "kube-system/endpoint-controller-manager";
+const OURS_AS: Forms<Form> = Forms(&[
+    ("deployment", Form::Deployment),
+    ("static-pods", Form::StaticPods),
+    ("processes", Form::Processes),
+]);
 
 /// A checked command line.
 #[derive(Debug)]
@@ -87,7 +93,7 @@ struct Flags {
     controllers: Vec<String>,
     /// Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod nor on a
     /// node of the cluster
-    #[arg(long, value_name = "deployment|static-pods|processes", value_parser = form, default_value = "deployment")]
+    #[arg(long, value_name = "deployment|static-pods|processes", value_parser = OURS_AS, hide_possible_values = true, default_value = "deployment")]
     ours: Form,
     /// Deployment of endpoint-controller-manager; its namespace is that of static pods too
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
@@ -156,15 +162,6 @@ fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {
         skip_checks: flags.skip_checks,
         canary: flags.canary_namespace,
     })
-}
-
-fn form(text: &str) -> Result<Form, String> {
-    match text {
-        "deployment" => Ok(Form::Deployment),
-        "static-pods" => Ok(Form::StaticPods),
-        "processes" => Ok(Form::Processes),
-        _ => Err("must be deployment, static-pods or processes".to_owned()),
-    }
 }
 
 /// A namespace and a name.

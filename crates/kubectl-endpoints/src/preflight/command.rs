@@ -11,8 +11,8 @@ use go_text::duration::parse_go_duration;
 
 use super::subject::Subject;
 use crate::exit;
-use crate::flags::{ClusterFlags, Target};
-use crate::format::Forms;
+use crate::flags::{self, ClusterFlags, Target};
+use crate::format::{Format, Forms};
 use crate::name::USAGE;
 
 /// The word that selects this subcommand.
@@ -45,13 +45,6 @@ const KUBECONFIG: &str = "Kubeconfig of the cluster; by default the files of $KU
 const GATES: &str = "Feature gates to set, separated by commas, as Name=true|false or kube:Name=true|false \
                      ('endpoint-controller-manager --help' lists them)";
 
-/// The form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Text,
-    Json,
-}
-
 /// A checked command line.
 #[derive(Debug)]
 pub(crate) struct Preflight {
@@ -76,12 +69,9 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Preflight, Usage> {
 }
 
 fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
-    let subject = match (flags.user, flags.service_account) {
-        (Some(_), Some(_)) => return Err("--for-user and --service-account exclude each other".to_owned()),
-        (Some(user), None) => Subject::User(user),
-        (None, Some(account)) => account,
-        (None, None) => Subject::Caller,
-    };
+    let is_account = flags.service_account.is_some();
+    flags::exclude("--for-user", flags.user.is_some(), &[("--service-account", is_account)])?;
+    let subject = flags.user.map(Subject::User).or(flags.service_account).unwrap_or(Subject::Caller);
     if config.api_server.master.is_some() {
         return Err("--master is not read here: name the cluster by --kubeconfig or --context".to_owned());
     }
@@ -151,7 +141,7 @@ struct Flags {
     before_release: bool,
 }
 
-const FORMS: Forms<Format> = Forms(&[("text", Format::Text), ("json", Format::Json)]);
+const FORMS: Forms<Format> = Forms(&[("text", Format::Table), ("json", Format::Json)]);
 
 #[cfg(test)]
 mod tests {
@@ -165,7 +155,7 @@ mod tests {
     #[test]
     fn the_defaults_check_the_caller() {
         let preflight = parsed("").unwrap();
-        assert_eq!((preflight.format, &preflight.subject), (Format::Text, &Subject::Caller));
+        assert_eq!((preflight.format, &preflight.subject), (Format::Table, &Subject::Caller));
         assert_eq!(
             (preflight.confirm_after, preflight.config.controllers.len()),
             (Duration::from_secs(5), 3)

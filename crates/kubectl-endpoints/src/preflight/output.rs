@@ -4,8 +4,8 @@ use cli_runtime::printing::{self, aligned};
 use serde::Serialize;
 
 use super::check::{Check, Status};
-use super::command::Format;
 use crate::exit::Code;
+use crate::format::Format;
 
 /// The document of `-o json`.
 #[derive(Serialize)]
@@ -39,10 +39,10 @@ impl Summary {
 
 /// Checks in a format.
 pub(super) fn text(server: &str, checks: &[Check], format: Format) -> String {
-    match format {
-        Format::Json => printing::json(&Document { server, summary: Summary::of(checks), checks }),
-        Format::Text => table(checks),
+    if format == Format::Json {
+        return printing::json(&Document { server, summary: Summary::of(checks), checks });
     }
+    table(checks)
 }
 
 /// A line for each check, and one for its remedy.
@@ -104,7 +104,7 @@ not checked   last-writers         This needs permission to list endpoints
 failed        first-plans          2 writes
                                    -> give the flags
 ";
-        assert_eq!(text("https://k8s", &checks(), Format::Text), expected);
+        assert_eq!(text("https://k8s", &checks(), Format::Table), expected);
         assert_eq!(note("https://k8s", &checks()), "https://k8s: 1 ok, 1 warnings, 1 failed, 1 not checked");
     }
 

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 use cli_runtime::Program;
-use endpoint_diagnostics::audit::{Severity, rules};
+use endpoint_diagnostics::audit::rules;
 use endpoint_diagnostics::snapshot::Kind;
 
 use crate::explain;
@@ -70,21 +70,16 @@ fn flag(arg: &Arg) -> Option<String> {
 
 /// The values of a flag.
 fn value(arg: &Arg, words: &[String]) -> Question {
-    let listed = |words: &[&str]| Question::Words(words.iter().map(|&word| word.to_owned()).collect());
     match arg.get_long().unwrap_or_default() {
         "namespace" => Question::Names(Kind::Namespaces, target(words)),
         "context" => Question::Contexts,
         "filename" | "kubeconfig" | "config" | "write-kubeconfig" => Question::Files,
-        "output" => Question::Words(names_of_values(arg)),
-        "severity" => listed(&Severity::ALL.map(Severity::name)),
         "rule" => Question::Words(rules().map(|rule| rule.id.to_owned()).collect()),
-        _ => nothing(),
+        _ => {
+            let values = arg.get_possible_values();
+            Question::Words(values.iter().map(|value| value.get_name().to_owned()).collect())
+        }
     }
-}
-
-/// The values that a flag has names for.
-fn names_of_values(arg: &Arg) -> Vec<String> {
-    arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect()
 }
 
 /// The cluster and the namespace that words name.

@@ -70,10 +70,10 @@ async fn reports(explanation: &Explanation) -> Result<Vec<ServiceReport>, Failur
         let snapshot = files::read(&explanation.target)?;
         return select(explanation, &snapshot, explanation.target.namespace.as_deref(), "the input");
     }
-    let _progress =
-        Progress::start(if explanation.wait.is_some() { "Waiting" } else { "Reading the cluster" });
+    let wait = explanation.wait();
+    let _progress = Progress::start(if wait.is_some() { "Waiting" } else { "Reading the cluster" });
     let cluster = Cluster::of(&explanation.target, NAME).await?;
-    if let Some(wait) = &explanation.wait {
+    if let Some(wait) = wait {
         return wait::wait(explanation, &cluster, wait).await;
     }
     let snapshot = cluster.read().await?;

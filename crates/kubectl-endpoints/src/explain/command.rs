@@ -33,22 +33,6 @@ const EXAMPLES: &str = "Examples:
   kubectl endpoints explain web --wait=ready --timeout=5m
   kubectl get services,pods,nodes,endpoints,endpointslices -A -o yaml | kubectl endpoints explain -f -";
 
-/// A checked command line.
-#[derive(Debug)]
-pub(crate) struct Explanation {
-    pub(crate) services: Vec<String>,
-    pub(crate) target: Target,
-    /// The labels of Services to show.
-    pub(crate) selector: LabelSelector,
-    pub(crate) format: Format,
-    pub(crate) headers: bool,
-    pub(crate) wait: Option<Wait>,
-    /// Changes are printed after the result, until the command is ended.
-    pub(crate) watch: bool,
-    /// The page, if one is to be served instead of a result.
-    pub(crate) page: Option<Page>,
-}
-
 /// A page to serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
@@ -79,14 +63,8 @@ pub(crate) enum State {
     AtLeast(usize),
 }
 
-impl Explanation {
-    /// True if each pod is shown.
-    pub(crate) fn is_detailed(&self) -> bool {
-        !self.services.is_empty()
-    }
-}
-
-#[derive(Parser)]
+/// A checked command line.
+#[derive(Debug, Parser)]
 #[command(
     name = NAME,
     about = ABOUT,
@@ -94,22 +72,22 @@ impl Explanation {
     after_help = format!("{EXAMPLES}\n\n{}", exit::help()),
     next_help_heading = "Explanation flags",
 )]
-struct Flags {
+pub(crate) struct Explanation {
     /// Services by name, or as service/NAME; each pod of them is shown
     #[arg(value_name = "SERVICE", value_parser = bare)]
-    services: Vec<String>,
+    pub(crate) services: Vec<String>,
     /// Labels of the Services, such as app=web,tier!=test
     #[arg(short = 'l', long, value_name = "LABELS", value_parser = LabelSelector::parse)]
-    selector: Option<LabelSelector>,
+    pub(crate) selector: Option<LabelSelector>,
     /// Format of the result: table, wide (with nodes, addresses and remedies), name, json or yaml [default: table]
     #[arg(short, long, value_name = "FORMAT", value_parser = format::NAMED, hide_possible_values = true)]
     output: Option<Format>,
     /// Print tables without their headers
     #[arg(long)]
-    no_headers: bool,
+    pub(crate) no_headers: bool,
     /// After the result, print each Service again that changes, until Ctrl-C
     #[arg(short, long)]
-    watch: bool,
+    pub(crate) watch: bool,
     /// Wait until all pods of the Services, or N of each, are ready in slices and Endpoints
     #[arg(long, value_name = "ready|N", value_parser = state)]
     wait: Option<State>,
@@ -135,7 +113,76 @@ struct Flags {
     #[arg(long, value_name = "FILE")]
     tls_private_key_file: Option<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    pub(crate) target: Target,
+    /// The page, if one is to be served instead of a result.
+    #[arg(skip)]
+    pub(crate) page: Option<Page>,
+}
+
+impl Explanation {
+    /// True if each pod is shown.
+    pub(crate) fn is_detailed(&self) -> bool {
+        !self.services.is_empty()
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.output.unwrap_or(Format::Table)
+    }
+
+    pub(crate) fn wait(&self) -> Option<Wait> {
+        let timeout = self.timeout.unwrap_or(Duration::from_secs(30));
+        self.wait.map(|state| Wait { state, timeout })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.target.check()?;
+        let (is_waiting, has_files) = (self.wait.is_some(), !self.target.files.is_empty());
+        flags::exclude("-l", self.selector.is_some(), &[("names of Services", self.is_detailed())])?;
+        flags::exclude("--watch", self.watch, &[("--wait", is_waiting), ("-f", has_files)])?;
+        flags::need("--wait", is_waiting, &[("--timeout", self.timeout.is_some())])?;
+        if is_waiting && !self.is_detailed() {
+            return Err("--wait needs the name of a Service".to_owned());
+        }
+        if is_waiting && has_files {
+            return Err("--wait and -f exclude each other: files do not change".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The page of `--serve`.
+    fn page(&self) -> Result<Option<Page>, String> {
+        let of_page = [
+            ("--listen", self.listen.is_some()),
+            ("--shared", self.shared),
+            ("--tls-cert-file", self.tls_cert_file.is_some()),
+            ("--tls-private-key-file", self.tls_private_key_file.is_some()),
+        ];
+        flags::need("--serve", self.serve, &of_page)?;
+        if !self.serve {
+            return Ok(None);
+        }
+        let others = [
+            ("names of Services", self.is_detailed()),
+            ("-o", self.output.is_some()),
+            ("--wait", self.wait.is_some()),
+            ("-l", self.selector.is_some()),
+            ("--watch", self.watch),
+        ];
+        flags::exclude("--serve", self.serve, &others)?;
+        if self.tls_cert_file.is_some() != self.tls_private_key_file.is_some() {
+            return Err("--tls-cert-file and --tls-private-key-file need each other".to_owned());
+        }
+        let certificate = self.tls_cert_file.clone().zip(self.tls_private_key_file.clone());
+        if self.shared {
+            if !self.target.files.is_empty() {
+                return Err("--shared and -f exclude each other: the cluster knows the users".to_owned());
+            }
+            return Ok(Some(Page::Shared { listen: shared_address(self.listen.as_deref())?, certificate }));
+        }
+        flags::need("--shared", self.shared, &[("--tls-cert-file", certificate.is_some())])?;
+        let listen = self.listen.as_deref().map_or(Ok(loopback::FREE_PORT), loopback::parse);
+        listen.map(|listen| Some(Page::Own(listen))).map_err(|requirement| format!("--listen {requirement}"))
+    }
 }
 
 /// Reads the words after the name of the subcommand.
@@ -143,85 +190,15 @@ struct Flags {
 /// # Errors
 /// The text or the message to print instead.
 pub(crate) fn parse(words: &[OsString]) -> Result<Explanation, Usage> {
-    explanation(flags::parse(command(), words)?).map_err(Usage::Error)
+    let mut explanation: Explanation = flags::parse(command(), words)?;
+    explanation.page = explanation.page().map_err(Usage::Error)?;
+    explanation.check().map_err(Usage::Error)?;
+    Ok(explanation)
 }
 
 /// The command.
 pub(crate) fn command() -> Command {
-    Flags::command()
-}
-
-fn explanation(flags: Flags) -> Result<Explanation, String> {
-    flags.target.check()?;
-    let page = page(&flags)?;
-    let Flags { services, selector, output, no_headers, watch, wait, timeout, target, .. } = flags;
-    if selector.is_some() && !services.is_empty() {
-        return Err("-l and names of Services exclude each other".to_owned());
-    }
-    if watch && (wait.is_some() || !target.files.is_empty()) {
-        let other = if wait.is_some() { "--wait" } else { "-f" };
-        return Err(format!("--watch and {other} exclude each other"));
-    }
-    if wait.is_none() && timeout.is_some() {
-        return Err("--timeout needs --wait".to_owned());
-    }
-    if wait.is_some() && services.is_empty() {
-        return Err("--wait needs the name of a Service".to_owned());
-    }
-    if wait.is_some() && !target.files.is_empty() {
-        return Err("--wait and -f exclude each other: files do not change".to_owned());
-    }
-    let timeout = timeout.unwrap_or(Duration::from_secs(30));
-    let wait = wait.map(|state| Wait { state, timeout });
-    Ok(Explanation {
-        services,
-        target,
-        selector: selector.unwrap_or_default(),
-        format: output.unwrap_or(Format::Table),
-        headers: !no_headers,
-        wait,
-        watch,
-        page,
-    })
-}
-
-/// The page of `--serve`.
-fn page(flags: &Flags) -> Result<Option<Page>, String> {
-    if !flags.serve {
-        let given = [
-            ("--listen", flags.listen.is_some()),
-            ("--shared", flags.shared),
-            ("--tls-cert-file", flags.tls_cert_file.is_some()),
-            ("--tls-private-key-file", flags.tls_private_key_file.is_some()),
-        ];
-        let given = given.iter().find(|(_, is_given)| *is_given);
-        return given.map_or(Ok(None), |(flag, _)| Err(format!("{flag} needs --serve")));
-    }
-    let others = [
-        ("names of Services", !flags.services.is_empty()),
-        ("-o", flags.output.is_some()),
-        ("--wait", flags.wait.is_some()),
-        ("-l", flags.selector.is_some()),
-        ("--watch", flags.watch),
-    ];
-    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
-        return Err(format!("--serve and {flag} exclude each other"));
-    }
-    if flags.tls_cert_file.is_some() != flags.tls_private_key_file.is_some() {
-        return Err("--tls-cert-file and --tls-private-key-file need each other".to_owned());
-    }
-    let certificate = flags.tls_cert_file.clone().zip(flags.tls_private_key_file.clone());
-    if flags.shared {
-        if !flags.target.files.is_empty() {
-            return Err("--shared and -f exclude each other: the cluster knows the users".to_owned());
-        }
-        return Ok(Some(Page::Shared { listen: shared_address(flags.listen.as_deref())?, certificate }));
-    }
-    if certificate.is_some() {
-        return Err("--tls-cert-file needs --shared".to_owned());
-    }
-    let listen = flags.listen.as_deref().map_or(Ok(loopback::FREE_PORT), loopback::parse);
-    listen.map(|listen| Some(Page::Own(listen))).map_err(|requirement| format!("--listen {requirement}"))
+    Explanation::command()
 }
 
 fn shared_address(given: Option<&str>) -> Result<SocketAddr, String> {
@@ -265,12 +242,13 @@ mod tests {
         assert_eq!(explanation.services, ["web", "api", "db"]);
         assert_eq!(explanation.target.namespace.as_deref(), Some("shop"));
         assert_eq!(explanation.target.cluster.context.as_deref(), Some("dev"));
-        assert_eq!((explanation.format, explanation.wait), (Format::Wide, None));
-        assert!(explanation.headers && !explanation.watch);
+        assert_eq!((explanation.format(), explanation.wait()), (Format::Wide, None));
+        assert!(!explanation.no_headers && !explanation.watch);
         assert!(explanation.is_detailed() && !parsed("-A").unwrap().is_detailed());
         let explanation =
             parsed("-l app=web --no-headers -w --as=me --as-group=a --request-timeout=5").unwrap();
-        assert!(!explanation.headers && explanation.watch && !explanation.selector.selects(&BTreeMap::new()));
+        assert!(explanation.no_headers && explanation.watch);
+        assert!(!explanation.selector.unwrap().selects(&BTreeMap::new()));
         let cluster = explanation.target.cluster;
         assert_eq!(
             (cluster.user.as_deref(), cluster.groups.as_slice()),
@@ -281,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_wait_has_a_state_and_a_limit() {
-        let wait = |line: &str| parsed(line).unwrap().wait.map(|wait| (wait.state, wait.timeout.as_secs()));
+        let wait = |line: &str| parsed(line).unwrap().wait().map(|wait| (wait.state, wait.timeout.as_secs()));
         assert_eq!(wait("web --wait=ready"), Some((State::Ready, 30)));
         assert_eq!(wait("web --wait 3 --timeout 5m"), Some((State::AtLeast(3), 300)));
         assert!(refused("web --wait=soon").contains("must be ready or a number"));

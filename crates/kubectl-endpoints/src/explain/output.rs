@@ -35,7 +35,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn of(explanation: &Explanation) -> Self {
-        let Explanation { format, headers, .. } = *explanation;
+        let (format, headers) = (explanation.format(), !explanation.no_headers);
         Self { format, is_detailed: explanation.is_detailed(), headers }
     }
 

@@ -63,12 +63,10 @@ pub(super) fn present<'a>(
 
 /// True if the Service has the labels that were asked for.
 fn has_labels(explanation: &Explanation, snapshot: &Snapshot, report: &ServiceReport) -> bool {
+    let Some(selector) = &explanation.selector else { return true };
     let key = ObjectKey::new(report.namespace.as_str(), report.name.as_str());
     let labels = snapshot.service(&key).and_then(|entry| entry.object.metadata.labels.as_ref());
-    labels.map_or_else(
-        || explanation.selector.selects(&BTreeMap::new()),
-        |labels| explanation.selector.selects(labels),
-    )
+    labels.map_or_else(|| selector.selects(&BTreeMap::new()), |labels| selector.selects(labels))
 }
 
 /// Says once which objects are missing, if that matters.

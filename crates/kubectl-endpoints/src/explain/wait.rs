@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(super) async fn wait(
     explanation: &Explanation,
     cluster: &Cluster,
-    wait: &Wait,
+    wait: Wait,
 ) -> Result<Vec<ServiceReport>, Failure> {
     let deadline = Instant::now() + wait.timeout;
     loop {

@@ -7,7 +7,6 @@
 //! Nothing is remembered but by the cluster, so that the command can be killed anywhere: the held Lease, the flags of pods,
 //! the holders of Leases, and an annotation of our Lease with what none of these shows.
 
-mod ask;
 mod canary;
 mod checks;
 mod command;
@@ -18,7 +17,6 @@ mod gap;
 mod instructions;
 mod observe;
 mod own_flags;
-mod settings;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 // What is printed goes through `printing`, which escapes control characters.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod ask;
 mod audit;
 mod cluster;
 mod dry_run;

@@ -1,12 +1,13 @@
 //! `--fix` and `--touch`: show the writes, ask, and make those whose reason is still there.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use endpoint_diagnostics::audit::{Action, Finding, ObjectRef, Repair, Subject, is_found_in};
 use http::Request;
 
 use super::command::{DryRun, Fix};
 use super::request::{lookup, request};
+use crate::ask;
 use crate::cluster::Cluster;
 use crate::exit::{Failure, note, print};
 
@@ -39,7 +40,7 @@ pub(super) async fn fix(
         );
         return Ok(findings);
     }
-    if !agreed(cluster, "Repairs", &repairs, fix)? {
+    if !agreed(cluster, "Repairs", &repairs, fix).await? {
         return Ok(findings);
     }
     let is_dry = fix.dry_run == DryRun::Server;
@@ -67,7 +68,7 @@ pub(super) async fn touch(cluster: &Cluster, touches: &[Repair], fix: Fix) -> Re
         note("Nothing to touch: no consumer is behind on a slice");
         return Ok(());
     }
-    if !agreed(cluster, "Touches", &touches.iter().collect::<Vec<_>>(), fix)? {
+    if !agreed(cluster, "Touches", &touches.iter().collect::<Vec<_>>(), fix).await? {
         return Ok(());
     }
     let is_dry = fix.dry_run == DryRun::Server;
@@ -79,33 +80,27 @@ pub(super) async fn touch(cluster: &Cluster, touches: &[Repair], fix: Fix) -> Re
 }
 
 /// Shows the writes, and asks whether to make them.
-fn agreed(cluster: &Cluster, what: &str, writes: &[&Repair], fix: Fix) -> Result<bool, Failure> {
+async fn agreed(cluster: &Cluster, what: &str, writes: &[&Repair], fix: Fix) -> Result<bool, Failure> {
     let lines: Vec<String> = writes.iter().map(ToString::to_string).collect();
     print(&format!("\n{what} of {}:\n{}\n", cluster.server, lines.join("\n")));
     if fix.dry_run == DryRun::Client {
         note("Nothing was written (--dry-run=client)");
         return Ok(false);
     }
-    let is_agreed = fix.yes || asked(writes.len())?;
+    let is_agreed = fix.yes || is_confirmed(writes.len()).await?;
     if !is_agreed {
         note("Nothing was written");
     }
     Ok(is_agreed)
 }
 
-/// Asks on the terminal.
-fn asked(count: usize) -> Result<bool, Failure> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
+async fn is_confirmed(count: usize) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
         return Err(Failure::Input(
             "--fix and --touch ask before they write, and stdin is not a terminal: give --yes".to_owned(),
         ));
     }
-    let _ = write!(std::io::stderr(), "Make these {count} writes? [y/N] ");
-    let mut answer = String::new();
-    let read = stdin.lock().read_line(&mut answer);
-    read.map_err(|error| Failure::Input(format!("cannot read the reply: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    ask::is_yes(&format!("Make these {count} writes?")).await
 }
 
 async fn apply(cluster: &Cluster, finding: &Finding, repair: &Repair, is_dry: bool) -> Outcome {

@@ -9,7 +9,7 @@ use endpoint_controller_manager::controllers::{self, Controller};
 use go_text::duration::parse_go_duration;
 
 use super::facts::{Form, Goal};
-use super::settings::Settings;
+use super::instructions::Settings;
 use crate::exit;
 use crate::flags::{self, ClusterFlags, Target};
 use crate::format::Forms;

@@ -3,7 +3,15 @@
 use super::distribution::Distribution;
 use super::facts::{Facts, Form, Goal, Replica};
 use super::own_flags::names;
-use super::settings::Settings;
+
+/// The names in instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// The Lease of ours, as `namespace/name`.
+    pub(super) lease: String,
+    /// The Deployment of ours, as `namespace/name`.
+    pub(super) deployment: String,
+}
 
 /// The host of the process that holds the Lease of kube-controller-manager.
 fn host(facts: &Facts) -> &str {

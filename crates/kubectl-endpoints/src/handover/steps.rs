@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use super::facts::{CANARY, FLAGS, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
-use super::instructions as tell;
-use super::settings::Settings;
+use super::instructions::{self as tell, Settings};
 
 /// A step.
 pub(super) struct Step {

@@ -10,7 +10,7 @@ use endpoint_diagnostics_page::{Origin, Source as _, State};
 use jiff::Timestamp;
 use tokio::time::{Instant, interval, sleep_until};
 
-use super::message::Message;
+use super::watch::Message;
 use super::watches::Watches;
 
 /// The time for which further changes are awaited after the first.

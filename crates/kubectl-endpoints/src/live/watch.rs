@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use controller_kit::backoff::Backoff;
+use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::Change;
 use http_body_util::BodyExt as _;
 use kube_api::{ApiClient, ApiError, Status, error_chain};
@@ -14,7 +15,6 @@ use tokio::time::{Instant, sleep, timeout};
 use super::kinds::Resource;
 use super::lines::Lines;
 use super::list::{Selection, escaped, list};
-use super::message::Message;
 
 /// The time after which the server ends a watch.
 const LIFETIME: u32 = 300;
@@ -24,6 +24,16 @@ const HEADER: Duration = Duration::from_secs(30);
 const WORKS_AFTER: Duration = Duration::from_secs(1);
 /// The longest wait for an event: the API server sends a bookmark about every minute.
 const SILENCE: Duration = Duration::from_secs(150);
+
+/// A message of a watch.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Changed(Change),
+    /// The watch is open.
+    Live(Kind),
+    /// The watch can't be opened, or broke, for this reason.
+    Failed(Kind, String),
+}
 
 /// Sends the changes after a resourceVersion, or after a list if there is none, until the receiver is gone.
 pub(super) async fn watch(
@@ -170,7 +180,6 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use embedded_apiserver::ApiServer;
-    use endpoint_diagnostics::snapshot::Kind;
     use http::{Method, Request};
     use kube_api::Encoding;
     use serde_json::{Value, json};

@@ -13,8 +13,7 @@ use tokio::task::JoinSet;
 
 use super::kinds::Resource;
 use super::list::{Selection, list};
-use super::message::Message;
-use super::watch::watch;
+use super::watch::{Message, watch};
 
 /// Messages that wait to be applied.
 const MESSAGES: usize = 1_000;

@@ -8,7 +8,7 @@ use crate::exit::Failure;
 ///
 /// # Errors
 /// If there is none.
-pub(super) async fn is_yes(question: &str) -> Result<bool, Failure> {
+pub(crate) async fn is_yes(question: &str) -> Result<bool, Failure> {
     let _ = write!(io::stderr(), "{question} [y/N] ");
     let read = || {
         let mut answer = String::new();

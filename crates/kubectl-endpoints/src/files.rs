@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cli_runtime::input::object::{Object as Input, text};
+use cli_runtime::input::object::text;
 use cli_runtime::input::{self, problem, source};
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics::{Object, Snapshot};
@@ -31,7 +31,9 @@ pub(crate) fn read(target: &Target) -> Result<Snapshot, Failure> {
     let newest = inputs.iter().filter_map(|input| newest(&input.tree, now)).max();
     let mut objects = vec![];
     for mut input in inputs {
-        complete(&mut input, target.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE));
+        if !matches!(input.kind(), "Node" | "Namespace") {
+            input.complete(target.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE));
+        }
         let origin = input.origin.clone();
         let name = format!("{} {}", input.kind(), input.name());
         match object(input.tree) {
@@ -49,16 +51,6 @@ pub(crate) fn read(target: &Target) -> Result<Snapshot, Failure> {
         snapshot.upsert(object);
     }
     Ok(snapshot)
-}
-
-fn complete(input: &mut Input, namespace: &str) {
-    let is_namespaced = !matches!(input.kind(), "Node" | "Namespace");
-    if is_namespaced
-        && input.namespace().is_empty()
-        && let Some(metadata) = input.tree.get_mut("metadata")
-    {
-        metadata["namespace"] = namespace.into();
-    }
 }
 
 /// An object of a kind that diagnoses read; none for other kinds.

@@ -56,6 +56,16 @@ impl Object {
         text(&self.tree, &["metadata", "namespace"])
     }
 
+    /// Sets the namespace, if it names none.
+    pub fn complete(&mut self, namespace: &str) {
+        if let Some(Value::Object(metadata)) = self.tree.get_mut("metadata") {
+            let own = metadata.entry("namespace").or_insert(Value::Null);
+            if own.is_null() || own == "" {
+                *own = namespace.into();
+            }
+        }
+    }
+
     /// True if it was read from an API server, which alone gives uids.
     pub fn is_from_cluster(&self) -> bool {
         !text(&self.tree, &["metadata", "uid"]).is_empty()

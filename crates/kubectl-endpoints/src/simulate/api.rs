@@ -4,9 +4,7 @@ use http::{Method, Request};
 use kube::core::Status;
 use serde_json::Value;
 
-/// The response to list requests in the form that `kubectl get` prints.
-pub(crate) const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-pub(crate) const AS_JSON: &str = "application/json";
+const JSON: &str = "application/json";
 
 /// The field manager of what the simulation adds.
 const USER_AGENT: &str = "simulate";
@@ -30,39 +28,44 @@ impl Api {
     }
 
     /// Reads what is at a path.
-    pub(crate) async fn get(&self, path: &str, accept: &str) -> Result<Value, ApiError> {
-        self.request(Method::GET, path, accept, Vec::new()).await
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, ApiError> {
+        self.send(Method::GET, path, [JSON, JSON], None).await
+    }
+
+    /// Reads the elements of a collection: of a namespace, or of the whole cluster if that is empty.
+    pub(crate) async fn list(
+        &self,
+        api_version: &str,
+        plural: &str,
+        namespace: &str,
+    ) -> Result<Vec<Value>, ApiError> {
+        self.get(&collection(api_version, plural, namespace)).await.map(items)
+    }
+
+    /// Reads the collection at a path in the form that `kubectl get` prints.
+    pub(crate) async fn table(&self, path: &str) -> Result<Value, ApiError> {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+        self.send(Method::GET, path, [table, JSON], None).await
     }
 
     /// Creates an object in the collection at a path.
     pub(crate) async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
-        self.request(Method::POST, path, AS_JSON, object.to_string().into_bytes()).await
+        self.send(Method::POST, path, [JSON, JSON], Some(object)).await
     }
 
     /// Replaces the object at a path.
     pub(crate) async fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
-        self.request(Method::PUT, path, AS_JSON, object.to_string().into_bytes()).await
+        self.send(Method::PUT, path, [JSON, JSON], Some(object)).await
     }
 
     /// Changes the object at a path by a merge patch.
     pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Result<Value, ApiError> {
-        self.send(Method::PATCH, path, [AS_JSON, "application/merge-patch+json"], patch.to_string().into())
-            .await
+        self.send(Method::PATCH, path, [JSON, "application/merge-patch+json"], Some(patch)).await
     }
 
     /// Deletes the object at a path, as `DeleteOptions` say.
     pub(crate) async fn delete(&self, path: &str, options: &Value) -> Result<Value, ApiError> {
-        self.request(Method::DELETE, path, AS_JSON, options.to_string().into_bytes()).await
-    }
-
-    async fn request(
-        &self,
-        method: Method,
-        path: &str,
-        accept: &str,
-        body: Vec<u8>,
-    ) -> Result<Value, ApiError> {
-        self.send(method, path, [accept, AS_JSON], body).await
+        self.send(Method::DELETE, path, [JSON, JSON], Some(options)).await
     }
 
     async fn send(
@@ -70,7 +73,7 @@ impl Api {
         method: Method,
         path: &str,
         [accept, content_type]: [&str; 2],
-        body: Vec<u8>,
+        body: Option<&Value>,
     ) -> Result<Value, ApiError> {
         let request = Request::builder()
             .method(method)
@@ -78,7 +81,7 @@ impl Api {
             .header(http::header::ACCEPT, accept)
             .header(http::header::CONTENT_TYPE, content_type)
             .header(http::header::USER_AGENT, USER_AGENT)
-            .body(body)
+            .body(body.map(Value::to_string).unwrap_or_default().into_bytes())
             .map_err(|error| ApiError::Broken(error.to_string()))?;
         self.0.request(request).await.map_err(|error| match error {
             kube::Error::Api(status) => ApiError::Refused(status),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cli_runtime::input::object::text;
 use serde_json::Value;
 
-use super::api::{AS_JSON, Api, ApiError};
+use super::api::{Api, ApiError};
 
 /// The served kinds by `apiVersion` and `kind`.
 #[derive(Debug, Default)]
@@ -24,13 +24,13 @@ impl Catalog {
     pub(crate) async fn read(api: &Api) -> Result<Self, ApiError> {
         let mut catalog = Self::default();
         let mut versions = vec!["/api/v1".to_owned()];
-        let groups = api.get("/apis", AS_JSON).await?;
+        let groups = api.get("/apis").await?;
         for group in groups.get("groups").and_then(Value::as_array).into_iter().flatten() {
             let served = group.get("versions").and_then(Value::as_array).into_iter().flatten();
             versions.extend(served.map(|version| format!("/apis/{}", text(version, &["groupVersion"]))));
         }
         for version in versions {
-            catalog.add(&api.get(&version, AS_JSON).await?);
+            catalog.add(&api.get(&version).await?);
         }
         Ok(catalog)
     }

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::added::ONLY_NODE;
-use super::api::{AS_JSON, Api, ApiError, collection, items};
+use super::api::{Api, ApiError, collection};
 use super::cluster::addresses::{Addresses, DualStack};
 use super::cluster::kubelet::{Nodes, needs_status, now, ready, start};
 
@@ -73,7 +73,7 @@ impl Kubelets {
             return Ok(());
         }
         let mut pod = pod.clone();
-        let mut nodes = items(self.api.get(&collection("v1", "nodes", ""), AS_JSON).await?);
+        let mut nodes = self.api.list("v1", "nodes", "").await?;
         if nodes.is_empty() {
             let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": ONLY_NODE}});
             start(&mut node);
@@ -85,7 +85,7 @@ impl Kubelets {
             nodes.schedule(&mut pod);
             self.bind(&pod).await?;
         }
-        let services = items(self.api.get(&collection("v1", "services", ""), AS_JSON).await?);
+        let services = self.api.list("v1", "services", "").await?;
         let addresses = self.addresses.next(DualStack::new(&services).families(&pod));
         let status = ready(&pod, &addresses, nodes.address_of(&pod), &now());
         self.api.patch(&format!("{}/status", path(&pod)), &json!({"status": status})).await.map(drop)

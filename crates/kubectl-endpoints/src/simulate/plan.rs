@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use cli_runtime::input::object::{Object, text};
 use cli_runtime::input::problem;
 use cli_runtime::input::source::Source;
-use serde_json::Value;
 
 use super::catalog::{Catalog, Resource};
 use super::cluster::workload::Workload;
@@ -55,7 +54,7 @@ pub(crate) fn plan(objects: Vec<Object>, catalog: &Catalog, namespace: &str) -> 
             Some(resource) => {
                 let resource = resource.clone();
                 if resource.namespaced {
-                    complete(&mut object.tree, namespace);
+                    object.complete(namespace);
                 }
                 let key = [object.api_version(), object.kind(), object.namespace(), object.name()]
                     .map(str::to_owned);
@@ -71,7 +70,7 @@ pub(crate) fn plan(objects: Vec<Object>, catalog: &Catalog, namespace: &str) -> 
             }
             None => match workload {
                 Some(workload) => {
-                    complete(&mut object.tree, namespace);
+                    object.complete(namespace);
                     plan.workloads.push((workload, object));
                 }
                 None => *plan.unknown.entry(kind_name(&object)).or_default() += 1,
@@ -127,16 +126,6 @@ impl Plan {
     }
 }
 
-/// Sets the namespace of an object that names none.
-fn complete(tree: &mut Value, namespace: &str) {
-    if let Some(Value::Object(metadata)) = tree.get_mut("metadata") {
-        let own = metadata.entry("namespace").or_insert_with(|| namespace.into());
-        if own.is_null() || own == "" {
-            *own = namespace.into();
-        }
-    }
-}
-
 /// `Ingress (networking.k8s.io/v1)`.
 fn kind_name(object: &Object) -> String {
     format!("{} ({})", object.kind(), object.api_version())
@@ -162,7 +151,7 @@ fn rank(object: &Object) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use cli_runtime::input::object::Origin;
@@ -219,7 +208,7 @@ mod tests {
         assert_eq!(plan(vec![pod("x"), pod("x")], &catalog(), "shop").unwrap().steps.len(), 1);
         let twice = plan(vec![pod("x"), pod("y")], &catalog(), "shop").unwrap_err();
         let mut expected = pod("y");
-        complete(&mut expected.tree, "shop");
+        expected.complete("shop");
         assert_eq!(twice.0, expected);
         let unnamed = || object("Pod", "", &json!({}));
         assert_eq!(plan(vec![unnamed(), unnamed()], &catalog(), "shop").unwrap().steps.len(), 2);

@@ -4,7 +4,7 @@ use cli_runtime::differences::{Action, Change};
 use endpoint_diagnostics::ServiceReport;
 use serde_json::Value;
 
-use super::api::{AS_JSON, AS_TABLE, Api, ApiError, collection, items};
+use super::api::{Api, ApiError, collection};
 use super::explained;
 use super::print;
 use crate::explain;
@@ -23,7 +23,7 @@ const KINDS: [(&str, &str, &str); 2] = [
 pub(crate) async fn read(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
     let mut all = Vec::new();
     for (api_version, plural, _) in KINDS {
-        all.extend(items(api.get(&collection(api_version, plural, namespace), AS_JSON).await?));
+        all.extend(api.list(api_version, plural, namespace).await?);
     }
     Ok(all)
 }
@@ -33,7 +33,7 @@ async fn given(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
     let mut all = Vec::new();
     for plural in GIVEN {
         let namespace = if matches!(plural, "nodes" | "namespaces") { "" } else { namespace };
-        all.extend(items(api.get(&collection("v1", plural, namespace), AS_JSON).await?));
+        all.extend(api.list("v1", plural, namespace).await?);
     }
     Ok(all)
 }
@@ -61,7 +61,7 @@ pub(crate) async fn text(
     reports.retain(|report| namespace.is_empty() || report.namespace == namespace);
     let mut tables = explain::details(&reports);
     for (api_version, plural, prefix) in KINDS {
-        let table = api.get(&collection(api_version, plural, namespace), AS_TABLE).await?;
+        let table = api.table(&collection(api_version, plural, namespace)).await?;
         if table.get("rows").and_then(Value::as_array).is_some_and(|rows| !rows.is_empty()) {
             tables.push(print::table(&table, prefix, namespace.is_empty(), format == Format::Wide));
         }

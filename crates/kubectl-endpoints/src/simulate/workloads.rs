@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::api::{AS_JSON, Api, ApiError, collection, items};
+use super::api::{Api, ApiError, collection, items};
 use super::cluster::replicas;
 use super::cluster::selector::selects;
 use super::cluster::workload::{self, Workload};
@@ -86,7 +86,7 @@ impl Workloads {
     async fn list(&mut self) -> Result<String, ApiError> {
         let mut version = String::new();
         for (kind, plural) in KINDS {
-            let list = self.api.get(&collection("apps/v1", plural, ""), AS_JSON).await?;
+            let list = self.api.get(&collection("apps/v1", plural, "")).await?;
             if version.is_empty() {
                 text(&list, &["metadata", "resourceVersion"]).clone_into(&mut version);
             }
@@ -194,7 +194,7 @@ impl Workloads {
 
     /// Returns false if the workload is gone.
     async fn settle_one(&self, kind: Workload, path: &str, is_replaced: bool) -> Result<bool, String> {
-        let workload = match self.api.get(path, AS_JSON).await {
+        let workload = match self.api.get(path).await {
             Ok(workload) => workload,
             Err(ApiError::Refused(status)) if status.code == 404 => return Ok(false),
             Err(error) => return Err(error.to_string()),
@@ -203,7 +203,7 @@ impl Workloads {
             return Ok(true);
         }
         let pods = collection("v1", "pods", text(&workload, &["metadata", "namespace"]));
-        let present = items(self.api.get(&pods, AS_JSON).await.map_err(|error| error.to_string())?);
+        let present = self.api.get(&pods).await.map(items).map_err(|error| error.to_string())?;
         let steps = replicas::steps(kind, &workload, &present, is_replaced)
             .map_err(|(field, reason)| format!("{field}: {reason}"))?;
         for pod in steps.delete {

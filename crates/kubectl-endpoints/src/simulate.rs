@@ -50,7 +50,7 @@ impl Command for Simulation {
         let outcome = run(&self, failures).await;
         // The log's last lines come before ours.
         drop(logs);
-        let Outcome { text, code, notes } = outcome.map_err(Failure::Inputs)?;
+        let Outcome { text, code, notes } = outcome?;
         for line in &notes {
             note(line);
         }
@@ -71,7 +71,7 @@ fn start_logs(simulation: &Simulation) -> (Option<Logs>, Failures) {
     (None, failures)
 }
 
-async fn run(simulation: &Simulation, failures: Failures) -> Result<Outcome, Vec<String>> {
+async fn run(simulation: &Simulation, failures: Failures) -> Result<Outcome, Failure> {
     let progress = Progress::start("Reading the input");
     if simulation.mode == Mode::Diff {
         return diff::diff(simulation, &progress).await;

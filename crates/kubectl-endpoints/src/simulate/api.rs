@@ -4,6 +4,8 @@ use http::{Method, Request};
 use kube::core::Status;
 use serde_json::Value;
 
+use crate::exit::Failure;
+
 const JSON: &str = "application/json";
 
 /// The field manager of what the simulation adds.
@@ -20,6 +22,12 @@ pub(crate) enum ApiError {
     Refused(Box<Status>),
     #[error("the API server of the simulation did not respond: {0}")]
     Broken(String),
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self::Input(error.to_string())
+    }
 }
 
 impl Api {

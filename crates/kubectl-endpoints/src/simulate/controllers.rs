@@ -7,9 +7,10 @@ use endpoint_controller_manager::controller_set::{self, ControllerSet, informers
 use endpoint_controller_manager::version;
 use endpoint_informers::lifecycle::{Lifecycle, LifecycleError};
 use endpoint_informers::list_watch::{Informers, RelistTimeout};
-use kube_api::ApiClient;
+use kube_api::{ApiClient, error_chain};
 
 use super::quiet::{Failing, Quiet};
+use crate::exit::Failure;
 
 /// Controllers whose caches are synced, ready to run.
 pub(crate) struct Controllers {
@@ -29,6 +30,12 @@ pub(crate) enum ControllersError {
     Relist(#[from] RelistTimeout),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
+}
+
+impl From<ControllersError> for Failure {
+    fn from(error: ControllersError) -> Self {
+        Self::Input(error_chain(&error))
+    }
 }
 
 impl Controllers {

@@ -15,20 +15,19 @@ use super::plan::{Plan, plan};
 use super::session::Outcome;
 use super::{result, skipped};
 use crate::dry_run::{DryRun, Planned};
-use crate::exit::Code;
+use crate::exit::{Code, Failure};
 use crate::progress::Progress;
 
 /// Plans by the input, and shows the writes.
 ///
 /// # Errors
-/// Lines about what is wrong with the input.
-pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result<Outcome, Vec<String>> {
-    let one = |line| vec![line];
-    let sources = source::read(&simulation.inputs, simulation.recursive).map_err(one)?;
-    let objects = input::objects(&sources).map_err(one)?;
+/// What is wrong with the input.
+pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result<Outcome, Failure> {
+    let sources = source::read(&simulation.inputs, simulation.recursive).map_err(Failure::Input)?;
+    let objects = input::objects(&sources).map_err(Failure::Input)?;
     let namespace = simulation.namespace.as_deref();
     let plan = plan(objects, &Catalog::of_endpoints(), namespace.unwrap_or("default"))
-        .map_err(|twice| one(twice.line(&sources)))?;
+        .map_err(|twice| Failure::Input(twice.line(&sources)))?;
     refuse_manifests(&plan, &sources)?;
     let added = Added::to(&plan);
     let mut notes = added.notes;
@@ -46,11 +45,11 @@ pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result
         return Err(listed_problems(problems));
     }
     for node in &added.nodes {
-        dry_run.add(node).map_err(one)?;
+        dry_run.add(node).map_err(Failure::Input)?;
     }
     notes.extend(without_endpoints(plan, simulation));
     progress.step(|| "Planning".to_owned());
-    let Planned { mut changes, failing } = dry_run.plan(&simulation.config).await.map_err(one)?;
+    let Planned { mut changes, failing } = dry_run.plan(&simulation.config).await.map_err(Failure::Input)?;
     changes.retain(|change| namespace.is_none_or(|namespace| change.namespace == namespace));
     notes.extend(failing.iter().map(|line| format!("Error: {line}")));
     notes.push(result::count(&changes));
@@ -67,7 +66,7 @@ fn code(changes: &[Change], failing: &[String]) -> Code {
 }
 
 /// Fails for objects that no API server has completed: they have no uid.
-fn refuse_manifests(plan: &Plan, sources: &[Source]) -> Result<(), Vec<String>> {
+fn refuse_manifests(plan: &Plan, sources: &[Source]) -> Result<(), Failure> {
     let stored = plan.steps.iter().map(|step| &step.object);
     let workloads = plan.workloads.iter().map(|(_, object)| object);
     let manifests = stored.chain(workloads).filter(|object| !object.is_from_cluster());

@@ -19,6 +19,7 @@ use super::cluster::workload::Workload;
 use super::plan::{Plan, Step, plan};
 use super::server::Server;
 use super::skipped::listed;
+use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::simulate::refusal::{self, Problem};
 
@@ -28,17 +29,17 @@ const MAX_PROBLEMS: usize = 20;
 /// Starts an API server with these objects, and makes what they lack to have endpoints. Also returns lines about what was added and what was left out.
 ///
 /// # Errors
-/// Lines about the objects that the API server refuses.
+/// The objects that the API server refuses.
 pub(crate) async fn load(
     sources: &[Source],
     objects: Vec<Object>,
     namespace: &str,
     progress: &Progress,
-) -> Result<(Server, Vec<String>), Vec<String>> {
-    let server = Server::new().map_err(|error| vec![error])?;
+) -> Result<(Server, Vec<String>), Failure> {
+    let server = Server::new().map_err(Failure::Input)?;
     let api = Api::new(server.client());
-    let catalog = Catalog::read(&api).await.map_err(|error| vec![error.to_string()])?;
-    let plan = plan(objects, &catalog, namespace).map_err(|twice| vec![twice.line(sources)])?;
+    let catalog = Catalog::read(&api).await?;
+    let plan = plan(objects, &catalog, namespace).map_err(|twice| Failure::Input(twice.line(sources)))?;
     let added = Added::to(&plan);
     let kubelets = Kubelets::new(&plan, &added.nodes);
     let notes = added.notes.clone();
@@ -54,13 +55,13 @@ pub(crate) async fn load(
 }
 
 /// The first problems, and the number of the others.
-pub(super) fn listed_problems(mut problems: Vec<String>) -> Vec<String> {
+pub(super) fn listed_problems(mut problems: Vec<String>) -> Failure {
     let more = problems.len().saturating_sub(MAX_PROBLEMS);
     problems.truncate(MAX_PROBLEMS);
     if more > 0 {
         problems.push(format!("and {more} more"));
     }
-    problems
+    Failure::Inputs(problems)
 }
 
 /// Creates the objects that do not come from a cluster.

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use super::command::Simulation;
 use super::kubeconfig::Kubeconfig;
 use super::kubelets;
-use super::session::{Outcome, Session, broken};
+use super::session::{Outcome, Session};
 use super::workloads::Workloads;
-use crate::exit::{Code, note, print};
+use crate::exit::{Code, Failure, note, print};
 use crate::progress::Progress;
 
 /// Serves until a signal.
@@ -21,18 +21,18 @@ pub(crate) async fn serve(
     listen: SocketAddr,
     kubeconfig: Option<&Path>,
     progress: &Progress,
-) -> Result<Outcome, Vec<String>> {
+) -> Result<Outcome, Failure> {
     let mut signals =
-        StopSignals::listen().map_err(|error| vec![format!("cannot handle signals: {error}")])?;
-    let listener = session.server.listen(listen).await.map_err(|error| vec![error])?;
-    let file = Kubeconfig::create(kubeconfig, &listener.kubeconfig()).map_err(|error| vec![error])?;
+        StopSignals::listen().map_err(|error| Failure::Input(format!("cannot handle signals: {error}")))?;
+    let listener = session.server.listen(listen).await.map_err(Failure::Input)?;
+    let file = Kubeconfig::create(kubeconfig, &listener.kubeconfig()).map_err(Failure::Input)?;
     let url = listener.url.clone();
     let controllers = session.controllers(simulation, progress).await?;
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(listener.run(async { drop(ended.await) }));
     let quiet = controllers.quiet.clone();
     let client = session.server.client();
-    let workloads = Workloads::start(&client).await.map_err(|error| vec![error.to_string()])?;
+    let workloads = Workloads::start(&client).await?;
     let ready = async {
         // An error ends the controllers, which report it.
         let _ = quiet.reached().await;
@@ -53,7 +53,7 @@ pub(crate) async fn serve(
     drop(end);
     // Fails only if it panicked.
     let _ = serving.await;
-    outcome.map_err(|error| broken(&error))?;
+    outcome?;
     Ok(Outcome { text: String::new(), notes: Vec::new(), code: Code::Done })
 }
 

@@ -5,16 +5,15 @@ use std::time::Duration;
 use cli_runtime::input::{self, source};
 use endpoint_controller_manager::gates;
 use endpoint_diagnostics::ServiceReport;
-use kube_api::error_chain;
 
-use super::api::{Api, ApiError};
+use super::api::Api;
 use super::command::Simulation;
-use super::controllers::{Controllers, ControllersError};
+use super::controllers::Controllers;
 use super::failures::Failures;
 use super::quiet::Failing;
 use super::server::Server;
 use super::{load, result, skipped};
-use crate::exit::Code;
+use crate::exit::{Code, Failure};
 use crate::progress::Progress;
 
 /// The time after which controllers that do not come to an end are given up. They take a fraction of a second, or minutes
@@ -44,14 +43,14 @@ impl Session {
     /// Reads the input and stores it.
     ///
     /// # Errors
-    /// Lines about what is wrong with the input.
+    /// What is wrong with the input.
     pub(crate) async fn load(
         simulation: &Simulation,
         failures: Failures,
         progress: &Progress,
-    ) -> Result<Self, Vec<String>> {
-        let sources = source::read(&simulation.inputs, simulation.recursive).map_err(one)?;
-        let objects = input::objects(&sources).map_err(one)?;
+    ) -> Result<Self, Failure> {
+        let sources = source::read(&simulation.inputs, simulation.recursive).map_err(Failure::Input)?;
+        let objects = input::objects(&sources).map_err(Failure::Input)?;
         let namespace = simulation.namespace.as_deref().unwrap_or("default");
         let (server, notes) = load::load(&sources, objects, namespace, progress).await?;
         let api = Api::new(server.client());
@@ -63,11 +62,9 @@ impl Session {
         &self,
         simulation: &Simulation,
         progress: &Progress,
-    ) -> Result<Controllers, Vec<String>> {
+    ) -> Result<Controllers, Failure> {
         progress.step(|| "Filling the caches of the controllers".to_owned());
-        let controllers = Controllers::start(&simulation.config, &self.server.client())
-            .await
-            .map_err(|error| broken(&error))?;
+        let controllers = Controllers::start(&simulation.config, &self.server.client()).await?;
         let quiet = controllers.quiet.clone();
         progress.step(move || format!("Running the controllers, {} Services queued", quiet.queued()));
         Ok(controllers)
@@ -79,13 +76,13 @@ impl Session {
         &mut self,
         simulation: &Simulation,
         progress: &Progress,
-    ) -> Result<(Vec<ServiceReport>, bool), Vec<String>> {
+    ) -> Result<(Vec<ServiceReport>, bool), Failure> {
         let controllers = self.controllers(simulation, progress).await?;
         let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet()));
-        let failing = running.await.map_err(|_| one(unfinished()))?.map_err(|error| broken(&error))?;
+        let failing = running.await.map_err(|_| unfinished())??;
         progress.step(|| "Reading the result".to_owned());
         let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        let reports = result::reports(&self.api, delegation).await.map_err(|error| failed(&error))?;
+        let reports = result::reports(&self.api, delegation).await?;
         self.notes.extend(skipped::lines(&reports));
         self.notes.extend(failing.iter().map(|failing| unsettled(failing, &self.failures)));
         Ok((reports, failing.is_empty()))
@@ -96,11 +93,10 @@ impl Session {
         mut self,
         simulation: &Simulation,
         progress: &Progress,
-    ) -> Result<Outcome, Vec<String>> {
+    ) -> Result<Outcome, Failure> {
         let (reports, is_settled) = Box::pin(self.settle(simulation, progress)).await?;
         let text =
-            result::text(&self.api, reports, scope(simulation), simulation.format, simulation.all).await;
-        let text = text.map_err(|error| failed(&error))?;
+            result::text(&self.api, reports, scope(simulation), simulation.format, simulation.all).await?;
         Ok(Outcome { text, notes: self.notes, code: exit_code(is_settled) })
     }
 }
@@ -120,18 +116,6 @@ fn unsettled(Failing { controller, key }: &Failing, failures: &Failures) -> Stri
     format!("Error: the {controller} keeps failing for Service {key}: {reason}")
 }
 
-fn unfinished() -> String {
-    format!("the controllers did not end within {} minutes", LIMIT.as_secs() / 60)
-}
-
-fn one(line: String) -> Vec<String> {
-    vec![line]
-}
-
-pub(crate) fn broken(error: &ControllersError) -> Vec<String> {
-    vec![error_chain(error)]
-}
-
-fn failed(error: &ApiError) -> Vec<String> {
-    vec![error.to_string()]
+fn unfinished() -> Failure {
+    Failure::Input(format!("the controllers did not end within {} minutes", LIMIT.as_secs() / 60))
 }

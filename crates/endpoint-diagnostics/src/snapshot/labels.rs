@@ -38,7 +38,7 @@ impl NearMiss {
     /// The number of characters by which the value differs, which orders near misses; that of a missing label is the
     /// length of the value.
     pub fn distance(&self) -> usize {
-        distance(&self.wanted, self.found.as_deref().unwrap_or_default())
+        strsim::levenshtein(&self.wanted, self.found.as_deref().unwrap_or_default())
     }
 }
 
@@ -175,26 +175,6 @@ fn is_part(wanted: &str, found: &str) -> bool {
     wanted != found && long_enough && (wanted.contains(found) || found.contains(wanted))
 }
 
-/// The number of characters to insert, remove or replace (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, character) in one.chars().enumerate() {
-        let mut diagonal = line;
-        let mut left = line + 1;
-        if let Some(first) = row.first_mut() {
-            *first = left;
-        }
-        for (cell, candidate) in row.iter_mut().skip(1).zip(&other) {
-            let replaced = diagonal + usize::from(*candidate != character);
-            diagonal = *cell;
-            left = replaced.min(*cell + 1).min(left + 1);
-            *cell = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,19 +265,5 @@ mod tests {
         let mut labels = labels(&[("a", &[("app", "web")])]);
         labels.remove("a", &[("app", "web")].into_iter().collect());
         assert!(labels.pods.is_empty() && labels.by_pod.is_empty());
-    }
-
-    #[test]
-    fn the_distance_is_the_number_of_changed_characters() {
-        for (one, other, expected) in [
-            ("", "", 0),
-            ("web", "web", 0),
-            ("web", "", 3),
-            ("web", "wbe", 2),
-            ("web", "weeb", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-        }
     }
 }

@@ -148,7 +148,7 @@ impl Cluster {
                     snapshot.set_readable(resource.kind);
                     versions.push((resource, version));
                 }
-                Err(error) if resource.is_optional() && is_forbidden(&error) => {}
+                Err(error) if resource.is_optional() && error.is_forbidden() => {}
                 Err(error) => return Err(self.unlisted(&resource, &error)),
             }
         }
@@ -159,10 +159,10 @@ impl Cluster {
     fn unlisted(&self, resource: &Resource, error: &ApiError) -> Failure {
         let (kind, server, reason) = (resource.kind.resource(), &self.server, error_chain(error));
         let advice = match error {
-            ApiError::Refused(status) if status.code == 403 && self.namespace.is_none() => {
+            error if error.is_forbidden() && self.namespace.is_none() => {
                 "; with -n NAMESPACE, permissions in that namespace are enough"
             }
-            ApiError::Refused(status) if status.code == 403 => "; this needs permission to list it",
+            error if error.is_forbidden() => "; this needs permission to list it",
             ApiError::Refused(status) if status.code == 401 => {
                 "; the credentials of the kubeconfig are not valid"
             }
@@ -170,8 +170,4 @@ impl Cluster {
         };
         Failure::Access(format!("cannot list {kind} of {server}: {reason}{advice}"))
     }
-}
-
-fn is_forbidden(error: &ApiError) -> bool {
-    matches!(error, ApiError::Refused(status) if status.code == 403)
 }

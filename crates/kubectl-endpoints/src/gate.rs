@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 use kube_api::{ApiClient, ApiError};
-use serde::Deserialize;
+
+use crate::objects;
 
 /// The state of the gate since the Lease was acquired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,12 +13,6 @@ pub(crate) struct Gate {
     pub(crate) held: Option<String>,
     /// The time at which it was opened, in whole seconds.
     pub(crate) passed: Option<Timestamp>,
-}
-
-#[derive(Deserialize)]
-struct Events {
-    #[serde(default = "Vec::new")]
-    items: Vec<Event>,
 }
 
 impl Gate {
@@ -30,8 +25,8 @@ impl Gate {
     ) -> Result<Self, ApiError> {
         let selector = format!("involvedObject.kind%3DLease%2CinvolvedObject.name%3D{lease}");
         let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector={selector}");
-        let events: Events = client.get_json(&path).await?;
-        Ok(Self::of(&events.items, acquired))
+        let events: Vec<Event> = objects::list(client, &path).await?;
+        Ok(Self::of(&events, acquired))
     }
 
     fn of(events: &[Event], acquired: Timestamp) -> Self {

@@ -7,7 +7,10 @@ use endpoint_controller_manager::leader_election::HOLD;
 use endpoint_controller_manager::version;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1 as coordination;
+use kube_api::{ApiClient, ApiError};
 use serde::Serialize;
+
+use crate::objects;
 
 /// The namespace of kube-controller-manager's Lease and pods.
 pub(crate) const SYSTEM: &str = "kube-system";
@@ -46,6 +49,12 @@ impl Lease {
             takeover_held: None,
         }
     }
+}
+
+/// Reads a Lease of the namespace of kube-controller-manager, and judges it at a time; none if there is none.
+pub(crate) async fn read(client: &ApiClient, name: &str, now: Timestamp) -> Result<Option<Lease>, ApiError> {
+    let lease = objects::find(client, &path(&[SYSTEM, name])).await?;
+    Ok(lease.map(|lease| Lease::at(now, lease)))
 }
 
 /// The path of a Lease, by namespace and name.

@@ -27,6 +27,7 @@ mod lease;
 mod live;
 mod loopback;
 mod name;
+mod objects;
 mod page;
 mod preflight;
 mod progress;

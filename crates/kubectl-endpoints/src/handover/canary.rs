@@ -16,9 +16,9 @@ use kube_api::{ApiError, Preconditions, error_chain};
 use serde_json::json;
 
 use super::command::Swap;
-use super::observe::List;
 use crate::cluster::Cluster;
 use crate::exit::Failure;
+use crate::objects;
 
 /// Its name.
 const NAME: &str = "endpoint-controller-manager-canary";
@@ -98,12 +98,9 @@ impl Place<'_> {
     /// Removes what an earlier run left behind, whichever controllers it was for: it has objects of its own.
     async fn clear(&self) -> Result<(), Failure> {
         let failed = |error: ApiError| self.failed(&error);
-        let service =
-            match self.cluster.client.get_json::<Service>(&format!("{}/{NAME}", self.services())).await {
-                Ok(service) => Some(service.metadata),
-                Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(failed(error)),
-            };
+        let path = format!("{}/{NAME}", self.services());
+        let service: Option<Service> = objects::find(&self.cluster.client, &path).await.map_err(failed)?;
+        let service = service.map(|it| it.metadata);
         let endpoints = self.present_endpoints().await.map_err(failed)?.map(|it| it.metadata);
         let left = [("Service", self.services(), service), ("Endpoints", self.endpoints(), endpoints)];
         for (kind, _, metadata) in &left {
@@ -141,8 +138,8 @@ impl Place<'_> {
     /// The Endpoints of the canary's name.
     async fn present_endpoints(&self) -> Result<Option<Endpoints>, ApiError> {
         let path = format!("{}?fieldSelector=metadata.name%3D{NAME}", self.endpoints());
-        let found: List<Endpoints> = self.cluster.client.get_json(&path).await?;
-        Ok(found.items.into_iter().next())
+        let found: Vec<Endpoints> = objects::list(&self.cluster.client, &path).await?;
+        Ok(found.into_iter().next())
     }
 
     /// Waits for the first object.
@@ -182,10 +179,10 @@ impl Place<'_> {
                 "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{NAME}",
                 self.namespace
             );
-            let slices: List<EndpointSlice> = self.cluster.client.get_json(&path).await?;
+            let slices: Vec<EndpointSlice> = objects::list(&self.cluster.client, &path).await?;
             // The garbage collector may not have removed those of an earlier canary.
             let is_owned = |it: &ObjectMeta| it.owner_references.iter().flatten().any(|it| it.uid == owner);
-            found.extend(slices.items.into_iter().map(|slice| slice.metadata).filter(is_owned));
+            found.extend(slices.into_iter().map(|slice| slice.metadata).filter(is_owned));
         }
         if self.controllers.contains(&Controller::Endpoints) {
             found.extend(self.present_endpoints().await?.map(|endpoints| endpoints.metadata));

@@ -11,8 +11,6 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kube_api::ApiError;
 use kube_api::time::Instant;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::command::{self, Swap};
 use super::distribution::Distribution;
@@ -21,6 +19,7 @@ use super::own_flags;
 use crate::cluster::Cluster;
 use crate::gate::Gate;
 use crate::lease;
+use crate::objects::{find, list};
 use crate::preflight::Entries;
 
 /// The annotation of our Lease with the record.
@@ -60,13 +59,6 @@ pub(super) struct State {
     pub(super) template: Option<Box<PodSpec>>,
 }
 
-/// Objects in one response.
-#[derive(Deserialize)]
-pub(super) struct List<T> {
-    #[serde(default = "Vec::new")]
-    pub(super) items: Vec<T>,
-}
-
 impl<'a> Observer<'a> {
     pub(super) fn new(cluster: &'a Cluster, swap: &'a Swap) -> Self {
         Self { cluster, swap, leases: Leases::default() }
@@ -74,24 +66,21 @@ impl<'a> Observer<'a> {
 
     /// Reads everything.
     pub(super) async fn read(&mut self) -> Result<State, ApiError> {
-        let swap = self.swap;
-        let lease: Option<Lease> = self.get(&lease::path(&swap.lease)).await?;
+        let (swap, client) = (self.swap, &self.cluster.client);
+        let lease: Option<Lease> = find(client, &lease::path(&swap.lease)).await?;
         let record = lease.as_ref().map(record).unwrap_or_default();
         // The pods before the Lease that their processes hold: a process that a pod shows is not older than its Lease.
-        let pods: List<Pod> = self
-            .cluster
-            .client
-            .get_json(&format!("/api/v1/namespaces/kube-system/pods?labelSelector={BUILT_IN_PODS}"))
-            .await?;
-        let replicas: Vec<Replica> = pods.items.iter().filter_map(replica).collect();
-        let built_in: Option<Lease> = self.get(&lease::path(&BUILT_IN_LEASE)).await?;
+        let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector={BUILT_IN_PODS}");
+        let pods: Vec<Pod> = list(client, &path).await?;
+        let replicas: Vec<Replica> = pods.iter().filter_map(replica).collect();
+        let built_in: Option<Lease> = find(client, &lease::path(&BUILT_IN_LEASE)).await?;
         let mut absent = Vec::new();
         for node in record.nodes.iter().filter(|node| replicas.iter().all(|replica| replica.node != **node)) {
-            if self.get::<Node>(&format!("/api/v1/nodes/{node}")).await?.is_some() {
+            if find::<Node>(client, &format!("/api/v1/nodes/{node}")).await?.is_some() {
                 absent.push(node.clone());
             }
         }
-        let distribution = match pods.items.first() {
+        let distribution = match pods.first() {
             Some(pod) => Some(Distribution::of_pod(pod)),
             None => self.node_of(built_in.as_ref()).await?.as_ref().map(Distribution::of_node),
         };
@@ -133,7 +122,7 @@ impl<'a> Observer<'a> {
         let holder = lease.and_then(|lease| lease.spec.as_ref()?.holder_identity.as_deref());
         let host = holder.and_then(|holder| holder.split('_').next()).unwrap_or_default().to_lowercase();
         match command::name(&host) {
-            Ok(name) => self.get(&format!("/api/v1/nodes/{name}")).await,
+            Ok(name) => find(&self.cluster.client, &format!("/api/v1/nodes/{name}")).await,
             Err(_) => Ok(None),
         }
     }
@@ -141,23 +130,23 @@ impl<'a> Observer<'a> {
     /// The replicas of ours, and the template of its Deployment.
     async fn ours(&self) -> Result<(Ours, Option<Box<PodSpec>>), ApiError> {
         let [namespace, name] = &self.swap.deployment;
-        let form = self.swap.form;
+        let (form, client) = (self.swap.form, &self.cluster.client);
         let deployment: Option<Deployment> = match form {
             Form::Deployment => {
-                self.get(&format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}")).await?
+                find(client, &format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}")).await?
             }
             Form::StaticPods | Form::Processes => None,
         };
-        let pods: List<Pod> = match form {
-            Form::Processes => List { items: Vec::new() },
+        let pods: Vec<Pod> = match form {
+            Form::Processes => Vec::new(),
             Form::Deployment | Form::StaticPods => {
                 let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={OUR_PODS}");
-                self.cluster.client.get_json(&path).await?
+                list(client, &path).await?
             }
         };
         let template = deployment.as_ref().and_then(|it| it.spec.template.spec.as_ref());
         let specs: Vec<&PodSpec> = match form {
-            Form::StaticPods => pods.items.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
+            Form::StaticPods => pods.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
             Form::Deployment | Form::Processes => template.into_iter().collect(),
         };
         let swap = self.swap;
@@ -165,28 +154,19 @@ impl<'a> Observer<'a> {
         let ours = Ours {
             form,
             deployment: deployment.as_ref().map(deployed),
-            ready: pods.items.iter().filter(|pod| is_ready(pod)).count(),
-            pods: pods.items.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
+            ready: pods.iter().filter(|pod| is_ready(pod)).count(),
+            pods: pods.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
             first_look: match form {
                 Form::Processes => Some(own_flags::FIRST_LOOK_IF_ANY),
                 Form::Deployment | Form::StaticPods => {
                     specs.iter().filter_map(|spec| own_flags::first_look(spec)).max()
                 }
             },
-            are_static: pods.items.iter().any(is_mirror),
+            are_static: pods.iter().any(is_mirror),
             writer: specs.first().and_then(|spec| own_flags::writer(spec)).unwrap_or_else(|| NAME.to_owned()),
             flags: specs.into_iter().map(flags).collect(),
         };
         Ok((ours, template.cloned().map(Box::new)))
-    }
-
-    /// An object; none if it does not exist.
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
-        match self.cluster.client.get_json(path).await {
-            Ok(object) => Ok(Some(object)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use kube_api::ApiClient;
 use kube_api::time::sleep;
 use serde::Deserialize;
 
-use crate::lease::{self, Lease, SYSTEM, State, state};
+use crate::lease::{self, Lease, State, state};
 
 /// The time between two requests for the same object.
 const PERIOD: Duration = Duration::from_secs(15);
@@ -30,8 +30,8 @@ pub(crate) async fn control_plane(client: ApiClient, follower: Arc<Follower>) {
         let kubernetes = client.get_json::<Version>("/version").await.ok().map(|version| version.git_version);
         let mut leaders = vec![];
         for name in LEASES {
-            if let Ok(lease) = client.get_json(&lease::path(&[SYSTEM, name])).await {
-                leaders.push(leader(name, Lease::at(Timestamp::now(), lease)));
+            if let Ok(Some(lease)) = lease::read(&client, name, Timestamp::now()).await {
+                leaders.push(leader(name, lease));
             }
         }
         follower.set_facts(Facts { program: version::VERSION.to_owned(), kubernetes, leaders });

@@ -5,13 +5,14 @@ use endpoint_controller_manager::version;
 use endpoint_diagnostics::picture::newest_write;
 use endpoint_diagnostics::{ServiceReport, Snapshot};
 use jiff::Timestamp;
-use kube_api::{ApiClient, error_chain};
+use kube_api::{ApiClient, ApiError, error_chain};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::explain::Summary;
 use crate::gate::Gate;
 use crate::lease::{self, Lease, SYSTEM};
+use crate::objects;
 
 /// The answer of `status`.
 #[derive(Debug, Serialize)]
@@ -53,49 +54,38 @@ pub(super) struct Write {
 /// Reads what the snapshot lacks. What may not be read is named.
 pub(super) async fn gather(client: &ApiClient, snapshot: &Snapshot, reports: &[ServiceReport]) -> Status {
     let mut unknown = vec![];
-    let mut lease = term(client, version::NAME, snapshot.now()).await;
+    let mut lease = lease::read(client, version::NAME, snapshot.now()).await;
     if let Ok(Some(Lease { since: Some(since), takeover_held, .. })) = &mut lease {
         match Gate::read(client, SYSTEM, version::NAME, *since).await {
             Ok(gate) => *takeover_held = gate.held,
             Err(error) => unknown.push(format!("the events of its Lease: {}", error_chain(&error))),
         }
     }
-    let built_in = term(client, "kube-controller-manager", snapshot.now()).await;
+    let upstream = "kube-controller-manager";
+    let built_in = lease::read(client, upstream, snapshot.now()).await;
     let replicas = replicas(client).await;
-    let mut known = |error: String| unknown.push(error);
     Status {
-        lease: lease.unwrap_or_else(|error| {
-            known(error);
-            None
-        }),
-        built_in: built_in.unwrap_or_else(|error| {
-            known(error);
-            None
-        }),
-        replicas: replicas.unwrap_or_else(|error| {
-            known(error);
-            vec![]
-        }),
+        lease: known(lease, &format!("the Lease {SYSTEM}/{}", version::NAME), &mut unknown),
+        built_in: known(built_in, &format!("the Lease {SYSTEM}/{upstream}"), &mut unknown),
+        replicas: known(replicas, "its pods", &mut unknown),
         last_write: last_write(snapshot),
         summary: Summary::of(reports),
         unknown,
     }
 }
 
-async fn term(client: &ApiClient, name: &str, now: Timestamp) -> Result<Option<Lease>, String> {
-    match client.get_json(&lease::path(&[SYSTEM, name])).await {
-        Ok(lease) => Ok(Some(Lease::at(now, lease))),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(format!("the Lease {SYSTEM}/{name}: {}", error_chain(&error))),
-    }
+/// What was read; nothing if it could not be, which is named.
+fn known<T: Default>(read: Result<T, ApiError>, name: &str, unknown: &mut Vec<String>) -> T {
+    read.unwrap_or_else(|error| {
+        unknown.push(format!("{name}: {}", error_chain(&error)));
+        T::default()
+    })
 }
 
-async fn replicas(client: &ApiClient) -> Result<Vec<Replica>, String> {
+async fn replicas(client: &ApiClient) -> Result<Vec<Replica>, ApiError> {
     let path = format!("/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3D{}", version::NAME);
-    let list: Value =
-        client.get_json(&path).await.map_err(|error| format!("its pods: {}", error_chain(&error)))?;
-    let pods = list.get("items").and_then(Value::as_array);
-    Ok(pods.into_iter().flatten().map(replica).collect())
+    let pods: Vec<Value> = objects::list(client, &path).await?;
+    Ok(pods.iter().map(replica).collect())
 }
 
 fn replica(pod: &Value) -> Replica {

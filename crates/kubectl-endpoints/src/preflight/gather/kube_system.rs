@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::requests::Requests;
 use crate::lease::{self, Lease, SYSTEM};
 use crate::preflight::facts::ManagerPod;
-use crate::preflight::unknown::{Fact, Unknown};
+use crate::preflight::unknown::Fact;
 
 /// Reads a Lease at a time.
 pub(super) async fn lease(
@@ -17,12 +17,8 @@ pub(super) async fn lease(
     now: Timestamp,
 ) -> Fact<Option<Lease>> {
     let action = format!("get leases in {namespace}");
-    let Some(object) = requests.get(&lease::path(&[namespace, name]), &action).await? else {
-        return Ok(None);
-    };
-    let lease = serde_json::from_value(object);
-    let lease = lease.map_err(|error| Unknown::failed(&action, &error.to_string()))?;
-    Ok(Some(Lease::at(now, lease)))
+    let lease = requests.get(&lease::path(&[namespace, name]), &action).await?;
+    Ok(lease.map(|lease| Lease::at(now, lease)))
 }
 
 /// Lists the pods of kube-controller-manager.
@@ -48,7 +44,7 @@ fn manager(pod: &Value) -> ManagerPod {
 /// The `ClusterConfiguration` of kubeadm.
 pub(super) async fn kubeadm(requests: &Requests<'_>) -> Fact<Option<String>> {
     let path = format!("/api/v1/namespaces/{SYSTEM}/configmaps/kubeadm-config");
-    let object = requests.get(&path, "get configmaps in kube-system").await?;
+    let object: Option<Value> = requests.get(&path, "get configmaps in kube-system").await?;
     Ok(object.map(|object| text(&object, &["data", "ClusterConfiguration"]).to_owned()))
 }
 

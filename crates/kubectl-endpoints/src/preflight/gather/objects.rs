@@ -8,7 +8,6 @@ use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::audit::{Finding, Options, audit};
 use endpoint_diagnostics::snapshot::Kind;
 use jiff::Timestamp;
-use kube_api::ApiError;
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -65,8 +64,7 @@ async fn look(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Look>)
         let outcome =
             each(&cluster.client, &resource, &Selection::All, |json| reading.take(&resource, json)).await;
         let Err(error) = outcome else { continue };
-        let is_refused = matches!(&error, ApiError::Refused(status) if status.code == 403);
-        if kind == Kind::Namespaces && is_refused {
+        if kind == Kind::Namespaces && error.is_forbidden() {
             continue;
         }
         let unknown = unknown(&error, &format!("list {}", kind.resource()));

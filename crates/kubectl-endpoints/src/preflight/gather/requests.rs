@@ -7,10 +7,12 @@ use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kube_api::{ApiClient, ApiError, error_chain};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
+use crate::objects;
 use crate::preflight::command::NAME;
 use crate::preflight::unknown::{Fact, Unknown};
 
@@ -38,22 +40,16 @@ impl<'a> Requests<'a> {
     }
 
     /// Reads an object. `action` says what it is for a reader, such as `get leases`.
-    pub(super) async fn get(&self, path: &str, action: &str) -> Fact<Option<Value>> {
-        match self.client.get_json(path).await {
-            Ok(object) => Ok(Some(object)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(unknown(&error, action)),
-        }
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, action: &str) -> Fact<Option<T>> {
+        objects::find(self.client, path).await.map_err(|error| unknown(&error, action))
     }
 
     /// The elements of a list in one response.
     pub(super) async fn items(&self, path: &str, action: &str) -> Fact<Vec<Value>> {
-        let list = self.get(path, action).await?;
-        let items = list.and_then(|mut list| list.get_mut("items").map(Value::take));
-        Ok(match items {
-            Some(Value::Array(items)) => items,
-            _ => Vec::new(),
-        })
+        match objects::list(self.client, path).await {
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            outcome => outcome.map_err(|error| unknown(&error, action)),
+        }
     }
 
     /// Sends an access review, and returns its status.
@@ -92,8 +88,9 @@ impl<'a> Requests<'a> {
 
 /// The reason for not knowing what a request would have shown.
 pub(super) fn unknown(error: &ApiError, action: &str) -> Unknown {
-    match error {
-        ApiError::Refused(status) if status.code == 403 => Unknown::forbidden(action),
-        error => Unknown::failed(action, &error_chain(error)),
+    if error.is_forbidden() {
+        Unknown::forbidden(action)
+    } else {
+        Unknown::failed(action, &error_chain(error))
     }
 }

@@ -4,6 +4,7 @@ use endpoint_controller_manager::connection::server_version::ServerVersion;
 use http::{HeaderMap, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
+use serde_json::Value;
 
 use super::requests::Requests;
 use crate::cluster::Cluster;
@@ -36,7 +37,7 @@ pub(super) async fn version(
     // Another clock than that which stamps Leases would call them late.
     let now =
         date.and_then(|date| rfc2822::parse(date).ok()).map_or_else(Timestamp::now, |now| now.timestamp());
-    let version = requests.get("/version", "get the path /version").await;
+    let version = requests.get::<Value>("/version", "get the path /version").await;
     let version =
         version.and_then(|version| version.ok_or_else(|| Unknown::failed("get /version", "not found")));
     Ok((now, version.map(|version| ServerVersion::parse(&version))))

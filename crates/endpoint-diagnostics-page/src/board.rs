@@ -13,7 +13,7 @@ use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::{EndpointCounts, ServiceReport};
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tokio::sync::watch;
 
 pub use cursor::Cursor;
@@ -52,12 +52,10 @@ pub struct List {
     /// The origin of the rows.
     pub source: Origin,
     /// The cluster as a whole.
-    #[serde(serialize_with = "overview")]
     pub overview: Arc<Overview>,
     /// The time of the newest rows, in milliseconds since the epoch.
     pub now: i64,
     /// The rows, by namespace and name.
-    #[serde(serialize_with = "rows")]
     pub services: Vec<Arc<Row>>,
 }
 
@@ -68,18 +66,9 @@ pub struct Changes {
     #[serde(skip)]
     pub cursor: Cursor,
     /// Services that are new or different.
-    #[serde(serialize_with = "rows")]
     pub services: Vec<Arc<Row>>,
     /// Namespaces and names of Services that are gone.
     pub removed: Vec<(String, String)>,
-}
-
-fn overview<S: Serializer>(overview: &Arc<Overview>, serializer: S) -> Result<S::Ok, S::Error> {
-    overview.as_ref().serialize(serializer)
-}
-
-fn rows<S: Serializer>(rows: &[Arc<Row>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(rows.iter().map(|row| &**row))
 }
 
 impl Board {

@@ -39,7 +39,7 @@ pub struct Entry {
     /// The place in the sequence of all entries; 0 if it was read from an object.
     pub sequence: u64,
     /// The time at which it was seen, or which an object records, in milliseconds since the epoch.
-    #[serde(serialize_with = "milliseconds")]
+    #[serde(serialize_with = "jiff::fmt::serde::timestamp::millisecond::required::serialize")]
     pub time: Timestamp,
     /// The Service that it concerns; none for all.
     #[serde(serialize_with = "key")]
@@ -52,18 +52,10 @@ pub struct Entry {
     pub took: Option<u64>,
 }
 
-fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_i64(time.as_millisecond())
-}
-
 #[expect(clippy::ref_option, reason = "the form of serde")]
 fn key<S: Serializer>(key: &Option<ObjectKey>, serializer: S) -> Result<S::Ok, S::Error> {
     let parts = key.as_ref().map(|key| [&*key.namespace, &*key.name]);
     parts.serialize(serializer)
-}
-
-pub(crate) fn entries<S: Serializer>(entries: &[Arc<Entry>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(entries.iter().map(|entry| &**entry))
 }
 
 /// Entries of a span of time.
@@ -71,7 +63,6 @@ pub(crate) fn entries<S: Serializer>(entries: &[Arc<Entry>], serializer: S) -> R
 #[serde(rename_all = "camelCase")]
 pub struct Timeline {
     /// The entries, the newest first.
-    #[serde(serialize_with = "entries")]
     pub entries: Vec<Arc<Entry>>,
     /// True if there are more than an answer holds.
     pub more: bool,

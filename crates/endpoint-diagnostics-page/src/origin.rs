@@ -19,8 +19,6 @@ pub struct Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// The first lists are not complete.
-    Loading,
     /// Changes arrive as they happen.
     Live,
     /// Changes don't arrive at present: rows may be outdated.

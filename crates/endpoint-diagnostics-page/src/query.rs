@@ -1,16 +1,13 @@
 //! Parameters of requests.
 
 use jiff::Timestamp;
-use percent_encoding::percent_decode_str;
 
 use crate::source::Span;
 
 /// The value of a parameter.
 pub(crate) fn value(query: &str, name: &str) -> Option<String> {
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(key, _)| *key == name)?;
-    let value = value.replace('+', " ");
-    Some(percent_decode_str(&value).decode_utf8_lossy().into_owned())
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// The span that `since`, `until` and `namespace` name; all of it without them. None if a time is none.

@@ -24,6 +24,9 @@ use crate::{access, events, headers, query};
 /// Clients that may follow the changes at the same time.
 const FOLLOWERS: usize = 32;
 
+/// A response, or the status of a failure here.
+type Answer = Result<Response, StatusCode>;
+
 /// The things that handlers share.
 struct Shared<S> {
     source: Arc<S>,
@@ -98,11 +101,11 @@ async fn services<S: Source>(State(shared): State<Shared<S>>) -> Response {
     json(StatusCode::OK, &shared.source.board().list())
 }
 
-async fn service<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Response {
+async fn service<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Answer {
     of_service(state, path, S::report).await
 }
 
-async fn view<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Response {
+async fn view<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Answer {
     of_service(state, path, S::view).await
 }
 
@@ -110,51 +113,38 @@ async fn of_service<S: Source, T: Serialize + Send + 'static>(
     State(shared): State<Shared<S>>,
     Path((namespace, name)): Path<(String, String)>,
     read: fn(&S, &ObjectKey) -> Option<T>,
-) -> Response {
+) -> Answer {
     let key = ObjectKey::new(namespace.as_str(), name.as_str());
-    let of = key.clone();
-    one(&key, off_the_runtime(&shared.source, move |source| read(source, &of)).await)
+    let found = off_the_runtime(&shared.source, move |source| read(source, &key)).await?;
+    let absent = || {
+        let error = format!("There is no Service {namespace}/{name}.");
+        json(StatusCode::NOT_FOUND, &json!({ "error": error }))
+    };
+    Ok(found.map_or_else(absent, |found| json(StatusCode::OK, &found)))
 }
 
-#[expect(clippy::option_option, reason = "no answer, and the answer that there is none")]
-fn one(key: &ObjectKey, found: Option<Option<impl Serialize>>) -> Response {
-    match found {
-        Some(Some(found)) => json(StatusCode::OK, &found),
-        Some(None) => {
-            let error = format!("There is no Service {}/{}.", key.namespace, key.name);
-            json(StatusCode::NOT_FOUND, &json!({ "error": error }))
-        }
-        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
-}
-
-async fn timeline<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Response {
+async fn timeline<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answer {
     let Some(span) = query::span(uri.query().unwrap_or_default()) else {
         let error = "since and until must be milliseconds since the epoch";
-        return json(StatusCode::BAD_REQUEST, &json!({ "error": error }));
+        return Ok(json(StatusCode::BAD_REQUEST, &json!({ "error": error })));
     };
-    all(off_the_runtime(&shared.source, move |source| source.timeline(span)).await)
+    let timeline = off_the_runtime(&shared.source, move |source| source.timeline(span)).await?;
+    Ok(json(StatusCode::OK, &timeline))
 }
 
-async fn search<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Response {
+async fn search<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answer {
     let text = query::value(uri.query().unwrap_or_default(), "q").unwrap_or_default();
-    all(off_the_runtime(&shared.source, move |source| source.search(&text)).await)
+    let found = off_the_runtime(&shared.source, move |source| source.search(&text)).await?;
+    Ok(json(StatusCode::OK, &found))
 }
 
-fn all(found: Option<impl Serialize>) -> Response {
-    found.map_or_else(
-        || StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        |found| json(StatusCode::OK, &found),
-    )
-}
-
-/// Answers about thousands of objects take longer than other requests may wait. None if the work panicked.
+/// Answers about thousands of objects take longer than other requests may wait. Fails if the work panicked.
 async fn off_the_runtime<S: Source, T: Send + 'static>(
     source: &Arc<S>,
     work: impl FnOnce(&S) -> T + Send + 'static,
-) -> Option<T> {
+) -> Result<T, StatusCode> {
     let source = Arc::clone(source);
-    tokio::task::spawn_blocking(move || work(&source)).await.ok()
+    tokio::task::spawn_blocking(move || work(&source)).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// The events after the cursor in Last-Event-ID, which clients of server-sent events send when they connect again, else after

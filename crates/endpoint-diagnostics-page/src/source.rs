@@ -46,7 +46,6 @@ pub struct View {
     #[serde(flatten)]
     pub picture: Picture,
     /// The events, the newest first.
-    #[serde(serialize_with = "crate::history::entries")]
     pub timeline: Vec<Arc<Entry>>,
     /// The time from which changes have been seen, in milliseconds since the epoch.
     pub watched: i64,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// The time that a trend covers.
 const SPAN: SignedDuration = SignedDuration::from_mins(15);
@@ -12,7 +12,7 @@ const POINTS: usize = 24;
 
 /// The endpoints of a Service at the times at which their number changed, the newest last: seconds since the epoch, those that
 /// are ready, and all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Trend(VecDeque<(i64, usize, usize)>);
 
 impl Trend {
@@ -28,12 +28,6 @@ impl Trend {
             points.pop_front();
         }
         Self(points)
-    }
-}
-
-impl Serialize for Trend {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(&self.0)
     }
 }
 

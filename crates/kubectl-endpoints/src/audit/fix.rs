@@ -4,12 +4,15 @@ use std::io::IsTerminal as _;
 
 use endpoint_diagnostics::audit::{Action, Finding, ObjectRef, Repair, Subject, is_found_in};
 use http::Request;
+use kube_api::error_chain;
+use serde::de::IgnoredAny;
 
 use super::command::{DryRun, Fix};
-use super::request::{lookup, request};
+use super::request::{path, request};
 use crate::ask;
 use crate::cluster::Cluster;
 use crate::exit::{Failure, note, print};
+use crate::objects::find;
 
 /// The outcome of one repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,10 +113,10 @@ async fn apply(cluster: &Cluster, finding: &Finding, repair: &Repair, is_dry: bo
         return outcome;
     }
     if let Some(object) = &repair.unless_exists {
-        match send(cluster, lookup(object)).await {
-            Err(Outcome::Changed) => {}
-            Ok(()) => return Outcome::Exists(object.clone()),
-            Err(outcome) => return outcome,
+        match find::<IgnoredAny>(&cluster.client, &path(object)).await {
+            Ok(None) => {}
+            Ok(Some(_)) => return Outcome::Exists(object.clone()),
+            Err(error) => return Outcome::Refused(error_chain(&error)),
         }
     }
     send(cluster, request(repair, is_dry)).await.err().unwrap_or(Outcome::Done)
@@ -140,7 +143,7 @@ async fn send(cluster: &Cluster, request: Result<Request<Vec<u8>>, http::Error>)
     cluster.http().request_text(request).await.map(drop).map_err(|error| match error {
         kube::Error::Api(status) if matches!(status.code, 404 | 409) => Outcome::Changed,
         kube::Error::Api(status) => Outcome::Refused(status.message),
-        error => Outcome::Refused(kube_api::error_chain(&error)),
+        error => Outcome::Refused(error_chain(&error)),
     })
 }
 

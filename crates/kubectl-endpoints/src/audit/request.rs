@@ -44,19 +44,8 @@ pub(super) fn request(repair: &Repair, dry_run: bool) -> Result<Request<Vec<u8>>
         .body(body.to_string().into_bytes())
 }
 
-/// The request for an object.
-///
-/// # Errors
-/// If its name makes no URL.
-pub(super) fn lookup(object: &ObjectRef) -> Result<Request<Vec<u8>>, http::Error> {
-    Request::builder()
-        .uri(path(object))
-        .header(header::ACCEPT, "application/json")
-        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, super::command::NAME))
-        .body(Vec::new())
-}
-
-fn path(object: &ObjectRef) -> String {
+/// The path of an object.
+pub(super) fn path(object: &ObjectRef) -> String {
     let (group, resource) = match object.kind {
         Subject::EndpointSlice => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Subject::Endpoints => ("/api/v1", "endpoints"),
@@ -111,8 +100,8 @@ mod tests {
         let (line, body) = sent(&orphan, false);
         assert_eq!(line, format!("DELETE {PATH}"));
         assert_eq!(body["preconditions"], json!({"uid": "u", "resourceVersion": "7"}));
-        let asked = lookup(orphan.unless_exists.as_ref().unwrap()).unwrap();
-        assert_eq!(asked.uri(), "/api/v1/namespaces/shop/services/web");
+        let asked = path(orphan.unless_exists.as_ref().unwrap());
+        assert_eq!(asked, "/api/v1/namespaces/shop/services/web");
 
         let (line, body) = sent(&repair(&json!({}), true), false);
         assert_eq!(line, format!("PATCH {PATH}"));

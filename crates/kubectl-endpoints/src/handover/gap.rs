@@ -26,8 +26,8 @@ pub(super) fn line(goal: Goal, facts: &Facts) -> String {
         return "Longest time without a writer: not known, because no Lease shows the end of the last one"
             .to_owned();
     };
-    let time = Duration::try_from(to.duration_since(from)).unwrap_or_default();
-    let time = format_go_duration(Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+    let milliseconds = u64::try_from(to.duration_since(from).as_millis()).unwrap_or_default();
+    let time = format_go_duration(Duration::from_millis(milliseconds));
     let (last, first) = match goal {
         Goal::Handover => ("kube-controller-manager", "endpoint-controller-manager"),
         Goal::Rollback => ("endpoint-controller-manager", "kube-controller-manager"),

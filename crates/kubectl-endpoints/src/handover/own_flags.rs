@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controllers::Controller;
 use endpoint_controller_manager::options;
 use endpoint_controller_manager::version;
@@ -21,10 +22,7 @@ pub(super) enum OwnFlags {
 
 /// Compares the flags of a pod with the controllers that change hands, and the Lease as `namespace/name`.
 pub(super) fn of(spec: &PodSpec, controllers: &[Controller], lease: &str) -> OwnFlags {
-    match arguments(spec) {
-        Ok(arguments) => compare(&arguments, controllers, lease),
-        Err(reason) => OwnFlags::Unknown(reason),
-    }
+    config(spec).map_or_else(OwnFlags::Unknown, |config| compare(config, controllers, lease))
 }
 
 /// The time in which a leader with a takeover gate has looked at its first writes.
@@ -34,7 +32,7 @@ pub(super) const FIRST_LOOK_IF_ANY: SignedDuration = SignedDuration::from_secs(3
 
 /// The time in which a leader with these flags has looked at its first writes (`--takeover-max-writes`); none if it does not look.
 pub(super) fn first_look(spec: &PodSpec) -> Option<SignedDuration> {
-    match arguments(spec).and_then(|arguments| options::parse_remote(&arguments)) {
+    match config(spec) {
         Ok(config) => config.takeover_max_writes.map(|_| FIRST_LOOK),
         Err(_) => Some(FIRST_LOOK_IF_ANY),
     }
@@ -42,8 +40,15 @@ pub(super) fn first_look(spec: &PodSpec) -> Option<SignedDuration> {
 
 /// The field manager of a process with these flags; none if they are not known.
 pub(super) fn writer(spec: &PodSpec) -> Option<String> {
-    let arguments = arguments(spec).ok()?;
-    options::parse_remote(&arguments).ok().map(|config| config.user_agent_name)
+    config(spec).ok().map(|config| config.user_agent_name)
+}
+
+/// The configuration of a process.
+///
+/// # Errors
+/// The reason why the pod does not show it.
+fn config(spec: &PodSpec) -> Result<Config, String> {
+    arguments(spec).and_then(options::parse_remote)
 }
 
 /// The arguments of the program.
@@ -71,11 +76,7 @@ pub(super) fn arguments(spec: &PodSpec) -> Result<Vec<String>, String> {
     }
 }
 
-fn compare(arguments: &[String], controllers: &[Controller], lease: &str) -> OwnFlags {
-    let config = match options::parse_remote(arguments) {
-        Ok(config) => config,
-        Err(reason) => return OwnFlags::Unknown(reason),
-    };
+fn compare(config: Config, controllers: &[Controller], lease: &str) -> OwnFlags {
     let Some(election) = config.leader_election else {
         return OwnFlags::Differ("it runs with --leader-elect=false, and would write at once".to_owned());
     };

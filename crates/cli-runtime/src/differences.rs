@@ -90,11 +90,9 @@ impl Change {
 
 /// The fields that a write of a controller changes, as [`Change::of_write`] has them; none of a deletion.
 pub fn fields_of_write(before: Option<Value>, after: Option<Value>, unknown: &str) -> Vec<FieldChange> {
-    match (before, after) {
-        (None, Some(new)) => fields_created(&written(new, unknown)),
-        (Some(old), Some(new)) => fields_changed(&written(old, unknown), &written(new, unknown)),
-        (_, None) => Vec::new(),
-    }
+    let Some(after) = after else { return Vec::new() };
+    let before = before.map(|before| written(before, unknown));
+    changed(before.as_ref(), &written(after, unknown))
 }
 
 /// An object without what the API server sets, and keeps if a write leaves it out; without the annotation `unknown`; and
@@ -129,15 +127,12 @@ fn remove_empty(value: &mut Value) {
 
 /// The fields that an update of `old` to `new` changes.
 pub fn fields_changed(old: &Value, new: &Value) -> Vec<FieldChange> {
-    let mut fields = Vec::new();
-    compare(&mut fields, "", Some(&content(old)), Some(&content(new)));
-    fields
+    changed(Some(old), new)
 }
 
-/// The fields of a new object.
-fn fields_created(new: &Value) -> Vec<FieldChange> {
+fn changed(old: Option<&Value>, new: &Value) -> Vec<FieldChange> {
     let mut fields = Vec::new();
-    compare(&mut fields, "", None, Some(&content(new)));
+    compare(&mut fields, "", old.map(content).as_ref(), Some(&content(new)));
     fields
 }
 

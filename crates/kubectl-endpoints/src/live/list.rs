@@ -1,6 +1,5 @@
 //! The list that a watch continues.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use endpoint_diagnostics::Object;
@@ -91,13 +90,5 @@ pub(crate) async fn each(
 
 /// Tokens and versions for a query: letters and digits as they are.
 pub(super) fn escaped(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a String does not fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

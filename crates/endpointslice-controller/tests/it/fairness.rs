@@ -249,17 +249,20 @@ async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
     let api = TestApi::default();
     api.limit(20.0, 20);
     api.node("node-1", "zone-a");
-    api.service(service("web", json!({})));
-    pods(&api, "web", 40);
+    let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
+    api.service(service("web", json!({"spec": families})));
+    (0..25)
+        .for_each(|n| api.pod(dual(&format!("web-{n}"), &[&format!("10.0.0.{n}"), &format!("fd00::{n}")])));
     let harness = Harness::start_small(&api);
     harness.api.advance(10 * SECOND).await;
     harness.api.forget_requests();
-    for change in 0..20 {
-        harness.api.service(service("web", json!({"metadata": {"labels": {"change": change.to_string()}}})));
+    for change in 0..25 {
+        let labels = json!({"labels": {"change": change.to_string()}});
+        harness.api.service(service("web", json!({"metadata": labels, "spec": families})));
         harness.api.advance(SECOND).await;
     }
     let written: BTreeSet<_> = harness.api.requests().into_iter().collect();
-    assert_eq!(written.len(), 40);
+    assert_eq!(written.len(), 50, "of both families");
 }
 
 /// Slices that another client changes during the plan are repaired with the rest of it.

@@ -6,7 +6,8 @@
 //! whose writes are refused goes behind the others, and so does a slice of another address type whose deletion is refused.
 //!
 //! If slices change faster than they can be written, a plan is never finished. One sync in [`TURNS`] begins with the updates whose
-//! slices have waited longest, so that each is updated at least once in as many turns as there are slices.
+//! slices have waited longest, so that each, of either address type, is updated at least once in as many turns of five writes as
+//! there are slices.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -80,8 +81,13 @@ impl UnfinishedPlans {
         let mut plan = plan.into_owned();
         for plan in &mut plan.types {
             plan.update.retain(|slice| !is_sent(slice));
-            if is_by_age {
-                plan.update.sort_by_key(|slice| sent.get(name(slice)).map(|sent| sent.turn));
+        }
+        if is_by_age {
+            let turn = |slice: &EndpointSlice| sent.get(name(slice)).map(|sent| sent.turn);
+            plan.types.iter_mut().for_each(|plan| plan.update.sort_by_key(turn));
+            // An address type that is refused stays behind.
+            if *refused == 0 {
+                plan.types.sort_by_key(|plan| plan.update.first().map(turn));
             }
         }
         if *is_reversed {

@@ -76,13 +76,14 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
 /// Asks the consumers of slices that the command names.
 async fn ask(command: &Audit, cluster: &Cluster, snapshot: &Snapshot, progress: &Progress) -> Asked {
     let mut asked = Asked::default();
-    if let Some(dns) = command.dns() {
-        progress.step(|| "Asking the DNS servers".to_owned());
-        asked.add(dns::check(&dns, cluster, snapshot).await);
-    }
+    // The faster first, which is compared with the slices that were just read.
     if let Some(timeout) = command.proxy() {
         progress.step(|| "Reading the rules of kube-proxy".to_owned());
         asked.add(proxy::check(timeout, cluster, snapshot).await);
+    }
+    if let Some(dns) = command.dns() {
+        progress.step(|| "Asking the DNS servers".to_owned());
+        asked.add(dns::check(&dns, cluster, snapshot).await);
     }
     asked
 }

@@ -90,8 +90,8 @@ impl Repair {
     }
 
     /// A write that changes nothing of a slice but the time of its last change, for the event that consumers get; none if it
-    /// was not read from a cluster. Controllers set that annotation themselves, or remove it, whenever they write a slice for
-    /// another reason; so nothing is left behind, and no other key of ours is needed.
+    /// was not read from a cluster. The controllers of Kubernetes set that annotation, or remove it, whenever they write a slice for
+    /// another reason, so no key of ours is needed; on slices of others it stays.
     pub(super) fn touch(slice: &EndpointSlice, now: Timestamp) -> Option<Self> {
         let action = Action::SetAnnotation { key: LAST_CHANGE_TRIGGER_TIME, value: now.to_string() };
         Self::new(ObjectRef::slice(slice), &slice.metadata, action)

@@ -36,7 +36,7 @@ const DNS_TIMEOUT: Duration = Duration::from_secs(40);
 const PROXY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SEVERITIES: Forms<Severity> =
-    Forms(&[("info", Severity::Info), ("warning", Severity::Warning), ("error", Severity::Error)]);
+    Forms(&[("error", Severity::Error), ("warning", Severity::Warning), ("info", Severity::Info)]);
 const DRY_RUNS: Forms<DryRun> =
     Forms(&[("none", DryRun::None), ("client", DryRun::Client), ("server", DryRun::Server)]);
 
@@ -104,8 +104,8 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
     proxy_timeout: Option<Duration>,
     /// With --dns or --proxy: write the slices on which a consumer is behind once more, so that all consumers get an event. Sets
-    /// their annotation endpoints.kubernetes.io/last-change-trigger-time, which a controller removes with its next write; of
-    /// mirrored slices at once in endpoint-controller-manager, which is one event more. Shows each write, and asks
+    /// their annotation endpoints.kubernetes.io/last-change-trigger-time, which the controllers of Kubernetes remove with their
+    /// next write, endpoint-controller-manager at once from mirrored slices, which is one event more. Shows each write, and asks
     #[arg(long)]
     touch: bool,
     #[command(flatten)]

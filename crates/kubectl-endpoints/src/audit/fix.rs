@@ -68,7 +68,7 @@ pub(super) async fn fix(
 /// If there is no answer to the question.
 pub(super) async fn touch(cluster: &Cluster, touches: &[Repair], fix: Fix) -> Result<(), Failure> {
     if touches.is_empty() {
-        note("Nothing to touch: no consumer is behind on a slice");
+        note("Nothing to touch: no slice is left of what consumers have wrong");
         return Ok(());
     }
     if !agreed(cluster, "Touches", &touches.iter().collect::<Vec<_>>(), fix).await? {
@@ -103,7 +103,7 @@ async fn is_confirmed(count: usize) -> Result<bool, Failure> {
             "--fix and --touch ask before they write, and stdin is not a terminal: give --yes".to_owned(),
         ));
     }
-    ask::is_yes(&format!("Make these {count} writes?")).await
+    Ok(ask::is_yes(&format!("Make these {count} writes?")).await?.unwrap_or_default())
 }
 
 async fn apply(cluster: &Cluster, finding: &Finding, repair: &Repair, is_dry: bool) -> Outcome {

@@ -22,6 +22,8 @@ use crate::exit::{self, Failure};
 
 /// The number of looks at which rules must be wrong, after the first.
 const LOOKS: u32 = 4;
+/// Rules that are wrong, right and wrong again are looked at for longer.
+const MAX_LOOKS: u32 = 2 * LOOKS;
 
 /// The rules of both families; none where kube-proxy has no table.
 struct Node {
@@ -84,15 +86,21 @@ async fn compare(
         ));
     }
     let mut last = None;
-    while suspects.open() > 0 {
+    for _ in 0..MAX_LOOKS {
+        if suspects.open() == 0 {
+            break;
+        }
         sleep(timeout / LOOKS).await;
         let expected = frontends(last.insert(cluster.read_slices().await?));
         let node = read().await?;
         suspects.retain(|key| expected.contains_key(key));
         for (key, expected) in &expected {
-            suspects.look_again(key, |before| before.and(&node.targets(&key.1)?, expected));
+            let Some(found) = node.targets(&key.1) else { continue };
+            suspects.look_again(key, |before| before.and(&found, expected));
         }
     }
+    // Their table is gone.
+    asked.is_incomplete |= suspects.open() > 0;
     let snapshot = last.as_ref().unwrap_or(snapshot);
     for ((service, frontend), wrong, time) in suspects.confirmed() {
         asked.findings.push(wrong.finding(service, frontend, time));

@@ -224,7 +224,7 @@ impl Drive<'_> {
     async fn write(&mut self, state: &State, request: Write) -> Result<(), Failure> {
         let what = write::describe(request, self.swap);
         if !self.swap.yes && self.approved != Some(request) {
-            if !ask::is_yes(&format!("  {what}?")).await? {
+            if !is_yes(&format!("  {what}?")).await? {
                 return Err(Failure::Input(format!("nothing was done after the reply to: {what}")));
             }
             // The answer may have taken days: the next look decides whether the request is still the right one.
@@ -250,7 +250,7 @@ impl Drive<'_> {
         text: &str,
     ) -> Result<(), Failure> {
         self.show(&format!("\n{text}\n\n"));
-        let is_done = ask::is_yes("Is this done?").await?;
+        let is_done = is_yes("Is this done?").await?;
         self.restart_time();
         if !is_done {
             return Ok(());
@@ -365,4 +365,13 @@ pub(super) fn wrong_writer(goal: Goal, ours: &str, writers: &[String]) -> Option
 
 fn unread(cluster: &Cluster, error: &ApiError) -> Failure {
     Failure::Access(format!("cannot read {}: {}", cluster.server, error_chain(error)))
+}
+
+/// Asks, and fails without an answer.
+async fn is_yes(question: &str) -> Result<bool, Failure> {
+    ask::is_yes(question).await?.ok_or_else(|| {
+        Failure::Input(format!(
+            "no reply to the question: {question} Reply on a terminal, or by a pipe; --yes answers what the cluster shows"
+        ))
+    })
 }

@@ -134,7 +134,7 @@ mod tests {
         }
         assert_eq!(words("preflight --output="), ["text", "json"]);
         assert!(words("audit --rule=").contains(&"stale-pod".to_owned()));
-        assert_eq!(words("audit --severity "), ["info", "warning", "error"]);
+        assert_eq!(words("audit --severity "), ["error", "warning", "info"]);
         assert_eq!(words("no-such "), [] as [String; 0]);
         assert_eq!(words("audit "), [] as [String; 0]);
         assert_eq!(asked("explain -f "), Question::Files);

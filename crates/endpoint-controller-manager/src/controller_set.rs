@@ -139,8 +139,10 @@ impl Memory {
         }))
     }
 
-    /// Everything that the controller remembers, in order: see [`remembered`](endpoint_informers::controller::Controller::remembered), and the keys in its queue whose
-    /// last sync failed, as the table `failing`. Empty once the controller is gone.
+    /// Everything that the controller [remembers], in order, and the keys in its queue whose last sync failed, as the table
+    /// `failing`. Empty once the controller is gone.
+    ///
+    /// [remembers]: endpoint_informers::controller::Controller::remembered
     pub fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         (self.0)()
     }

@@ -42,34 +42,57 @@
     clippy::missing_panics_doc,
     reason = "a test harness is never shipped: it fails a test by panicking"
 )]
+#![cfg_attr(
+    not(feature = "suites"),
+    allow(
+        dead_code,
+        reason = "hack/demo compiles only what its program needs, whose other users are left out"
+    )
+)]
 
 pub mod audit;
 pub mod barrier;
 pub mod binaries;
+#[cfg(feature = "suites")]
 pub mod canonical;
 pub mod cluster;
+#[cfg(feature = "suites")]
 pub mod conformance;
+#[cfg(feature = "suites")]
 pub mod dialogue;
+#[cfg(feature = "suites")]
 pub mod dns;
+#[cfg(feature = "suites")]
 pub mod kube_proxy;
+#[cfg(feature = "suites")]
 pub mod kubelets;
+#[cfg(feature = "suites")]
 pub mod late_watches;
 pub mod manager;
 pub mod metrics;
 pub mod observe;
 pub mod pages;
+#[cfg(feature = "suites")]
 pub mod parity;
+#[cfg(feature = "suites")]
 pub mod policies;
 pub mod ports;
 pub mod process;
 pub mod program;
+#[cfg(feature = "suites")]
 pub mod proxy;
+#[cfg(feature = "suites")]
 pub mod random;
+#[cfg(feature = "suites")]
 pub mod scenario;
+#[cfg(feature = "suites")]
 pub mod settled;
+#[cfg(feature = "suites")]
 pub mod shadow;
+#[cfg(feature = "suites")]
 pub mod simulate;
 pub mod wait;
+#[cfg(feature = "suites")]
 pub mod workload;
 
 mod credentials;

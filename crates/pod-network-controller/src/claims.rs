@@ -204,3 +204,6 @@ impl Source for Claims {
 fn devices_of<'a>(pod: &Pod, state: &'a State) -> impl Iterator<Item = &'a Device> {
     ResourceClaim::table(state).index().reserved_for(pod).flat_map(|claim| &claim.devices)
 }
+
+#[cfg(test)]
+mod tests;

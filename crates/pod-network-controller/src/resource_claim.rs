@@ -191,6 +191,17 @@ mod tests {
         claim
     }
 
+    #[test]
+    fn a_device_is_ready_unless_its_condition_is_not_true() {
+        for (conditions, ready) in [
+            (json!([{"type": "Ready", "status": "Unknown"}]), false),
+            (json!([{"type": "Linked", "status": "False"}, {"type": "Ready", "status": "True"}]), true),
+        ] {
+            let device = json!({"driver": "d", "pool": "p", "device": "x", "conditions": conditions});
+            assert_eq!(read(&json!({"devices": [device]})).devices[0].ready, ready, "{conditions}");
+        }
+    }
+
     fn full() -> ResourceClaim {
         let id = |device: &str| json!({"driver": "net.example.com", "pool": "node-1", "device": device});
         let with = |mut object: Value, fields: Value| {

@@ -524,6 +524,19 @@ async fn metrics_tell_what_happened() {
     assert_eq!([value("depth"), value("adds_total")], ["1", "4"]);
 }
 
+/// The success is older than the renewal. Random histories rarely have it.
+#[tokio::test(start_paused = true)]
+async fn success_does_not_cancel_a_retry_renewed_during_the_sync() {
+    let queue = queue();
+    queue.add("a");
+    queue.add_rate_limited("a");
+    let item = take(&queue).await;
+    queue.add_rate_limited("a");
+    queue.forget(&item);
+    drop(item);
+    assert_eq!(take_later(&queue).await, ("a", SECOND));
+}
+
 #[test]
 fn queues_of_one_name_add_up() {
     let mut registry = Registry::default();

@@ -41,6 +41,15 @@ async fn addresses_are_read_in_every_form() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_several_claims_and_devices_those_in_the_network_count() {
+    let mut second = claim("second", 1, "db-1", &[]);
+    second["status"]["devices"] =
+        json!([device("backup", &["192.168.8.1/24"]), device("storage", &["fd00:7::1/64"])]);
+    let first = claim("first", 1, "db-1", &["192.168.7.1/24"]);
+    assert_eq!(published_with(&[first, second]).await, ["192.168.7.1", "fd00:7::1"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_malformed_address_withholds_the_pod_and_is_reported() {
     let api = start().await;
     upsert::<ResourceClaim>(&api, claim("db-2", 2, "db-2", &["192.168.7.2/24", "net1"]));

@@ -7,11 +7,11 @@
 //! | IPv6, dual stack | `both_families_are_published_with_zones` |
 //! | named ports | `named_ports_are_those_of_the_pods` |
 //! | over 1,000 endpoints, over 100 in a slice | `more_than_a_thousand_endpoints_fill_slices_of_a_hundred` |
-//! | a pod or a device that is not ready | `an_endpoint_is_ready_if_pod_and_device_are` |
-//! | a pod that is being deleted, or has ended | `a_terminating_pod_serves_until_it_is_gone` |
+//! | a pod or a device that is not ready | [`random`], `a_device_is_ready_unless_its_condition_is_not_true` |
+//! | a pod that is being deleted, or has ended | [`random`] |
 //! | host names of a headless Service | `a_headless_service_publishes_host_names` |
 //! | zones and `trafficDistribution` | `traffic_distribution_sets_hints` |
-//! | a claim that pods share | `a_claim_that_pods_share_counts_for_each`, `a_pod_that_joins_a_shared_claim_is_published` |
+//! | a claim that pods share | `a_claim_that_pods_share_counts_for_each`, [`random`] |
 //! | a claim that was another pod's, of the same name | `a_claim_counts_for_the_pod_with_the_reserved_uid_only` |
 //! | an address without a prefix length | `addresses_are_read_in_every_form` |
 //! | a pod of another namespace with the same labels | `pods_of_another_namespace_are_not_published` |

@@ -37,6 +37,18 @@ fn a_strategic_patch_loses_the_directives_that_were_followed() {
     assert_eq!(patch, left);
 }
 
+/// In golden cases, no list loses a scalar, and none with items is replaced.
+#[test]
+fn scalars_are_deleted_and_lists_replaced() {
+    let pod = json!({"metadata": {"finalizers": ["a", "b"]}, "spec": {"containers": [{"name": "a"}]}});
+    let patch = json!({
+        "metadata": {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c"]},
+        "spec": {"containers": [{"$patch": "replace"}, {"name": "x"}]},
+    });
+    let patched = json!({"metadata": {"finalizers": ["c", "b"]}, "spec": {"containers": [{"name": "x"}]}});
+    assert_eq!(strategic(pods(), &pod, &patch).unwrap(), patched);
+}
+
 #[test]
 fn what_a_patch_does_not_touch_keeps_its_order() {
     let object = r#"{"z":{"y":1,"x":{"b":1,"a":2}},"c":[{"b":"<","a":null}]}"#;

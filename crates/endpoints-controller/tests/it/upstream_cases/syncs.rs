@@ -71,7 +71,19 @@ fn differences_that_cause_a_write() {
     assert!(writes(json!([])));
     assert!(writes(changed(of_pod(json!({"ip": "10.0.0.3"})))));
     assert!(writes(changed(json!({"notReadyAddresses": [address("web-2", "10.0.0.3")]}))));
-    assert!(writes(changed(json!({"ports": [{"port": 8081, "protocol": "TCP"}]}))));
+    for port in [
+        json!({"port": 8081}),
+        json!({"name": "p"}),
+        json!({"protocol": "UDP"}),
+        json!({"appProtocol": "h2c"}),
+    ] {
+        assert!(
+            writes(changed(
+                json!({"ports": [merged(json!({"port": 8080, "protocol": "TCP"}), port.clone())]})
+            )),
+            "{port}"
+        );
+    }
     assert!(writes(changed(of_pod(json!({"nodeName": "other"})))));
     assert!(writes(changed(of_pod(json!({"nodeName": null})))), "absent is not equal to a name");
     assert!(writes(changed(of_pod(json!({"hostname": "one"})))));
@@ -82,6 +94,14 @@ fn differences_that_cause_a_write() {
         !writes(changed(of_pod(json!({"hostname": "", "targetRef": {"fieldPath": ""}})))),
         "empty is absent"
     );
+}
+
+/// Golden cases have a cluster IP, `None` or families.
+#[test]
+fn without_families_and_cluster_ip_the_first_address_of_the_pod_counts() {
+    let service = service("web", json!({"spec": {"ipFamilies": [], "clusterIP": ""}}));
+    let subsets = desired(&service, &[pod("web-1", &["fd00::1", "10.0.0.1"], true)], false);
+    assert_eq!(subsets[0].addresses.as_ref().unwrap()[0].ip, "fd00::1");
 }
 
 /// The API server writes both fields.

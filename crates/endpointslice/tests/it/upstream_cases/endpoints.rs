@@ -4,7 +4,7 @@ use endpointslice::Pod;
 use endpointslice::desired::pod_endpoint;
 use k8s_openapi::api::core::v1::{self as core, PodIP};
 
-use crate::support::{NAMESPACE, PodExt, SERVICE, pod, service};
+use crate::support::{NAMESPACE, PodExt, SERVICE, container_ports, pod, service};
 
 #[test]
 fn a_hostname_is_published_if_the_subdomain_names_the_service() {
@@ -64,4 +64,17 @@ fn changes_of_published_fields_of_a_pod_matter() {
         new.edit().2.pod_ips = ip(second);
         assert!(Pod::from(&old).differs_as_endpoint(&Pod::from(&new)), "other address");
     }
+}
+
+/// Golden cases have the other phases, and init containers with the policy `Always` or none.
+#[test]
+fn a_pod_of_unknown_phase_has_not_ended_and_only_sidecars_have_ports() {
+    assert!(!Pod::from(&pod(1).phase("Unknown")).terminal);
+    let mut pod = pod(1);
+    pod.edit().1.init_containers = Some(vec![core::Container {
+        restart_policy: Some("Never".to_owned()),
+        ports: Some(container_ports(&[("http", "TCP", 3)])),
+        ..core::Container::default()
+    }]);
+    assert!(Pod::from(&pod).ports.is_empty());
 }

@@ -35,6 +35,16 @@ fn one_of_several_placeholders_stays_as_it_is() {
     assert_eq!(name_of(cluster.only()), kept);
 }
 
+/// Golden cases have owners with another uid or version, and none.
+#[test]
+fn an_owner_of_another_kind_is_not_the_service() {
+    let mut cluster = Cluster::with_pods(1);
+    cluster.sync();
+    let slice = &mut cluster.slices[0];
+    slice.metadata.owner_references.as_mut().unwrap()[0].kind = "Pod".to_owned();
+    assert_eq!(cluster.sync(), writes(1, 0, 1));
+}
+
 fn another_name(slice: &EndpointSlice) -> ObjectMeta {
     ObjectMeta { name: Some("web-zzzzz".to_owned()), ..slice.metadata.clone() }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::cluster::{Cluster, User};
 use crate::pages::Pages;
 use crate::process::{Environment, Process, Usage};
@@ -11,7 +13,7 @@ use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
 /// The program under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// kube-controller-manager.
     Upstream,
@@ -26,6 +28,11 @@ impl Kind {
             Self::Upstream => "upstream",
             Self::Ours => "ours",
         }
+    }
+
+    /// The one that an option names, or both.
+    pub fn only(named: Option<Self>) -> Vec<Self> {
+        named.map_or_else(|| vec![Self::Upstream, Self::Ours], |kind| vec![kind])
     }
 }
 

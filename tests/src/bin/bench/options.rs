@@ -41,8 +41,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 5)]
     pub(crate) syncs: u32,
     /// Measure only one of the two.
-    #[arg(long)]
-    only: Option<Only>,
+    #[arg(long, value_enum)]
+    only: Option<Kind>,
     /// Measure delegated Services instead: all Services belong to another controller, and only ours runs, with the
     /// feature gate `EndpointControllerNameWellKnownLabel` on and off.
     #[arg(long, group = "form")]
@@ -140,19 +140,9 @@ pub(crate) enum ScenarioName {
     Pending,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Only {
-    Upstream,
-    Ours,
-}
-
 impl Options {
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        match self.only {
-            None => vec![Kind::Upstream, Kind::Ours],
-            Some(Only::Upstream) => vec![Kind::Upstream],
-            Some(Only::Ours) => vec![Kind::Ours],
-        }
+        Kind::only(self.only)
     }
 
     pub(crate) fn all_pods(&self) -> u32 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Parser;
-use tests::manager::{Controller, LeaderElection, ManagerOptions};
+use tests::manager::{Controller, Kind, LeaderElection, ManagerOptions};
 
 use crate::fault::Fault;
 
@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// The longest pause between two operations, in milliseconds.
     #[arg(long, default_value_t = 700)]
     pub(crate) pause: usize,
+    /// Run only one of the two. Objects that upstream leaves wrong are counted, and are no failure.
+    #[arg(long, value_enum)]
+    only: Option<Kind>,
     /// No faults: shows what goes wrong without them.
     #[arg(long)]
     pub(crate) calm: bool,
@@ -46,6 +49,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        Kind::only(self.only)
+    }
+
     pub(crate) fn time(&self) -> Duration {
         Duration::from_secs(60 * self.minutes)
     }

@@ -99,8 +99,9 @@ impl Report {
     }
 
     /// True if ours was always right in time, and took nothing for a restored backup.
-    pub(crate) fn is_success(&self, ours: &Side) -> bool {
-        self.ours.right == self.rounds && ours.false_restores() == 0
+    pub(crate) fn is_success(&self, sides: &[Side]) -> bool {
+        let mut ours = sides.iter().filter(|side| side.kind == Kind::Ours);
+        ours.all(|side| self.ours.right == self.rounds && side.false_restores() == 0)
     }
 
     /// All of it.
@@ -109,10 +110,10 @@ impl Report {
         options: &Options,
         took: Duration,
         operations: usize,
-        sides: [&Side; 2],
+        sides: &[Side],
     ) -> String {
         let mut text = format!(
-            "seed {}, {} s: {} rounds, {operations} operations and {} faults on both; {} replicas each, at most {} \
+            "seed {}, {} s: {} rounds, {operations} operations and {} faults; {} replicas each, at most {} \
              endpoints in a slice\n\n",
             options.seed,
             took.as_secs(),
@@ -122,11 +123,15 @@ impl Report {
             options.max,
         );
         for fault in Fault::value_variants() {
-            line(&mut text, &fault.to_string(), [self.happened.get(fault).copied().unwrap_or_default(); 2]);
+            let count = self.happened.get(fault).copied().unwrap_or_default();
+            line(&mut text, &fault.to_string(), sides.iter().map(|_| count));
         }
-        writeln!(text, "\n{:52}{:>10}{:>10}", "", "upstream", "ours").expect("writing to a string");
-        let tallies = [&self.upstream, &self.ours];
-        let mut row = |what: &str, of: fn(&Tally) -> usize| line(&mut text, what, tallies.map(of));
+        let heads = sides.iter().map(|side| format!("{:>10}", side.kind.name()));
+        writeln!(text, "\n{:52}{}", "", heads.collect::<String>()).expect("writing to a string");
+        let tally = |side: &Side| if side.kind == Kind::Ours { &self.ours } else { &self.upstream };
+        let tallies: Vec<&Tally> = sides.iter().map(tally).collect();
+        let mut row =
+            |what: &str, of: fn(&Tally) -> usize| line(&mut text, what, tallies.iter().copied().map(of));
         row("rounds that ended right and at rest", |tally| tally.right);
         row("wrong objects at the end of the bound", |tally| tally.wrong);
         row("  of these still wrong 30 s after all Services changed", |tally| tally.still_wrong);
@@ -139,9 +144,11 @@ impl Report {
         row("most resident memory of a process, MB", |tally| {
             usize::try_from(tally.memory / 1_000_000).unwrap_or(usize::MAX)
         });
-        line(&mut text, "operations refused, as their object was gone", sides.map(|side| side.refused));
-        line(&mut text, "answers taken for a restored backup's", sides.map(Side::false_restores));
-        line(&mut text, "panics in the logs", sides.map(|side| side.log().matches("panic").count()));
+        let refused = sides.iter().map(|side| side.refused);
+        line(&mut text, "operations refused, as their object was gone", refused);
+        line(&mut text, "answers taken for a restored backup's", sides.iter().map(Side::false_restores));
+        let panics = sides.iter().map(|side| side.log().matches("panic").count());
+        line(&mut text, "panics in the logs", panics);
         for side in sides {
             writeln!(text, "ends of {}: {}", side.kind.name(), ends(side)).expect("writing to a string");
         }
@@ -149,8 +156,12 @@ impl Report {
     }
 }
 
-fn line(text: &mut String, what: &str, values: [usize; 2]) {
-    writeln!(text, "{what:52}{:>10}{:>10}", values[0], values[1]).expect("writing to a string");
+fn line(text: &mut String, what: &str, values: impl Iterator<Item = usize>) {
+    write!(text, "{what:52}").expect("writing to a string");
+    for value in values {
+        write!(text, "{value:>10}").expect("writing to a string");
+    }
+    text.push('\n');
 }
 
 /// The number of processes that ended, by their status.

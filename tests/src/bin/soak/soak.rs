@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use random_operations::Generator;
 use random_operations::rng::Rng;
-use tests::manager::Kind;
+use tests::audit::Mark;
 use tokio::time::sleep;
 
 use crate::fault::{Action, Entry, healing, timeline};
@@ -20,11 +21,10 @@ const COLLECTION: Duration = Duration::from_secs(3);
 /// The time that wrong objects get after all Services were touched.
 const TOUCHED: Duration = Duration::from_secs(30);
 
-/// Both clusters, and what happens to them.
+/// The cluster of each program, and what happens to them.
 struct Soak<'a> {
     options: &'a Options,
-    upstream: Side,
-    ours: Side,
+    sides: Vec<Side>,
     generator: Generator,
     rng: Rng,
     report: Report,
@@ -32,21 +32,22 @@ struct Soak<'a> {
     operations: usize,
 }
 
-/// Runs both programs for the time of the options. Fails if ours leaves a wrong object.
+/// Runs the programs for the time of the options. Fails if ours leaves a wrong object.
 pub(crate) async fn run(options: &Options) -> ExitCode {
     let start = Instant::now();
-    let upstream = Box::pin(Side::start(Kind::Upstream, options)).await;
-    let ours = Box::pin(Side::start(Kind::Ours, options)).await;
+    let mut sides = Vec::new();
+    for kind in options.kinds() {
+        sides.push(Box::pin(Side::start(kind, options)).await);
+    }
     let mut soak = Soak {
         options,
-        upstream,
-        ours,
+        sides,
         generator: Generator::new(options.seed, true, true, true),
         rng: Rng::new(options.seed ^ 0x50a4_fa17),
         report: Report::default(),
         operations: 0,
     };
-    println!("both clusters run after {} s", start.elapsed().as_secs());
+    println!("the clusters run after {} s", start.elapsed().as_secs());
     let start = Instant::now();
     while start.elapsed() < options.time() {
         Box::pin(soak.round(start)).await;
@@ -55,17 +56,15 @@ pub(crate) async fn run(options: &Options) -> ExitCode {
 }
 
 impl Soak<'_> {
-    /// Operations and faults; then faults cease, and both clusters are checked.
+    /// Operations and faults; then faults cease, and the clusters are checked.
     async fn round(&mut self, start: Instant) {
         let (before, faults) = (self.operations, self.report.faults());
-        let marks = [self.upstream.mark(), self.ours.mark()];
+        let marks: Vec<Mark> = self.sides.iter().map(Side::mark).collect();
         self.active().await;
         for action in healing(self.options.replicas) {
-            self.both(action).await;
+            self.all(action).await;
         }
-        let bound = self.options.bound();
-        let verdicts: [Verdict; 2] =
-            tokio::join!(self.upstream.settle(bound), self.ours.settle(bound)).into();
+        let verdicts = self.settle(self.options.bound()).await;
         self.report.rounds += 1;
         println!(
             "round {} until {} s: {} operations, {} faults",
@@ -75,11 +74,9 @@ impl Soak<'_> {
             self.report.faults() - faults,
         );
         let mut wrong = false;
-        let sides = [&self.upstream, &self.ours];
-        for (number, (side, verdict)) in sides.into_iter().zip(&verdicts).enumerate() {
+        for ((side, verdict), mark) in self.sides.iter().zip(&verdicts).zip(marks) {
             wrong |= !verdict.is_right();
-            let writes = side.writes(marks[number]);
-            println!("{}", self.report.add(side, verdict, writes, self.options.lines));
+            println!("{}", self.report.add(side, verdict, side.writes(mark), self.options.lines));
         }
         if wrong {
             self.touch().await;
@@ -89,12 +86,16 @@ impl Soak<'_> {
     /// Touches all Services, and counts what is wrong even then. The next round begins with right objects, if it helps.
     async fn touch(&mut self) {
         let mark = self.operations;
-        tokio::join!(self.upstream.touch_all(mark), self.ours.touch_all(mark));
-        let verdicts: [Verdict; 2] =
-            tokio::join!(self.upstream.settle(TOUCHED), self.ours.settle(TOUCHED)).into();
-        for (side, verdict) in [&self.upstream, &self.ours].into_iter().zip(&verdicts) {
+        join_all(self.sides.iter().map(|side| side.touch_all(mark))).await;
+        let verdicts = self.settle(TOUCHED).await;
+        for (side, verdict) in self.sides.iter().zip(&verdicts) {
             self.report.add_touched(side, verdict);
         }
+    }
+
+    /// The state of each side once its objects are right, or after a bound.
+    async fn settle(&mut self, bound: Duration) -> Vec<Verdict> {
+        join_all(self.sides.iter_mut().map(|side| side.settle(bound))).await
     }
 
     async fn active(&mut self) {
@@ -120,38 +121,38 @@ impl Soak<'_> {
                 next_operation = Instant::now() + Duration::from_millis(pause as u64);
             }
             if next_collection <= Instant::now() {
-                tokio::join!(self.upstream.collect_garbage(), self.ours.collect_garbage());
+                join_all(self.sides.iter().map(Side::collect_garbage)).await;
                 next_collection = Instant::now() + COLLECTION;
             }
-            self.upstream.supervise();
-            self.ours.supervise();
+            for side in &mut self.sides {
+                side.supervise();
+            }
             sleep(TICK).await;
         }
         // Those that were not due yet, such as the ends of faults, happen with the healing, or not at all.
     }
 
     async fn operation(&mut self) {
-        let step = self.generator.step();
+        let step = &self.generator.step();
         self.operations += 1;
         let number = self.operations;
-        tokio::join!(self.upstream.operate(number, &step), self.ours.operate(number, &step));
+        join_all(self.sides.iter_mut().map(|side| side.operate(number, step))).await;
     }
 
     /// Returns the time for which nothing could be done.
     async fn entry(&mut self, entry: Entry) -> Duration {
         self.report.begins(entry.begins);
         let start = Instant::now();
-        self.both(entry.action).await;
+        self.all(entry.action).await;
         start.elapsed()
     }
 
-    async fn both(&mut self, action: Action) {
-        tokio::join!(Box::pin(self.upstream.apply(action)), Box::pin(self.ours.apply(action)));
+    async fn all(&mut self, action: Action) {
+        join_all(self.sides.iter_mut().map(|side| side.apply(action))).await;
     }
 
     fn finish(&self, took: Duration) -> ExitCode {
-        let (upstream, ours) = (&self.upstream, &self.ours);
-        println!("\n{}", self.report.table(self.options, took, self.operations, [upstream, ours]));
-        if self.report.is_success(ours) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        println!("\n{}", self.report.table(self.options, took, self.operations, &self.sides));
+        if self.report.is_success(&self.sides) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

@@ -211,7 +211,7 @@ enum Refusal {
 }
 
 impl Gate {
-    /// What holds for the gate at these versions.
+    /// The stage and default of the gate at these versions.
     fn at(&self, versions: Versions) -> Spec {
         let spec = self.specs.get(versions.column()).copied().unwrap_or(Spec::NONE);
         let is_compatible = versions.min_compatibility() >= versions.emulated();

@@ -1,4 +1,4 @@
-//! What only the three controllers of Endpoints and EndpointSlices share.
+//! Code that only the three controllers of Endpoints and EndpointSlices share.
 
 mod refused_addresses;
 mod seen_pods;

@@ -34,7 +34,7 @@ pub(crate) const ALL: &[Deviation] = &[
     },
     Deviation {
         name: "no kind has warnings about its content",
-        reason: "nobody reads them here",
+        reason: "no program of this repository reads them",
         matches: |_, difference, _| has_fewer_warnings(difference),
     },
     Deviation {

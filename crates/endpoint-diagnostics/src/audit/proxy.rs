@@ -1,6 +1,6 @@
 //! The endpoints to which kube-proxy should send connections, by the slices that it reads.
 //!
-//! Where a traffic policy or hints let each node choose, all that a node may choose is allowed, and nothing required: which
+//! With a traffic policy or hints, a node may use any endpoint that they allow, and need not use any of them: which
 //! hints count depends on the zone that kube-proxy last saw of its node.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
-//! What a consumer of slices has wrong at every look, of one Service.
+//! Addresses of one Service that a consumer of slices has wrongly, or lacks, at every look.
 //!
-//! A slice takes a moment to its consumers, so that one look proves nothing.
+//! Consumers follow a slice after a moment, so one look proves nothing.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -32,7 +32,7 @@ impl Target for SocketAddr {
     }
 }
 
-/// What a consumer should have by the slices.
+/// The addresses that a consumer should have by the slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected<T> {
     /// It lacks none of these.
@@ -48,7 +48,7 @@ impl<T: Target> Expected<T> {
     }
 }
 
-/// What a consumer has had wrong at every look so far.
+/// The addresses that a consumer has had wrongly, or lacked, at every look so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong<T> {
     /// It has had them each time, and no slice has.
@@ -65,7 +65,7 @@ impl<T: Target> Wrong<T> {
         Self { surplus, missing }.unless_empty()
     }
 
-    /// What is wrong at another look, too; `None` if nothing is.
+    /// Keeps the addresses that are wrong at another look, too; `None` if none is.
     #[must_use]
     pub fn and(mut self, found: &BTreeSet<T>, expected: &Expected<T>) -> Option<Self> {
         self.surplus.retain(|target| found.contains(target) && !expected.allowed.contains(target));

@@ -1,4 +1,4 @@
-//! What differs from upstream: endpoints and slices that are there twice, and recycled slices.
+//! Differences from upstream: duplicate endpoints and slices, and recycled slices.
 
 use serde_json::json;
 

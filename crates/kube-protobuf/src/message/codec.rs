@@ -67,7 +67,7 @@ pub(super) use message;
 
 /// The forms of fields: how one is merged, and how it is written.
 ///
-/// What Go holds by value is always written: a `plain` field is absent if it is empty, a `kept` one stays in Go's JSON. An
+/// Fields that Go holds by value are always written: an empty `plain` one is absent, an empty `kept` one stays in Go's JSON. An
 /// `optional` one is behind a pointer there, so that absent and empty differ.
 #[rustfmt::skip]
 macro_rules! form {

@@ -1,4 +1,4 @@
-//! What kube-proxy should have for each port of a Service.
+//! The endpoints that kube-proxy should have for each port of a Service.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ fn frontend(address: &str) -> (ObjectKey, Frontend) {
     (ObjectKey::new("shop", "web"), frontend)
 }
 
-/// What is expected of 10.96.0.1:80 after an edit of the cluster.
+/// The endpoints expected for 10.96.0.1:80 after an edit of the cluster.
 fn expected(edit: impl FnOnce(&mut Cluster)) -> Option<Expected<SocketAddr>> {
     let mut cluster = Cluster::healthy();
     edit(&mut cluster);

@@ -6,8 +6,8 @@
 //! whose writes are refused goes behind the others, and so does a slice of another address type whose deletion is refused.
 //!
 //! If slices change faster than they can be written, a plan is never finished. One sync in [`TURNS`] begins with the updates whose
-//! slices have waited longest, so that each, of either address type, is updated at least once in as many turns of five writes as
-//! there are slices.
+//! slices have waited longest, so that each is updated at least once in as many turns of five writes as there are slices: of either
+//! address type, unless a write of the plan was refused.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

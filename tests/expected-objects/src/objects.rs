@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::index::Index;
 use crate::mirrored::mirrored_lines;
-use crate::ports::{has_ambiguous_ports, list, port_line, text};
+use crate::ports::{at, has_ambiguous_ports, list, port_line, text};
 use crate::{CONTROLLERS, DELEGATED};
 
 /// Objects by name.
@@ -38,8 +38,8 @@ fn is_copy(object: &Value) -> bool {
     !managers.into_iter().any(|manager| PROGRAMS.contains(&manager))
 }
 
-fn flag(value: &Value, pointer: &str) -> bool {
-    value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+pub(crate) fn flag(value: &Value, pointer: &str) -> bool {
+    at(value, pointer).and_then(Value::as_bool).unwrap_or_default()
 }
 
 pub(crate) fn has_selector(service: &Value) -> bool {
@@ -193,37 +193,45 @@ impl Objects {
     }
 
     pub(crate) fn slice_lines_of(&self, index: &Index<'_>, name: &str, service: &Value) -> BTreeSet<String> {
-        let publish = flag(service, "/spec/publishNotReadyAddresses");
         let mut lines = BTreeSet::new();
         for family in list(service, "/spec/ipFamilies").iter().filter_map(Value::as_str) {
             lines.insert(format!("{family} has slices"));
             lines.insert(labels(service, &OF_SLICES));
-            for (pod_name, pod) in index.selected(service) {
-                let node = text(pod, "/spec/nodeName");
-                let known = self.nodes.get(node);
-                if known.is_none() && !publish {
-                    continue;
-                }
-                let zone =
-                    known.and_then(|node| label(node, "topology.kubernetes.io/zone")).unwrap_or_default();
-                let addresses = addresses(pod, family);
-                if addresses.is_empty() {
-                    continue;
-                }
-                // A slice keeps the order of its ports when the Service's changes.
-                let ports: BTreeSet<String> =
-                    service_ports(service).filter_map(|port| resolved(pod, port)).collect();
-                let serving = is_ready(pod);
-                let terminating = is_terminating(pod);
-                let ready = publish || serving && !terminating;
-                let host = hostname(pod, name);
-                lines.insert(format!(
-                    "{family} {ports:?} {addresses:?} ready={ready} serving={serving} terminating={terminating} \
-                     host={host} node={node} zone={zone} pod={pod_name}"
-                ));
-            }
+        }
+        for Wanted { family, pod_name, pod, addresses, ready } in self.wanted(index, service) {
+            let node = text(pod, "/spec/nodeName");
+            let zone = self.nodes.get(node).and_then(|node| label(node, "topology.kubernetes.io/zone"));
+            let zone = zone.unwrap_or_default();
+            // A slice keeps the order of its ports when the Service's changes.
+            let ports: BTreeSet<String> =
+                service_ports(service).filter_map(|port| resolved(pod, port)).collect();
+            let (serving, terminating) = (is_ready(pod), is_terminating(pod));
+            let host = hostname(pod, name);
+            lines.insert(format!(
+                "{family} {ports:?} {addresses:?} ready={ready} serving={serving} terminating={terminating} \
+                 host={host} node={node} zone={zone} pod={pod_name}"
+            ));
         }
         lines
+    }
+
+    /// The endpoints that slices of a Service should have.
+    pub(crate) fn wanted<'a>(
+        &self,
+        index: &Index<'a>,
+        service: &'a Value,
+    ) -> impl Iterator<Item = Wanted<'a>> {
+        let publish = flag(service, "/spec/publishNotReadyAddresses");
+        let families = list(service, "/spec/ipFamilies").iter().filter_map(Value::as_str);
+        let pods = families.flat_map(move |family| index.selected(service).map(move |pod| (family, pod)));
+        pods.filter_map(move |(family, (pod_name, pod))| {
+            if !publish && !self.nodes.contains_key(text(pod, "/spec/nodeName")) {
+                return None;
+            }
+            let addresses = addresses(pod, family);
+            let ready = publish || is_ready(pod) && !is_terminating(pod);
+            (!addresses.is_empty()).then_some(Wanted { family, pod_name, pod, addresses, ready })
+        })
     }
 
     pub fn endpoints_lines(&self, service: &Value) -> BTreeSet<String> {
@@ -268,6 +276,15 @@ impl Objects {
         let managed = self.endpoints.get(name).and_then(|it| label(it, "endpoints.kubernetes.io/managed-by"));
         managed.filter(|by| *by == "endpoint-controller").map(|_| "there".to_owned()).into_iter().collect()
     }
+}
+
+/// An endpoint that a slice should have.
+pub(crate) struct Wanted<'a> {
+    family: &'a str,
+    pub(crate) pod_name: &'a str,
+    pod: &'a Value,
+    pub(crate) addresses: Vec<String>,
+    pub(crate) ready: bool,
 }
 
 /// The endpoints of those of a Service's slices that a controller, or any, manages. Those of the mirroring controller are

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use random_operations::MANAGED_BY;
 use serde_json::Value;
 
 use crate::CONTROLLERS;
 use crate::index::Index;
-use crate::objects::{Objects, actual_slices};
-use crate::ports::list;
+use crate::objects::{Objects, flag, label};
+use crate::ports::{list, text};
 
 impl Objects {
     /// The endpoints that should be ready and that no slice of their Service has as ready, whichever controller manages it.
@@ -61,8 +62,9 @@ impl Objects {
         let index = Index::of(self);
         for (name, service) in &self.services {
             if self.is_kept(name) && !self.is_delegated(service) {
-                let there = ready(&actual_slices(index.slices(name), controller, false));
-                look(name, &there, &ready(&self.slice_lines_of(&index, name, service)));
+                let wanted = self.wanted(&index, service).filter(|wanted| wanted.ready);
+                let wanted = wanted.map(|it| format!("{:?} {}", it.addresses, it.pod_name)).collect();
+                look(name, &ready(index.slices(name), controller), &wanted);
             }
         }
     }
@@ -83,16 +85,17 @@ impl Objects {
     }
 }
 
-/// The ready endpoints among lines of slices: their addresses and pods.
-fn ready(lines: &BTreeSet<String>) -> BTreeSet<String> {
-    let endpoints = lines.iter().filter_map(|line| {
-        let (place, rest) = line.split_once(" ready=true ")?;
-        let (_, pod) = rest.rsplit_once(" pod=")?;
-        // Ports are a set, and addresses a list.
-        let (_, addresses) = place.rsplit_once("} ")?;
-        Some(format!("{addresses} {pod}"))
+/// The ready endpoints of those of a Service's slices that a controller, or any, manages: their addresses and pods. Ports are a
+/// set, and addresses a list.
+fn ready<'a>(slices: impl Iterator<Item = &'a Value>, controller: Option<&str>) -> BTreeSet<String> {
+    let slices = slices.filter(|slice| controller.is_none() || label(slice, MANAGED_BY) == controller);
+    let endpoints = slices.flat_map(|slice| list(slice, "/endpoints"));
+    let ready = endpoints.filter(|endpoint| flag(endpoint, "/conditions/ready"));
+    let named = ready.map(|endpoint| {
+        let addresses: Vec<_> = list(endpoint, "/addresses").iter().filter_map(Value::as_str).collect();
+        format!("{addresses:?} {}", text(endpoint, "/targetRef/name"))
     });
-    endpoints.collect()
+    named.collect()
 }
 
 /// The number of endpoints of each family and set of ports.

@@ -7,7 +7,7 @@ use serde_json::Value;
 const NOTHING: &[Value] = &[];
 
 /// The value at a place of an object. Unlike that of `serde_json`, it knows no escapes, and copies no key to look for some.
-fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     pointer.split('/').skip(1).try_fold(value, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),
         _ => value.get(key),

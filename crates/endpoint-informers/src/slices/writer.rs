@@ -83,6 +83,7 @@ impl SliceWriter {
                 Err(Stop::CreatesWithheld) => applied.creates_withheld = true,
                 Err(Stop::NamespaceTerminating) => {}
                 Err(Stop::Failed(error)) => {
+                    applied.refused.push(plan.address_type);
                     applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
                 }
             }

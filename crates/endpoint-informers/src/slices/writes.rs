@@ -25,7 +25,9 @@ pub struct Applied {
     /// The address types whose plan was carried out in full. A plan is incomplete after a failed write, at the end of
     /// the budget, and when nothing can be created because the namespace is being deleted.
     pub complete: Vec<AddressType>,
-    /// The writes that failed.
+    /// The address types whose plan a failed write ended.
+    pub refused: Vec<AddressType>,
+    /// The writes that failed, of these types first.
     pub errors: Vec<WriteError>,
     /// Slices created.
     pub created: usize,

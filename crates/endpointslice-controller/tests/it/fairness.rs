@@ -246,6 +246,19 @@ async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
 /// All slices change each second, in which half of them can be written: none waits until the changes end.
 #[tokio::test(start_paused = true)]
 async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
+    assert_eq!(written_while_all_change("no family").await, 50, "of both families");
+}
+
+/// For a second, each write of a family is refused.
+#[tokio::test(start_paused = true)]
+async fn a_family_that_was_refused_does_not_wait_until_the_changes_end() {
+    for family in ["IPv4", "IPv6"] {
+        assert_eq!(written_while_all_change(family).await, 50, "{family} was refused");
+    }
+}
+
+/// The number of slices that are written while all 50 of both families change each second, in which half of them can be written.
+async fn written_while_all_change(refused: &'static str) -> usize {
     let api = TestApi::default();
     api.limit(20.0, 20);
     api.node("node-1", "zone-a");
@@ -255,14 +268,20 @@ async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
         .for_each(|n| api.pod(dual(&format!("web-{n}"), &[&format!("10.0.0.{n}"), &format!("fd00::{n}")])));
     let harness = Harness::start_small(&api);
     harness.api.advance(10 * SECOND).await;
-    harness.api.forget_requests();
-    for change in 0..25 {
+    for change in 0..40 {
+        match change {
+            5 => harness.api.refuse_if(move |slice: &EndpointSlice| slice.address_type == refused),
+            6 => {
+                harness.api.refuse_if(|_| false);
+                harness.api.forget_requests();
+            }
+            _ => {}
+        }
         let labels = json!({"labels": {"change": change.to_string()}});
         harness.api.service(service("web", json!({"metadata": labels, "spec": families})));
         harness.api.advance(SECOND).await;
     }
-    let written: BTreeSet<_> = harness.api.requests().into_iter().collect();
-    assert_eq!(written.len(), 50, "of both families");
+    harness.api.requests().into_iter().collect::<BTreeSet<_>>().len()
 }
 
 /// Slices that another client changes during the plan are repaired with the rest of it.

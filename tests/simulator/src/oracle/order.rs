@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use expected_objects::Objects;
 use tokio::time::{Instant, timeout};
 
-use super::end::read;
 use crate::plan::Plan;
 use crate::world::World;
 
@@ -67,6 +67,18 @@ impl Waiting {
     }
 }
 
+/// What decides which endpoints should be ready, and which are.
+fn endpoints(world: &World) -> Objects {
+    Objects {
+        services: world.objects("v1", "Service"),
+        pods: world.objects("v1", "Pod"),
+        nodes: world.objects("v1", "Node"),
+        slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
+        gate: world.with(|state| state.gate),
+        ..Objects::default()
+    }
+}
+
 /// Reports endpoints that wait for longer than the order allows, until the history is over.
 pub async fn watch(world: Weak<World>, rate: u32) {
     let mut dead = Waiting::new("a dead endpoint stays in a slice", 1);
@@ -86,7 +98,7 @@ pub async fn watch(world: Weak<World>, rate: u32) {
         if looked_at != writes {
             looked_at = writes;
             let now = Instant::now().max(world.start + START);
-            let [of_dead, of_first] = read(&world).urgent_endpoints();
+            let [of_dead, of_first] = endpoints(&world).urgent_endpoints();
             dead.look(of_dead, now);
             first.look(of_first, now);
         }

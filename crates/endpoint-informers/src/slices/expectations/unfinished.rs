@@ -2,12 +2,13 @@
 //!
 //! A sync plans anew. If an admission policy changes what is sent, its plan has the updates again that the syncs before have made:
 //! those of the first slices would be made without end, and the rest never. So an update is made once for a plan, and once more if
-//! another client changes the slice. What that client changes after that is left to the next plan, as a repair. An address type
-//! whose writes are refused goes behind the others, and so does a slice of another address type whose deletion is refused.
+//! another client changes the slice. What that client changes after that is left to the next plan, as a repair. A slice of another
+//! address type whose deletion is refused goes behind the others.
 //!
 //! If slices change faster than they can be written, a plan is never finished. One sync in [`TURNS`] begins with the updates whose
-//! slices have waited longest, so that each is updated at least once in as many turns of five writes as there are slices: of either
-//! address type, unless a write of the plan was refused.
+//! slices have waited longest, so that each is updated at least once in as many turns of five writes as there are slices, of either
+//! address type. A type of which a write is refused stays behind the other, for twice as many turns each time: a turn that can do
+//! nothing else makes the Service wait for the back-off of the error.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem;
 
 use controller_kit::key::ObjectKey;
-use endpointslice::SlicePlan;
+use endpointslice::{AddressType, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::Message as _;
@@ -26,6 +27,9 @@ use crate::slices::writes::Applied;
 /// The syncs of an unfinished plan of which one begins with the slices that have waited longest: as many as a turn of the write
 /// order has writes.
 const TURNS: usize = 5;
+
+/// How often the turns for which a refused address type stays behind are doubled.
+const MAX_DOUBLINGS: u32 = 10;
 
 /// The unfinished plans, by Service.
 #[derive(Debug, Default)]
@@ -41,10 +45,10 @@ struct Unfinished {
     changed: HashSet<String>,
     /// True if a client has changed one of them again.
     is_contested: bool,
-    /// True if the last address type comes first.
-    is_reversed: bool,
-    /// The number of writes that were refused: as many of the slices that are deleted last go behind the others.
-    refused: usize,
+    /// The address types of which a write was refused, and was not made since.
+    refused: HashMap<AddressType, Refused>,
+    /// The number of refused deletions of slices that go last: as many of them go behind the others.
+    refused_deletions: usize,
     /// True until the Service is requeued, if the last sync made at least one of the writes.
     requeues: bool,
 }
@@ -55,6 +59,28 @@ struct Sent {
     fingerprint: u64,
     /// The turn in which it was made.
     turn: usize,
+}
+
+/// An address type that is behind the others.
+#[derive(Debug, Default)]
+struct Refused {
+    /// How often it was refused.
+    times: u32,
+    /// The turn in which it is as good as the others again.
+    until: usize,
+}
+
+impl Unfinished {
+    /// Records which address types a turn was refused, and which it completed.
+    fn record_refusals(&mut self, applied: &Applied) {
+        self.refused.retain(|address_type, _| !applied.complete.contains(address_type));
+        for address_type in &applied.refused {
+            let refused = self.refused.entry(*address_type).or_default();
+            refused.until = self.turns + (TURNS << refused.times);
+            refused.times = (refused.times + 1).min(MAX_DOUBLINGS);
+        }
+        self.refused_deletions += applied.errors.len() - applied.refused.len();
+    }
 }
 
 impl UnfinishedPlans {
@@ -68,14 +94,16 @@ impl UnfinishedPlans {
         ignores_annotations: bool,
     ) -> Cow<'a, SlicePlan> {
         let plans = self.0.lock();
-        let Some(Unfinished { sent, turns, is_reversed, refused, .. }) = plans.get(key) else { return plan };
+        let Some(Unfinished { sent, turns, refused, refused_deletions, .. }) = plans.get(key) else {
+            return plan;
+        };
         let is_sent = |slice: &EndpointSlice| {
             sent.get(name(slice))
                 .is_some_and(|sent| sent.fingerprint == fingerprint(slice, ignores_annotations))
         };
         let has_sent = plan.types.iter().flat_map(|plan| &plan.update).any(is_sent);
         let is_by_age = turns % TURNS == TURNS - 1;
-        if !has_sent && !is_by_age && !is_reversed && *refused == 0 {
+        if !has_sent && !is_by_age && refused.is_empty() && *refused_deletions == 0 {
             return plan;
         }
         let mut plan = plan.into_owned();
@@ -85,15 +113,11 @@ impl UnfinishedPlans {
         if is_by_age {
             let turn = |slice: &EndpointSlice| sent.get(name(slice)).map(|sent| sent.turn);
             plan.types.iter_mut().for_each(|plan| plan.update.sort_by_key(turn));
-            // An address type that is refused stays behind.
-            if *refused == 0 {
-                plan.types.sort_by_key(|plan| plan.update.first().map(turn));
-            }
+            plan.types.sort_by_key(|plan| plan.update.first().map(turn));
         }
-        if *is_reversed {
-            plan.types.reverse();
-        }
-        let behind = refused.checked_rem(plan.delete_if_unchanged.len()).unwrap_or_default();
+        let until = |address_type| refused.get(&address_type).map(|refused| refused.until);
+        plan.types.sort_by_key(|plan| until(plan.address_type).filter(|until| until > turns));
+        let behind = refused_deletions.checked_rem(plan.delete_if_unchanged.len()).unwrap_or_default();
         plan.delete_if_unchanged.rotate_left(behind);
         Cow::Owned(plan)
     }
@@ -120,9 +144,7 @@ impl UnfinishedPlans {
             (name(slice).to_owned(), Sent { fingerprint: fingerprint(slice, ignores_annotations), turn })
         }));
         unfinished.turns += 1;
-        // What is refused comes before what the budget cut off.
-        unfinished.is_reversed ^= !applied.errors.is_empty();
-        unfinished.refused += applied.errors.len();
+        unfinished.record_refusals(applied);
         // If none was made, the back-off of the error requeues the key.
         unfinished.requeues = applied.created + applied.updated + applied.deleted > 0;
         plans.insert(key.clone(), unfinished);

@@ -59,6 +59,11 @@ impl WriteError {
         Self { verb, kind, key: key.clone(), generates_name: false, fingerprint, source }
     }
 
+    /// The name of the object, unless the server was to generate it.
+    pub fn name(&self) -> Option<&str> {
+        (!self.generates_name).then_some(&*self.key.name)
+    }
+
     /// The same error with another fingerprint: that of the larger change that failed with it.
     #[must_use]
     pub fn with_fingerprint(self, fingerprint: u64) -> Self {
@@ -187,14 +192,14 @@ impl ObjectWriter {
         if sync.take_prepaid() { &self.prepaid } else { &self.client }
     }
 
-    /// Hashes what is to be written, so that a failure to write something else counts as a new failure. Versions and
-    /// ignored annotations don't count.
+    /// Hashes what is to be written, so that a failure to write something else counts as a new failure. Versions, ignored
+    /// annotations and the order don't count.
     ///
     /// For the timing of retries only: two contents with one fingerprint would at worst share a back-off. Cost: an
     /// encoding of each object.
     pub fn fingerprint<'a, T: Writable + 'a>(&self, objects: impl IntoIterator<Item = &'a T>) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for object in objects {
+        let fingerprint = |object: &T| {
+            let mut hasher = DefaultHasher::new();
             let mut object = object.clone();
             let ObjectMeta { name, labels, mut annotations, .. } = std::mem::take(object.metadata_mut());
             if let Some(annotations) = &mut annotations {
@@ -202,8 +207,9 @@ impl ObjectWriter {
             }
             *object.metadata_mut() = ObjectMeta { name, labels, annotations, ..ObjectMeta::default() };
             object.encode().hash(&mut hasher);
-        }
-        hasher.finish()
+            hasher.finish()
+        };
+        objects.into_iter().map(fingerprint).fold(0, u64::wrapping_add)
     }
 }
 

@@ -32,6 +32,8 @@ struct Snapshot {
     endpoints: Option<Arc<CachedEndpoints>>,
     /// True if there are some that are not, and only because of their Service.
     lacks_service: bool,
+    /// True if their Service may have mirrors.
+    is_served: bool,
     slices: ManagedSlices,
 }
 
@@ -62,10 +64,10 @@ impl EndpointSliceMirroringController {
 
     async fn try_sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
-        let Snapshot { endpoints, lacks_service, slices } = self.snapshot(key, read)?;
+        let Snapshot { endpoints, lacks_service, is_served, slices } = self.snapshot(key, read)?;
         if !lacks_service {
             self.doubtful.lock().remove(key);
-        } else if self.has_service(sync, key).await? {
+        } else if self.asks_for_service(sync, key).await? {
             return Ok(());
         }
         match endpoints {
@@ -74,26 +76,34 @@ impl EndpointSliceMirroringController {
                 drop(slices);
                 self.write(sync, key, &cached, mirror, urgency).await
             }
-            None => self.delete_slices(sync, key, decode_all(&slices.current)?).await,
+            None => {
+                // Consumers read the slices of a Service that nobody else writes.
+                let urgency = if is_served { Urgency::Withdrawal } else { Urgency::Soft };
+                self.delete_slices(sync, key, decode_all(&slices.current)?, urgency).await
+            }
         }
     }
 
-    /// True if the Endpoints have not been mirrored since the start because of their Service, and the API server says that it has
-    /// no selector: the cache is behind. The event of the Service queues the key, and so does time, because the Service may go
-    /// before a list shows it.
-    async fn has_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<bool, SyncError> {
+    /// True if the Endpoints have not been mirrored since the start because of their Service, and the API server was asked about
+    /// it, or is to be in the key's turn: the sync is over. If the Service has no selector, the cache is behind. The event of the
+    /// Service queues the key, and so does time, because the Service may go before a list shows it.
+    async fn asks_for_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<bool, SyncError> {
         if !self.doubtful.lock().contains(key) {
             return Ok(false);
         }
+        if sync.admit(Urgency::Soft.level(), 1) == 0 {
+            return Ok(true);
+        }
         sync.end_planning();
         let service = stored_service(self.slices.client(sync), key).await.map_err(SyncError::Unclear)?;
-        let is_behind = service.is_some_and(|service| is_selectorless(&service));
-        if is_behind {
+        if service.is_some_and(|service| is_selectorless(&service)) {
             self.slices.queue.revisit(key.clone(), LATE);
         } else {
+            // The writes of a sync are admitted at once.
             self.doubtful.lock().remove(key);
+            self.slices.queue.requeue(key.clone());
         }
-        Ok(is_behind)
+        Ok(true)
     }
 
     /// Plans by the decoded objects, which are dropped before the writes.
@@ -127,7 +137,8 @@ impl EndpointSliceMirroringController {
             let stored = state.endpoints.get(&key.namespace, &key.name);
             let endpoints = stored.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
             let lacks_service = endpoints.is_none() && stored.is_some_and(|stored| !opts_out(stored));
-            Ok(Snapshot { endpoints, lacks_service, slices })
+            let is_served = service.is_some_and(|service| service.selector.is_none());
+            Ok(Snapshot { endpoints, lacks_service, is_served, slices })
         })
     }
 
@@ -167,11 +178,12 @@ impl EndpointSliceMirroringController {
         sync: &SyncContext,
         key: &ObjectKey,
         existing: Vec<EndpointSlice>,
+        urgency: Urgency,
     ) -> Result<(), SyncError> {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
-        self.slices.apply(sync, key, &plan, Urgency::Soft).await.into_result()
+        self.slices.apply(sync, key, &plan, urgency).await.into_result()
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.

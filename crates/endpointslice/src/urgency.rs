@@ -130,13 +130,15 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
     result
 }
 
-/// Puts the updates that withdraw endpoints before the others of their address type: under a rate limit, a plan with hundreds of
-/// updates takes many turns. Upstream's order of updates is that of a hash table.
+/// Puts the address types that withdraw endpoints before the others, and the updates that do so before the others of their type:
+/// under a rate limit, a plan with hundreds of updates takes many turns. Upstream's orders are those of hash tables.
 ///
-/// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several updates.
+/// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several types or updates.
 pub fn withdrawals_first<S: Borrow<EndpointSlice>>(plan: &mut SlicePlan, stored: &[S]) {
     let named = by_name(stored);
-    for of_type in plan.types.iter_mut().filter(|of_type| of_type.update.len() > 1) {
+    let has_others = plan.types.len() > 1;
+    let mut ranks = HashMap::new();
+    for of_type in plan.types.iter_mut().filter(|of_type| has_others || of_type.update.len() > 1) {
         let written: Vec<&EndpointSlice> = of_type.create.iter().chain(&of_type.update).collect();
         let replaced = written.iter().filter_map(|slice| named.get(name_of(slice)).copied());
         let groups = Groups::of(written.iter().copied().chain(replaced.clone()));
@@ -144,8 +146,15 @@ pub fn withdrawals_first<S: Borrow<EndpointSlice>>(plan: &mut SlicePlan, stored:
         let withdrawing = replaced.filter(|slice| groups.published(&[slice]).is_more_than(&new));
         let withdrawing: HashSet<String, RandomState> =
             withdrawing.map(|slice| name_of(slice).to_owned()).collect();
+        let deleted: Vec<&EndpointSlice> = of_type.delete.iter().collect();
+        let deletes = Groups::of(deleted.iter().chain(&written).copied());
+        let withdraws_by_deletion = deletes.published(&deleted).is_more_than(&deletes.published(&written));
+        // Deletions come last within a type.
+        let rank = if withdrawing.is_empty() { 2 - u8::from(withdraws_by_deletion) } else { 0 };
+        ranks.insert(of_type.address_type, rank);
         of_type.update.sort_by_key(|slice| !withdrawing.contains(name_of(slice)));
     }
+    plan.types.sort_by_key(|of_type| ranks.get(&of_type.address_type).copied());
 }
 
 fn by_name<S: Borrow<EndpointSlice>>(slices: &[S]) -> HashMap<&str, &EndpointSlice, RandomState> {

@@ -11,8 +11,8 @@
 //!    floor to ceiling.
 //! 3. A window whose mean latency is above twice the lowest of the last [`MEMORY`] and [`JITTER`] is a slowdown: the rate falls by
 //!    three tenths.
-//! 4. A refusal (429, or a response with `Retry-After`) or a timeout halves the rate at once, and it does not rise while the
-//!    server asks to wait.
+//! 4. A refusal (429, or a response with `Retry-After`) or a timeout halves the rate at once, and again after each second of them.
+//!    The rate does not rise while the server asks to wait, for up to [`MEMORY`].
 //! 5. It is never below the floor, nor above the ceiling. After [`IDLE`] without a response it starts again from the floor.
 
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ const SAMPLES: u32 = 4;
 const MEMORY: Duration = Duration::from_secs(60);
 /// A difference of latencies that says nothing.
 const JITTER: Duration = Duration::from_millis(10);
+/// The time of refusals that are one, of requests that were on their way together.
+const REFUSALS: Duration = Duration::from_secs(1);
 /// After so long a time the server may be another.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -52,6 +54,7 @@ pub(crate) struct AdaptiveRate {
     begun: Option<Instant>,
     last: Option<Instant>,
     held_until: Option<Instant>,
+    halved: Option<Instant>,
     sum: Duration,
     samples: u32,
     lowest: Lowest,
@@ -69,6 +72,7 @@ impl AdaptiveRate {
             begun: None,
             last: None,
             held_until: None,
+            halved: None,
             sum: Duration::ZERO,
             samples: 0,
             lowest: Lowest::default(),
@@ -119,11 +123,10 @@ impl AdaptiveRate {
     }
 
     fn refused(&mut self, pause: Duration, now: Instant) {
-        // Those that were on their way together are one refusal.
-        let is_new = self.held_until.is_none_or(|until| until <= now);
-        self.held_until = now.checked_add(pause.max(WINDOW));
+        self.held_until = self.held_until.max(now.checked_add(pause.clamp(WINDOW, MEMORY)));
         self.doubles = false;
-        if is_new {
+        if self.halved.is_none_or(|halved| now.saturating_duration_since(halved) >= REFUSALS) {
+            self.halved = Some(now);
             self.set(self.rate * 0.5);
         }
         self.next_window(now);
@@ -224,6 +227,35 @@ mod tests {
         assert!((rate.rate() - 200.0).abs() < f64::EPSILON, "it rose in the pause: {}", rate.rate());
         run(&mut rate, 1000.0, now + Duration::from_secs(2), 3);
         assert!(rate.rate() > 200.0 && rate.rate() < 250.0, "{}", rate.rate());
+    }
+
+    #[test]
+    fn refusals_that_go_on_halve_it_each_second() {
+        let (mut rate, start) = (AdaptiveRate::new(20.0, 400.0), Instant::now());
+        let start = run(&mut rate, 1000.0, start, 10);
+        for refusal in 0..500 {
+            rate.ended(MS, Outcome::Refused(Duration::ZERO), start + refusal * 20 * MS);
+        }
+        assert!((rate.rate() - 20.0).abs() < f64::EPSILON, "{}", rate.rate());
+    }
+
+    #[test]
+    fn a_timeout_does_not_end_the_pause_that_the_server_asks_for() {
+        let mut rate = AdaptiveRate::new(20.0, 400.0);
+        let now = run(&mut rate, 1000.0, Instant::now(), 10);
+        rate.ended(MS, Outcome::Refused(Duration::from_secs(10)), now);
+        rate.ended(MS, Outcome::TimedOut, now);
+        run(&mut rate, 1000.0, now, 20);
+        assert!((rate.rate() - 200.0).abs() < f64::EPSILON, "it rose in the pause: {}", rate.rate());
+    }
+
+    #[test]
+    fn no_server_stops_it_for_a_day() {
+        let mut rate = AdaptiveRate::new(20.0, 400.0);
+        let now = run(&mut rate, 1000.0, Instant::now(), 10);
+        rate.ended(MS, Outcome::Refused(Duration::from_secs(86_400)), now);
+        run(&mut rate, 1000.0, now, 1000);
+        assert!(rate.rate() > 300.0, "{}", rate.rate());
     }
 
     #[test]

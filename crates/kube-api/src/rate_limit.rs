@@ -85,6 +85,14 @@ impl RateLimiter {
         taken.is_ok()
     }
 
+    /// Gives back tokens that were taken and not used; no more than a full bucket is kept.
+    pub fn give_back(&self, tokens: u32) {
+        let Some(state) = &self.state else { return };
+        let mut state = state.lock();
+        let rate = state.rate;
+        (0..tokens).for_each(|_| state.bucket.give_back(rate));
+    }
+
     /// The time until this number of tokens is there, at most a full bucket, if nobody takes one before.
     pub fn wait(&self, tokens: u32) -> Duration {
         let Some(state) = &self.state else { return Duration::ZERO };
@@ -171,6 +179,18 @@ mod tests {
         assert!(separate.try_acquire(1));
         assert!(!separate.try_acquire(1));
         assert!(RateLimiter::new(-1.0, 0).separate().qps().is_infinite());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_that_are_given_back_are_there_at_once() {
+        let limiter = RateLimiter::new(1.0, 50);
+        assert!(limiter.try_acquire(50));
+        limiter.give_back(49);
+        assert!(limiter.try_acquire(49) && !limiter.try_acquire(1));
+        limiter.give_back(50);
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        limiter.give_back(50);
+        assert!(limiter.try_acquire(50) && !limiter.try_acquire(1), "a quiet hour does not add to the burst");
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,8 +30,6 @@ pub(super) struct Core {
     turns: u32,
     /// Writes whose tokens are taken, of keys whose sync has not made them yet.
     granted: HashMap<ObjectKey, u32, RandomState>,
-    /// Writes whose tokens are taken, and which no key is going to make.
-    spare: u32,
 }
 
 /// A key that waits.
@@ -63,7 +61,6 @@ impl Default for Core {
             next_number: 0,
             turns: 0,
             granted: HashMap::default(),
-            spare: 0,
         }
     }
 }
@@ -141,25 +138,9 @@ impl Core {
         Some(Turn { key, writes, level: waiting.level, waited })
     }
 
-    /// Takes what a key was granted, up to the `writes` that it needs. The rest is spare.
-    pub(super) fn take_granted(&mut self, key: &ObjectKey, writes: u32) -> Option<u32> {
-        let granted = self.granted.remove(key)?;
-        self.give_back(granted.saturating_sub(writes));
-        Some(granted.min(writes))
-    }
-
-    /// Makes writes spare whose tokens are taken. No more than one turn's are kept, so that a quiet time does not add to the burst.
-    pub(super) fn give_back(&mut self, writes: u32) {
-        self.spare = self.spare.saturating_add(writes).min(MOST_AT_ONCE);
-    }
-
-    /// Takes spare writes, all of them or none.
-    pub(super) fn take_spare(&mut self, writes: u32) -> bool {
-        let is_enough = self.spare >= writes;
-        if is_enough {
-            self.spare -= writes;
-        }
-        is_enough
+    /// Takes the writes that a key was granted.
+    pub(super) fn take_granted(&mut self, key: &ObjectKey) -> Option<u32> {
+        self.granted.remove(key)
     }
 
     /// The number of keys that wait, and the longest time for which one has waited, by level.

@@ -103,14 +103,13 @@ impl WriteOrder {
         let wanted = u32::try_from(writes).unwrap_or(u32::MAX);
         let now = Instant::now().into_std();
         let mut core = shared.core.lock();
-        if let Some(granted) = core.take_granted(key, wanted) {
+        if let Some(granted) = shared.take_granted(&mut core, key, wanted) {
             core.remove(key);
             return Admission::Writes(granted as usize);
         }
         let level = level.min(LEVELS - 1);
         if core.is_empty() {
-            let taken = (0..wanted).take_while(|_| core.take_spare(1) || shared.limiter.try_acquire(1));
-            let taken = taken.count();
+            let taken = (0..wanted).take_while(|_| shared.limiter.try_acquire(1)).count();
             if taken > 0 {
                 shared.observe(level, Duration::ZERO);
                 return Admission::Writes(taken);
@@ -118,7 +117,7 @@ impl WriteOrder {
         }
         core.wait(key, level, wanted, now);
         let turns = shared.take_turns(&mut core, now);
-        let granted = core.take_granted(key, wanted);
+        let granted = shared.take_granted(&mut core, key, wanted);
         if granted.is_none() {
             // With the lock held, so that no turn of the key comes before.
             shared.queue.park(key.clone(), shared.urgency(level), LONGEST_WAIT);
@@ -130,14 +129,15 @@ impl WriteOrder {
         granted.map_or(Admission::Waits, |granted| Admission::Writes(granted as usize))
     }
 
-    /// Records that the sync of a key ended, which does not wait: what it was granted and has not used is spare. `is_done`
-    /// if it has nothing left to write; `unused` are writes that it was admitted for and has not made.
+    /// Records that the sync of a key ended, which does not wait: the tokens that it was granted and has not used go back.
+    /// `is_done` if it has nothing left to write; `unused` are writes that it was admitted for and has not made.
     pub(crate) fn finish(&self, key: &ObjectKey, is_done: bool, unused: u32) {
-        let mut core = self.0.core.lock();
-        core.take_granted(key, 0);
-        core.give_back(unused);
+        let shared = &*self.0;
+        let mut core = shared.core.lock();
+        shared.take_granted(&mut core, key, 0);
+        shared.give_back(unused);
         if is_done && core.remove(key).is_some() {
-            self.0.queue.unpark(key, false);
+            shared.queue.unpark(key, false);
         }
     }
 
@@ -169,11 +169,26 @@ impl Shared {
         names.get(level).copied().unwrap_or_default()
     }
 
+    /// Takes what a key was granted, up to the `writes` that it needs. The rest goes back.
+    fn take_granted(&self, core: &mut Core, key: &ObjectKey, writes: u32) -> Option<u32> {
+        let granted = core.take_granted(key)?;
+        self.give_back(granted.saturating_sub(writes));
+        Some(granted.min(writes))
+    }
+
+    /// Gives tokens back, which may be enough for the next turn.
+    fn give_back(&self, tokens: u32) {
+        if tokens > 0 {
+            self.limiter.give_back(tokens);
+            self.waits.notify_one();
+        }
+    }
+
     /// Takes turns while there are tokens for the next one.
     fn take_turns(&self, core: &mut Core, now: std::time::Instant) -> Vec<Turn> {
         let mut turns = Vec::new();
         while let Some(writes) = core.next_writes(now, self.limiter.burst()) {
-            if !core.take_spare(writes) && !self.limiter.try_acquire(writes) {
+            if !self.limiter.try_acquire(writes) {
                 break;
             }
             turns.extend(core.grant(now, writes));

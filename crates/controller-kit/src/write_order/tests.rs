@@ -51,7 +51,7 @@ fn a_namespace_that_comes_back_at_once_has_no_claim_on_the_next_turn() {
     core.wait(&key("c", 0), 2, 1, now());
     for expected in ["a/0", "b/0", "c/0"] {
         assert_eq!(turns(&mut core, 1), [expected]);
-        core.take_granted(&key("a", 0), 5);
+        core.take_granted(&key("a", 0));
         core.wait(&key("a", 0), 2, 100, now());
     }
 }
@@ -72,7 +72,7 @@ impl Crowd {
             }
         }
         let turn = grant(core, now).unwrap();
-        core.take_granted(&turn.key, turn.writes);
+        core.take_granted(&turn.key);
         turn.key
     }
 }
@@ -113,9 +113,7 @@ fn a_key_that_needs_many_writes_gets_a_few_and_is_charged_for_them() {
     }
     assert_eq!(core.next_writes(now(), 30), Some(MOST_AT_ONCE));
     assert_eq!(turns(&mut core, 8), ["a/0", "b/0", "b/1", "b/2", "b/3", "b/4", "a/1", "b/5"]);
-    assert_eq!(core.take_granted(&key("a", 0), 3), Some(3));
-    assert!(core.take_spare(2), "two of five were not needed");
-    assert!(!core.take_spare(1));
+    assert_eq!(core.take_granted(&key("a", 0)), Some(MOST_AT_ONCE));
 }
 
 #[test]

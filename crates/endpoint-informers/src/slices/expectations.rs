@@ -259,7 +259,7 @@ impl SliceExpectations {
         superseded
     }
 
-    /// Records the names of the slices that a plan has updated, if it is not finished. If it is, and another client has changed
+    /// Records the names of the slices that a plan has updated, if writes of it are left. If none is, and another client has changed
     /// some of them again and again meanwhile, the next repair follows.
     pub(super) fn keep_unfinished(
         &self,

@@ -74,16 +74,23 @@ impl SliceWriter {
         };
         for plan in &plan.types {
             let before = budget.left();
-            match self.apply_type(sync, budget, plan, &mut applied.taken, &mut on_write).await {
+            let outcome = self.apply_type(sync, budget, plan, &mut applied.taken, &mut on_write).await;
+            let is_refused = matches!(outcome, Err(Stop::Failed(_) | Stop::NamespaceTerminating));
+            let made = before - budget.left() - usize::from(is_refused);
+            if made > 0 || outcome.is_ok() {
+                applied.advanced.push(plan.address_type);
+            } else if is_refused {
+                applied.blocked.push(plan.address_type);
+            }
+            match outcome {
                 Ok(()) => applied.complete.push(plan.address_type),
                 Err(Stop::BudgetSpent) => {
                     applied.unfinished = true;
-                    applied.cut_after.get_or_insert(before - budget.left());
+                    applied.cut_after.get_or_insert(made);
                 }
                 Err(Stop::CreatesWithheld) => applied.creates_withheld = true,
                 Err(Stop::NamespaceTerminating) => {}
                 Err(Stop::Failed(error)) => {
-                    applied.refused.push(plan.address_type);
                     applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
                 }
             }

@@ -25,9 +25,11 @@ pub struct Applied {
     /// The address types whose plan was carried out in full. A plan is incomplete after a failed write, at the end of
     /// the budget, and when nothing can be created because the namespace is being deleted.
     pub complete: Vec<AddressType>,
-    /// The address types whose plan a failed write ended.
-    pub refused: Vec<AddressType>,
-    /// The writes that failed, of these types first.
+    /// The address types of which something was written, or nothing was to be.
+    pub(super) advanced: Vec<AddressType>,
+    /// The address types of which nothing was written, because the first write was refused.
+    pub(super) blocked: Vec<AddressType>,
+    /// The writes that failed.
     pub errors: Vec<WriteError>,
     /// Slices created.
     pub created: usize,

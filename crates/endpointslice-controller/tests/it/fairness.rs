@@ -218,9 +218,147 @@ async fn a_large_service_that_a_webhook_mutates_lets_a_withdrawal_pass() {
     assert!(harness.api.addresses("small").is_empty());
 }
 
-/// The labels of all slices change, and a pod of one that is not written yet is not ready any more.
+/// The labels of all slices change, and a pod of some that are not written yet is not ready any more.
 #[tokio::test(start_paused = true)]
 async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
+    let api = TestApi::default();
+    api.limit(20.0, 30);
+    api.node("node-1", "zone-a");
+    let spec = json!({"ipFamilies": ["IPv4", "IPv6"]});
+    api.service(service("big", json!({"spec": spec})));
+    let with_both = |n: usize, ready| -> Value {
+        controller_harness::pod(&format!("big-{n}"), &[&format!("10.0.1.{n}"), &format!("fd00::{n}")], ready)
+    };
+    (0..MANY).for_each(|n| api.pod(with_both(n, true)));
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}, "spec": spec})));
+    harness.api.advance(2 * SECOND).await;
+    let waits = |slice: &EndpointSlice| {
+        slice.metadata.labels.as_ref().is_none_or(|labels| !labels.contains_key("tier"))
+    };
+    let of_ipv4 = |slice: &EndpointSlice| waits(slice) && slice.address_type == "IPv4";
+    let waiting: Vec<EndpointSlice> = harness.api.slices("big").into_iter().filter(of_ipv4).collect();
+    let last = waiting.last().unwrap().endpoints.as_deref().unwrap()[0].clone();
+    let name = last.target_ref.unwrap().name.unwrap();
+    harness.api.pod(with_both(name.trim_start_matches("big-").parse().unwrap(), false));
+    harness.api.advance(SECOND).await;
+    assert_eq!(harness.api.slices("big").iter().filter(|slice| is_ready(slice)).count(), 2 * MANY - 2);
+    assert!(harness.api.slices("big").iter().any(of_ipv4), "the others were not waited for");
+}
+
+/// All slices change each second, in which half of them can be written: none waits until the changes end.
+#[tokio::test(start_paused = true)]
+async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
+    assert_eq!(written_while_all_change(&["IPv4", "IPv6"], "no family").await, 50, "of both families");
+}
+
+/// For a second, each write of a family is refused.
+#[tokio::test(start_paused = true)]
+async fn a_family_that_was_refused_does_not_wait_until_the_changes_end() {
+    for family in ["IPv4", "IPv6"] {
+        assert_eq!(written_while_all_change(&["IPv4", "IPv6"], family).await, 50, "{family} was refused");
+    }
+}
+
+/// A write fails each second, and the sync that makes it ends.
+#[tokio::test(start_paused = true)]
+async fn failures_do_not_make_the_changes_that_wait_start_over() {
+    assert_eq!(written_while_all_change(&["IPv4"], "each second").await, 50, "of one family");
+}
+
+/// All writes of both families, for two minutes.
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_both_families_are_written() {
+    assert_eq!(written_while_all_change(&["IPv4", "IPv6"], "before").await, 50);
+}
+
+/// The number of slices that are written while all 50 change each second, in which 20 writes can be made. All writes of a family
+/// are `refused` in one of the seconds, or one write in each, or all before.
+async fn written_while_all_change(families: &[&str], refused: &'static str) -> usize {
+    let api = TestApi::default();
+    api.limit(20.0, 20);
+    api.node("node-1", "zone-a");
+    let spec = json!({"ipFamilies": families});
+    api.service(service("web", json!({"spec": spec})));
+    for n in 0..50 / families.len() {
+        let addresses = [format!("10.0.0.{n}"), format!("fd00::{n}")];
+        let addresses = addresses.each_ref().map(String::as_str);
+        api.pod(dual(&format!("web-{n}"), &addresses[..families.len()]));
+    }
+    let harness = Harness::start_small(&api);
+    harness.api.advance(10 * SECOND).await;
+    if refused == "before" {
+        harness.api.refuse_if(|_| true);
+        harness
+            .api
+            .service(service("web", json!({"metadata": {"labels": {"change": "first"}}, "spec": spec})));
+        harness.api.advance(130 * SECOND).await;
+    }
+    for change in 0..40 {
+        match change {
+            5 => harness.api.refuse_if(move |slice: &EndpointSlice| slice.address_type == refused),
+            6 => {
+                harness.api.refuse_if(|_| false);
+                harness.api.forget_requests();
+            }
+            _ => {}
+        }
+        let labels = json!({"labels": {"change": change.to_string()}});
+        harness.api.service(service("web", json!({"metadata": labels, "spec": spec})));
+        harness.api.advance(SECOND / 2).await;
+        harness.api.refuse(usize::from(refused == "each second"));
+        harness.api.advance(SECOND / 2).await;
+    }
+    harness.api.requests().into_iter().collect::<BTreeSet<_>>().len()
+}
+
+/// Upstream tries the updates in a random order, and ends at the first that is refused.
+#[tokio::test(start_paused = true)]
+async fn a_refused_slice_does_not_keep_an_endpoint_in_another_one() {
+    let harness = Harness::start_small(&TestApi::filled(|api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (0..5).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    }));
+    harness.api.settle().await;
+    for refused in harness.api.slices("web").into_iter().map(|slice| slice.metadata.name) {
+        (0..5).for_each(|n| harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+        harness.api.advance(2000 * SECOND).await;
+        let is_refused = refused.clone();
+        harness.api.refuse_if(move |slice: &EndpointSlice| slice.metadata.name == is_refused);
+        (0..5).for_each(|n| harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), false)));
+        harness.api.advance(30 * SECOND).await;
+        let ready: Vec<_> = harness.api.slices("web").into_iter().filter(is_ready).collect();
+        assert_eq!(ready.len(), 1, "all but {refused:?} are written");
+        harness.api.refuse_if(|_| false);
+    }
+}
+
+/// The plan of a Service whose slices a webhook mutates has all updates again and again, also of those that are not refused.
+#[tokio::test(start_paused = true)]
+async fn a_refused_slice_among_mutated_ones_backs_off() {
+    let api = TestApi::default();
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
+    });
+    let refused = harness.api.slices("big").remove(0).metadata.name;
+    harness.api.refuse_if(move |slice: &EndpointSlice| slice.metadata.name == refused);
+    harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
+    harness.api.advance(3600 * SECOND).await;
+    let requests = harness.api.requests();
+    let different: BTreeSet<_> = requests.iter().collect();
+    assert_eq!(different.len(), MANY);
+    assert!(requests.len() < MANY + 20, "{} requests in an hour", requests.len());
+}
+
+/// Another client has changed the slice of the withdrawal.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawal_that_met_a_conflict_still_comes_first() {
     let api = TestApi::default();
     api.limit(20.0, 30);
     big(&api);
@@ -232,56 +370,55 @@ async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
         slice.metadata.labels.as_ref().is_none_or(|labels| !labels.contains_key("tier"))
     };
     let waiting: Vec<EndpointSlice> = harness.api.slices("big").into_iter().filter(waits).collect();
-    let last = waiting.last().unwrap().endpoints.as_deref().unwrap()[0].clone();
-    harness.api.pod(pod(&last.target_ref.unwrap().name.unwrap(), &last.addresses[0], false));
+    let last = waiting.last().unwrap();
+    let endpoint = last.endpoints.as_deref().unwrap()[0].clone();
+    let mut newer = last.clone();
+    newer.metadata.annotations.get_or_insert_default().insert("note".into(), "theirs".into());
+    let newer = harness.api.put_without_event(newer);
+    harness.api.pod(pod(&endpoint.target_ref.unwrap().name.unwrap(), &endpoint.addresses[0], false));
+    harness.api.advance(SECOND / 2).await;
+    harness.api.put(newer);
     harness.api.advance(SECOND).await;
-    let is_ready = |slice: &EndpointSlice| {
-        let endpoint = slice.endpoints.iter().flatten().next();
-        endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready) == Some(true)
-    };
     assert_eq!(harness.api.slices("big").iter().filter(|slice| is_ready(slice)).count(), MANY - 1);
     assert!(harness.api.slices("big").iter().any(waits), "the others were not waited for");
 }
 
-/// All slices change each second, in which half of them can be written: none waits until the changes end.
+/// Neither family can be written, and one request at a time may be made.
 #[tokio::test(start_paused = true)]
-async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
-    assert_eq!(written_while_all_change("no family").await, 50, "of both families");
-}
-
-/// For a second, each write of a family is refused.
-#[tokio::test(start_paused = true)]
-async fn a_family_that_was_refused_does_not_wait_until_the_changes_end() {
-    for family in ["IPv4", "IPv6"] {
-        assert_eq!(written_while_all_change(family).await, 50, "{family} was refused");
-    }
-}
-
-/// The number of slices that are written while all 50 of both families change each second, in which half of them can be written.
-async fn written_while_all_change(refused: &'static str) -> usize {
-    let api = TestApi::default();
-    api.limit(20.0, 20);
-    api.node("node-1", "zone-a");
-    let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
-    api.service(service("web", json!({"spec": families})));
-    (0..25)
-        .for_each(|n| api.pod(dual(&format!("web-{n}"), &[&format!("10.0.0.{n}"), &format!("fd00::{n}")])));
+async fn a_terminating_namespace_is_not_asked_again_and_again() {
+    let api = TestApi::filled(dual_stack);
+    api.limit(20.0, 1);
     let harness = Harness::start_small(&api);
     harness.api.advance(10 * SECOND).await;
-    for change in 0..40 {
-        match change {
-            5 => harness.api.refuse_if(move |slice: &EndpointSlice| slice.address_type == refused),
-            6 => {
-                harness.api.refuse_if(|_| false);
-                harness.api.forget_requests();
-            }
-            _ => {}
-        }
-        let labels = json!({"labels": {"change": change.to_string()}});
-        harness.api.service(service("web", json!({"metadata": labels, "spec": families})));
-        harness.api.advance(SECOND).await;
-    }
-    harness.api.requests().into_iter().collect::<BTreeSet<_>>().len()
+    harness.api.terminate_namespace();
+    harness.api.forget_requests();
+    (0..2).for_each(|_| harness.api.delete_slice("web"));
+    harness.api.advance(600 * SECOND).await;
+    let posts = count(&harness.api.requests(), "POST web-");
+    assert!((2..10).contains(&posts), "{posts}");
+}
+
+/// True if the endpoint of a slice is ready.
+fn is_ready(slice: &EndpointSlice) -> bool {
+    let endpoint = slice.endpoints.iter().flatten().next();
+    endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready) == Some(true)
+}
+
+/// The slice of a terminating namespace can't be created again, and its refusal is no error.
+#[tokio::test(start_paused = true)]
+async fn a_terminating_namespace_does_not_keep_an_endpoint_of_the_other_family() {
+    let api = TestApi::filled(dual_stack);
+    api.limit(20.0, 1);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(10 * SECOND).await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "fd00::1"]);
+    harness.api.terminate_namespace();
+    let of_ipv4 = harness.api.slices("web").into_iter().find(|slice| slice.address_type == "IPv4").unwrap();
+    harness.api.delete(&of_ipv4.metadata.name.unwrap());
+    harness.api.remove::<Pod>("web-1");
+    harness.api.pod(dual("web-2", &["10.0.0.2"]));
+    harness.api.advance(60 * SECOND).await;
+    assert!(!harness.api.addresses("web").contains(&"fd00::1".to_owned()), "a pod that is gone");
 }
 
 /// Slices that another client changes during the plan are repaired with the rest of it.

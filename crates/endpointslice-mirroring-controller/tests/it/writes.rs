@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use controller_harness::merged;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{
     LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
@@ -11,7 +12,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 use crate::NONE;
-use crate::harness::{Harness, MAX, endpoints, service};
+use crate::harness::{Harness, MAX, endpoints, service, slice};
 
 #[tokio::test(start_paused = true)]
 async fn custom_endpoints_get_a_slice_and_no_second_sync() {
@@ -142,6 +143,58 @@ async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
     let requests = harness.api.requests();
     let different: BTreeSet<&String> = requests.iter().collect();
     assert_eq!((requests.len(), different.len()), (MANY, MANY), "each once");
+}
+
+/// Consumers read the slices of a Service as long as they are there.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_opt_out_are_withdrawn_before_others_are_extended() {
+    const OTHERS: usize = 100;
+    let of = |n: usize, last: &[&str]| {
+        let first = format!("10.0.0.{n}");
+        endpoints(&format!("web-{n}"), &[&[first.as_str()], last].concat(), json!({}))
+    };
+    let harness = Harness::start(|api| {
+        api.limit(20.0, 1);
+        for n in 0..OTHERS {
+            api.service(service(&format!("web-{n}"), json!({})));
+            api.upsert::<CachedEndpoints>(of(n, &[]));
+        }
+    })
+    .await;
+    harness.api.advance(Duration::from_secs(60)).await;
+    (1..OTHERS).for_each(|n| harness.api.upsert::<CachedEndpoints>(of(n, &["10.0.1.1"])));
+    let opted_out = json!({"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}});
+    harness.api.upsert::<CachedEndpoints>(merged(of(0, &[]), opted_out));
+    harness.api.advance(Duration::from_secs(1)).await;
+    assert_eq!(harness.api.slices("web-0").len(), 0);
+    assert_eq!(harness.api.addresses("web-99").len() + harness.api.addresses("web-98").len(), 2, "they wait");
+}
+
+/// Each asks about a Service whose selector hides it.
+#[tokio::test(start_paused = true)]
+async fn many_lookups_at_a_start_let_a_withdrawal_pass() {
+    const DOUBTFUL: usize = 200;
+    let harness = Harness::start(|api| {
+        api.limit(20.0, 1);
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &["10.1.0.1", "10.1.0.2"], json!({})));
+        for n in 0..DOUBTFUL {
+            let name = format!("selecting-{n}");
+            api.service(service(&name, json!({"spec": {"selector": {"app": "web"}}})));
+            api.upsert::<CachedEndpoints>(endpoints(&name, &["10.0.0.3"], json!({})));
+            api.put(slice(&name, &name, "10.0.0.3", json!({})));
+        }
+    })
+    .await;
+    harness.api.advance(Duration::from_secs(2)).await;
+    assert_eq!(harness.api.addresses("web").len(), 2, "its first endpoints");
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.1.0.1"], json!({})));
+    harness.api.advance(Duration::from_secs(1)).await;
+    assert_eq!(harness.api.addresses("web").len(), 1);
+    assert!(harness.api.service_lookups().len() < DOUBTFUL, "they wait");
+    harness.api.advance(Duration::from_secs(60)).await;
+    let left = (0..DOUBTFUL).filter(|n| !harness.api.slices(&format!("selecting-{n}")).is_empty());
+    assert_eq!(left.count(), 0, "they are served");
 }
 
 /// The first delay of upstream's rate limiter (`endpointslicemirroring_controller.go` `defaultSyncBackOff`).

@@ -72,6 +72,28 @@ fn updates_that_withdraw_endpoints_come_first() {
     assert_eq!(order, ["c", "e", "a", "b", "d"]);
 }
 
+/// Within a type, deletions come last.
+#[test]
+fn address_types_that_withdraw_endpoints_come_first() {
+    let update = (&["a 80 1:rs"][..], &["a 80 1:"][..]);
+    let delete = (&["b 80 1:rs", "c 80 2:rs"][..], &["c 80 2:rs 3:rs"][..]);
+    let other = (&["d 80 1:rs"][..], &["d 80 1:rs 2:rs"][..]);
+    for (of_ipv4, of_ipv6, expected) in [
+        (other, update, AddressType::Ipv6),
+        (other, delete, AddressType::Ipv6),
+        (delete, update, AddressType::Ipv6),
+        (update, delete, AddressType::Ipv4),
+        (update, update, AddressType::Ipv4),
+    ] {
+        let (mut plan, stored) = planned(of_ipv4.0, of_ipv4.1);
+        let (mut of_ipv6, others) = planned(of_ipv6.0, of_ipv6.1);
+        of_ipv6.types[0].address_type = AddressType::Ipv6;
+        plan.types.append(&mut of_ipv6.types);
+        withdrawals_first(&mut plan, &[stored, others].concat());
+        assert_eq!(plan.types[0].address_type, expected, "{plan:?}");
+    }
+}
+
 #[test]
 fn the_most_urgent_change_of_a_plan_counts() {
     use Urgency::{First, Metadata, Name, Readiness, Soft, Withdrawal};

@@ -105,6 +105,9 @@ impl SliceExpectations {
         let deleted = new.deleting && !old.deleting;
         // Its absence from our slices must not look like a stale cache.
         let was_expected = if was_ours && (left || deleted) { self.removed(old) } else { false };
+        if was_ours && left {
+            self.gone(old);
+        }
         let moved = old.service != new.service;
         if was_ours && (moved || !is_ours) && !was_expected {
             self.replace(old, self.repairs.author(&new.last_managers));
@@ -137,10 +140,18 @@ impl SliceExpectations {
         if !self.manages(slice) {
             return;
         }
+        self.gone(slice);
         if slice.service.is_some() && !self.removed(slice) {
             self.repair(slice, Effect::Deletion);
         }
         self.wake(slice);
+    }
+
+    /// Forgets what was written of a slice that its Service has no longer.
+    fn gone(&self, slice: &CachedSlice) {
+        if let Some(key) = service_key(slice) {
+            self.unfinished.gone(&key, &slice.name);
+        }
     }
 
     /// Ends the expectation of a slice that we no longer manage, or that was deleted. Returns true if we expected that.

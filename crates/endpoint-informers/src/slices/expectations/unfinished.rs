@@ -1,14 +1,17 @@
-//! Plans that a sync did not finish within its budget, and that the next ones go on with.
+//! Plans that a sync did not finish, within its budget or because of an error, and that the next ones go on with.
 //!
 //! A sync plans anew. If an admission policy changes what is sent, its plan has the updates again that the syncs before have made:
 //! those of the first slices would be made without end, and the rest never. So an update is made once for a plan, and once more if
-//! another client changes the slice. What that client changes after that is left to the next plan, as a repair. A slice of another
-//! address type whose deletion is refused goes behind the others.
+//! another client changes the slice. What that client changes after that is left to the next plan, as a repair.
+//!
+//! The first refused write ends the plan of its address type. So a slice of which an update or the deletion is refused goes behind
+//! the others for the next [`TURNS`]: upstream's order is random, and this one must not keep what comes after that slice from ever
+//! being written.
 //!
 //! If slices change faster than they can be written, a plan is never finished. One sync in [`TURNS`] begins with the updates whose
 //! slices have waited longest, so that each is updated at least once in as many turns of five writes as there are slices, of either
-//! address type. A type of which a write is refused stays behind the other, for twice as many turns each time: a turn that can do
-//! nothing else makes the Service wait for the back-off of the error.
+//! address type. A type whose first write was refused in a turn too short for the others stays behind them, for twice as many turns
+//! each time: a turn that can do nothing else makes the Service wait for the back-off of the error.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -16,6 +19,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem;
 
 use controller_kit::key::ObjectKey;
+use controller_kit::write::WriteError;
 use endpointslice::{AddressType, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,8 +32,8 @@ use crate::slices::writes::Applied;
 /// order has writes.
 const TURNS: usize = 5;
 
-/// How often the turns for which a refused address type stays behind are doubled.
-const MAX_DOUBLINGS: u32 = 10;
+/// How often the turns for which a blocked address type stays behind are doubled.
+const MAX_DOUBLINGS: u32 = 5;
 
 /// The unfinished plans, by Service.
 #[derive(Debug, Default)]
@@ -37,49 +41,135 @@ pub(super) struct UnfinishedPlans(Mutex<HashMap<ObjectKey, Unfinished>>);
 
 #[derive(Debug, Default)]
 struct Unfinished {
-    /// The updates made since the plan was begun, by the name of the slice.
-    sent: HashMap<String, Sent>,
-    /// The number of syncs since then.
+    /// The number of syncs since the plan was begun.
     turns: usize,
+    /// The last write of each slice that was updated, or refused to be, by its name.
+    tried: HashMap<String, Tried>,
     /// Slices that another client has changed since they were updated. They may be updated once more.
     changed: HashSet<String>,
-    /// True if a client has changed one of them again.
-    is_contested: bool,
-    /// The address types of which a write was refused, and was not made since.
-    refused: HashMap<AddressType, Refused>,
-    /// The number of refused deletions of slices that go last: as many of them go behind the others.
-    refused_deletions: usize,
-    /// True until the Service is requeued, if the last sync made at least one of the writes.
+    /// Those that a client has changed again.
+    contested: HashSet<String>,
+    /// The address types of which nothing was written in their last turn.
+    blocked: HashMap<AddressType, Blocked>,
+    /// True until the Service is requeued, if the next sync need not wait for the back-off of an error.
     requeues: bool,
 }
 
-/// An update that was made.
 #[derive(Debug)]
-struct Sent {
-    fingerprint: u64,
-    /// The turn in which it was made.
+struct Tried {
     turn: usize,
+    outcome: Outcome,
 }
 
-/// An address type that is behind the others.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// This content was written.
+    Made { fingerprint: u64 },
+    /// Something was written that may have been undone.
+    Undone,
+    /// Not because the cache was behind.
+    Refused,
+}
+
+/// An address type that stays behind the others.
 #[derive(Debug, Default)]
-struct Refused {
-    /// How often it was refused.
+struct Blocked {
+    /// How often it was blocked.
     times: u32,
     /// The turn in which it is as good as the others again.
     until: usize,
 }
 
 impl Unfinished {
-    /// Records which address types a turn was refused, and which it completed.
-    fn record_refusals(&mut self, applied: &Applied) {
-        self.refused.retain(|address_type, _| !applied.complete.contains(address_type));
-        for address_type in &applied.refused {
-            let refused = self.refused.entry(*address_type).or_default();
-            refused.until = self.turns + (TURNS << refused.times);
-            refused.times = (refused.times + 1).min(MAX_DOUBLINGS);
+    /// True if this update was made.
+    fn has_made(&self, slice: &EndpointSlice, ignores_annotations: bool) -> bool {
+        self.tried.get(name(slice)).is_some_and(|tried| match tried.outcome {
+            Outcome::Made { fingerprint: made } => made == fingerprint(slice, ignores_annotations),
+            Outcome::Undone | Outcome::Refused => false,
+        })
+    }
+
+    /// The turn in which the last write of this slice was refused, if it is to stay behind the others.
+    fn refused(&self, slice: &EndpointSlice) -> Option<usize> {
+        let Tried { turn, outcome } = self.tried.get(name(slice))?;
+        (*outcome == Outcome::Refused && self.turns - turn <= TURNS).then_some(*turn)
+    }
+
+    /// The turn in which this slice was tried last.
+    fn tried(&self, slice: &EndpointSlice) -> Option<usize> {
+        self.tried.get(name(slice)).map(|tried| tried.turn)
+    }
+
+    /// Puts what waits longest first, if that is its turn, and what is refused last.
+    fn sort(&self, plan: &mut SlicePlan) {
+        for plan in &mut plan.types {
+            plan.update.sort_by_key(|slice| self.refused(slice));
+            plan.delete.sort_by_key(|slice| self.refused(slice));
         }
-        self.refused_deletions += applied.errors.len() - applied.refused.len();
+        plan.delete_if_unchanged.sort_by_key(|slice| self.refused(slice));
+        if self.is_by_age() {
+            plan.types.iter_mut().for_each(|plan| plan.update.sort_by_key(|slice| self.tried(slice)));
+            plan.types.sort_by_key(|plan| plan.update.first().map(|slice| self.tried(slice)));
+        }
+        let until = |address_type| self.blocked.get(&address_type).map(|blocked| blocked.until);
+        plan.types.sort_by_key(|plan| until(plan.address_type).filter(|until| *until > self.turns));
+    }
+
+    fn is_by_age(&self) -> bool {
+        self.turns % TURNS == TURNS - 1
+    }
+
+    /// True if a plan is to be sorted, or a part of it left out.
+    fn changes(&self, plan: &SlicePlan, ignores_annotations: bool) -> bool {
+        let mut updates = plan.types.iter().flat_map(|plan| &plan.update);
+        self.is_by_age()
+            || !self.blocked.is_empty()
+            || self.tried.values().any(|tried| tried.outcome == Outcome::Refused)
+            || updates.any(|slice| self.has_made(slice, ignores_annotations))
+    }
+
+    /// Records the end of a turn that made these `updates` of a plan.
+    fn end_turn<'a>(
+        &mut self,
+        plan: &SlicePlan,
+        updates: impl Iterator<Item = &'a EndpointSlice>,
+        applied: &Applied,
+        ignores_annotations: bool,
+    ) {
+        let turn = self.turns;
+        self.turns += 1;
+        self.tried.extend(updates.map(|slice| {
+            let outcome = Outcome::Made { fingerprint: fingerprint(slice, ignores_annotations) };
+            (name(slice).to_owned(), Tried { turn, outcome })
+        }));
+        let refused = applied.errors.iter().filter(|error| !error.is_transient());
+        let refused = refused.filter_map(WriteError::name).map(str::to_owned);
+        self.tried.extend(refused.map(|name| (name, Tried { turn, outcome: Outcome::Refused })));
+        self.blocked.retain(|address_type, _| !applied.advanced.contains(address_type));
+        for address_type in applied.blocked.iter().filter(|_| applied.unfinished) {
+            let blocked = self.blocked.entry(*address_type).or_default();
+            blocked.until = self.turns + (TURNS << blocked.times);
+            blocked.times = (blocked.times + 1).min(MAX_DOUBLINGS);
+        }
+        let is_new = || plan.types.iter().any(|plan| !self.blocked.contains_key(&plan.address_type));
+        let writes = applied.created + applied.updated + applied.deleted;
+        // A type of a namespace that is being deleted is blocked without an error.
+        self.requeues = applied.unfinished && (writes > 0 || applied.errors.is_empty() && is_new());
+    }
+
+    /// Begins the retry of a plan that was tried in full.
+    fn retry(&mut self) {
+        self.changed.clear();
+        for name in self.contested.drain() {
+            self.tried.entry(name).and_modify(|tried| tried.outcome = Outcome::Undone);
+        }
+    }
+
+    /// Records that updates may have been undone.
+    fn undone(&mut self) {
+        for tried in self.tried.values_mut().filter(|tried| tried.outcome != Outcome::Refused) {
+            tried.outcome = Outcome::Undone;
+        }
     }
 }
 
@@ -94,31 +184,15 @@ impl UnfinishedPlans {
         ignores_annotations: bool,
     ) -> Cow<'a, SlicePlan> {
         let plans = self.0.lock();
-        let Some(Unfinished { sent, turns, refused, refused_deletions, .. }) = plans.get(key) else {
-            return plan;
-        };
-        let is_sent = |slice: &EndpointSlice| {
-            sent.get(name(slice))
-                .is_some_and(|sent| sent.fingerprint == fingerprint(slice, ignores_annotations))
-        };
-        let has_sent = plan.types.iter().flat_map(|plan| &plan.update).any(is_sent);
-        let is_by_age = turns % TURNS == TURNS - 1;
-        if !has_sent && !is_by_age && refused.is_empty() && *refused_deletions == 0 {
+        let Some(unfinished) = plans.get(key) else { return plan };
+        if !unfinished.changes(&plan, ignores_annotations) {
             return plan;
         }
         let mut plan = plan.into_owned();
         for plan in &mut plan.types {
-            plan.update.retain(|slice| !is_sent(slice));
+            plan.update.retain(|slice| !unfinished.has_made(slice, ignores_annotations));
         }
-        if is_by_age {
-            let turn = |slice: &EndpointSlice| sent.get(name(slice)).map(|sent| sent.turn);
-            plan.types.iter_mut().for_each(|plan| plan.update.sort_by_key(turn));
-            plan.types.sort_by_key(|plan| plan.update.first().map(turn));
-        }
-        let until = |address_type| refused.get(&address_type).map(|refused| refused.until);
-        plan.types.sort_by_key(|plan| until(plan.address_type).filter(|until| until > turns));
-        let behind = refused_deletions.checked_rem(plan.delete_if_unchanged.len()).unwrap_or_default();
-        plan.delete_if_unchanged.rotate_left(behind);
+        unfinished.sort(&mut plan);
         Cow::Owned(plan)
     }
 
@@ -134,19 +208,15 @@ impl UnfinishedPlans {
     ) -> bool {
         let mut plans = self.0.lock();
         let mut unfinished = plans.remove(key).unwrap_or_default();
-        if !applied.unfinished {
-            return unfinished.is_contested;
+        if !applied.unfinished && applied.errors.is_empty() {
+            return !unfinished.contested.is_empty();
         }
         let updates = plan.types.iter().flat_map(|plan| &plan.update);
         let made = updates.filter(|slice| updated.iter().any(|updated| updated == name(slice)));
-        let turn = unfinished.turns;
-        unfinished.sent.extend(made.map(|slice| {
-            (name(slice).to_owned(), Sent { fingerprint: fingerprint(slice, ignores_annotations), turn })
-        }));
-        unfinished.turns += 1;
-        unfinished.record_refusals(applied);
-        // If none was made, the back-off of the error requeues the key.
-        unfinished.requeues = applied.created + applied.updated + applied.deleted > 0;
+        unfinished.end_turn(plan, made, applied, ignores_annotations);
+        if !applied.unfinished {
+            unfinished.retry();
+        }
         plans.insert(key.clone(), unfinished);
         false
     }
@@ -155,20 +225,30 @@ impl UnfinishedPlans {
     pub(super) fn changed(&self, key: &ObjectKey, name: &str) {
         let mut plans = self.0.lock();
         let Some(unfinished) = plans.get_mut(key) else { return };
-        if !unfinished.sent.contains_key(name) {
+        let Some(tried) = unfinished.tried.get_mut(name) else { return };
+        if !matches!(tried.outcome, Outcome::Made { .. }) {
             return;
         }
         if unfinished.changed.insert(name.to_owned()) {
-            unfinished.sent.remove(name);
+            tried.outcome = Outcome::Undone;
         } else {
-            unfinished.is_contested = true;
+            unfinished.contested.insert(name.to_owned());
+        }
+    }
+
+    /// Records that the slice of this name is gone.
+    pub(super) fn gone(&self, key: &ObjectKey, name: &str) {
+        if let Some(unfinished) = self.0.lock().get_mut(key) {
+            unfinished.tried.remove(name);
+            unfinished.changed.remove(name);
+            unfinished.contested.remove(name);
         }
     }
 
     /// Records that updates may have been undone without an event.
     pub(super) fn undone(&self, key: &ObjectKey) {
         if let Some(unfinished) = self.0.lock().get_mut(key) {
-            unfinished.sent.clear();
+            unfinished.undone();
         }
     }
 

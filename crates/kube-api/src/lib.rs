@@ -1,6 +1,7 @@
 // The first definition of a link counts: in the documentation, these replace those at the end of the README.
 //! [`ApiClient`]: ApiClient
 //! [`connect`]: connect()
+//! [`load_kubeconfig`]: load_kubeconfig
 //! [`Leadership`]: Leadership
 //! [`ServiceAccount`]: ServiceAccount
 //! [`version_guard`]: version_guard
@@ -24,6 +25,7 @@ mod error;
 mod error_chain;
 mod file_reload;
 mod gunzip;
+mod kubeconfig;
 mod leadership;
 mod metrics;
 pub mod plain_counter;
@@ -43,6 +45,7 @@ pub use connections::{KeepAlive, Origin};
 pub use encoding::{Encoding, Object, UnknownEncoding};
 pub use error::ApiError;
 pub use error_chain::error_chain;
+pub use kubeconfig::{KubeconfigError, load_kubeconfig, load_user_kubeconfig};
 pub use leadership::{Leadership, LeadershipState};
 pub use metrics::{ClientMetrics, ServerMetrics};
 pub use rate_limit::RateLimiter;

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::sync::Once;
 use std::time::Duration;
 
-use endpoint_controller_manager::{connection, version};
+use endpoint_controller_manager::version;
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::snapshot::Kind;
 use futures::future::join_all;
 use jiff::Timestamp;
-use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
+use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain, load_user_kubeconfig};
 use tokio::time::timeout;
 
 use crate::exit::{self, Failure};
@@ -40,8 +40,8 @@ impl Cluster {
     /// A line about the kubeconfig.
     pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
         let ClusterFlags { kubeconfig, context, user, groups, request_timeout } = &target.cluster;
-        let loaded = connection::load_for_user(kubeconfig.as_deref(), context.as_deref()).await;
-        let mut config = loaded.map_err(Failure::Input)?;
+        let loaded = load_user_kubeconfig(kubeconfig.as_deref(), context.as_deref()).await;
+        let mut config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;
         if user.is_some() {
             config.auth_info.impersonate.clone_from(user);
             config.auth_info.impersonate_groups = Some(groups.clone());

@@ -11,8 +11,9 @@ use component_server::{
 use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::manager::Manager;
 use jiff::Timestamp;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube_api::{ApiClient, ApiError, ClientMetrics, Encoding, RateLimiter, connect};
+use kube_api::{
+    ApiClient, ApiError, ClientMetrics, Encoding, RateLimiter, connect, error_chain, load_kubeconfig,
+};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -81,10 +82,7 @@ async fn kube_config(path: Option<&Path>) -> Result<kube::Config, Failure> {
         let in_cluster = kube::Config::incluster();
         return in_cluster.map_err(|error| format!("--kubeconfig is not set, and {error}").into());
     };
-    let failed = |error| format!("--kubeconfig={}: {error}", path.display());
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    let options = KubeConfigOptions::default();
-    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)?)
+    Ok(load_kubeconfig("--kubeconfig", path).await.map_err(|error| error_chain(&error))?)
 }
 
 /// The pages: health, metrics, status.

@@ -1,0 +1,185 @@
+//! Kubeconfig files, as the components of a cluster and the commands of a user read them.
+
+use std::path::{Path, PathBuf};
+
+use http::Uri;
+use http::uri::InvalidUri;
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError as ReadError};
+
+/// A kubeconfig that cannot be used. The message begins with the flag or variable that names it.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct KubeconfigError(#[from] Fault);
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("{flag}: cannot read {path}")]
+    Unreadable { flag: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{flag}: cannot use the kubeconfig {path}")]
+    Unusable { flag: &'static str, path: PathBuf, source: ReadError },
+    #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
+    ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
+    #[error("there is no kubeconfig: give --kubeconfig, set KUBECONFIG, or write ~/.kube/config")]
+    Missing,
+    #[error("the kubeconfig has no context {0}")]
+    NoContext(String),
+}
+
+/// Reads the kubeconfig that `flag` names, once, as upstream does. [`connect`](crate::connect()) reads the files that it
+/// names again when they change.
+pub async fn load_kubeconfig(flag: &'static str, path: &Path) -> Result<kube::Config, KubeconfigError> {
+    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(flag, path, error))?;
+    Ok(configure(kubeconfig, flag, path).await?)
+}
+
+/// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
+/// home directory, else that of the cluster this process runs in.
+pub async fn load_user_kubeconfig(
+    path: Option<&Path>,
+    context: Option<&str>,
+) -> Result<kube::Config, KubeconfigError> {
+    let flag = if path.is_some() { "--kubeconfig" } else { "KUBECONFIG" };
+    let place = path.map_or_else(default_kubeconfig, Path::to_owned);
+    let read = path.map_or_else(default_files, Kubeconfig::read_from);
+    let mut kubeconfig = match read {
+        Ok(kubeconfig) => kubeconfig,
+        Err(_) if path.is_none() && std::env::var_os("KUBECONFIG").is_none() && !place.exists() => {
+            return kube::Config::incluster().map_err(|_| Fault::Missing.into());
+        }
+        Err(error) => return Err(unusable(flag, &place, error).into()),
+    };
+    if let Some(context) = context {
+        if !kubeconfig.contexts.iter().any(|known| known.name == context) {
+            return Err(Fault::NoContext(context.to_owned()).into());
+        }
+        kubeconfig.current_context = Some(context.to_owned());
+    }
+    Ok(configure(kubeconfig, flag, &place).await?)
+}
+
+/// The kubeconfig of a user who names none: the files of `$KUBECONFIG` as client-go reads them, which leaves out those that do not
+/// exist, unless none does, and takes the first context that is named.
+fn default_files() -> Result<Kubeconfig, ReadError> {
+    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    merged(std::env::split_paths(&list).filter(|path| path.exists())).unwrap_or_else(Kubeconfig::read)
+}
+
+/// One kubeconfig of several files; none without a file.
+fn merged(files: impl Iterator<Item = PathBuf>) -> Option<Result<Kubeconfig, ReadError>> {
+    let read = |path| {
+        let mut kubeconfig = Kubeconfig::read_from(path)?;
+        kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
+        Ok(kubeconfig)
+    };
+    files.map(read).reduce(|merged, next| merged?.merge(next?))
+}
+
+/// The kubeconfig of a user who names none, for messages.
+fn default_kubeconfig() -> PathBuf {
+    std::env::var_os("KUBECONFIG")
+        .map_or_else(|| std::env::home_dir().unwrap_or_default().join(".kube/config"), PathBuf::from)
+}
+
+/// The error about the kubeconfig that `flag` names.
+fn unusable(flag: &'static str, path: &Path, error: ReadError) -> Fault {
+    match error {
+        // Its own message would name the file once more.
+        ReadError::ReadConfig(source, path) => Fault::Unreadable { flag, path, source },
+        source => Fault::Unusable { flag, path: path.to_owned(), source },
+    }
+}
+
+async fn configure(
+    mut kubeconfig: Kubeconfig,
+    flag: &'static str,
+    path: &Path,
+) -> Result<kube::Config, Fault> {
+    let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
+        Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
+        None => (None, Ok(None)),
+    };
+    let proxy = proxy.map_err(|source| Fault::ProxyUrl { flag, path: path.to_owned(), source })?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| unusable(flag, path, error))?;
+    config.root_cert_file = authorities;
+    config.proxy_url = proxy;
+    Ok(config)
+}
+
+/// The cluster of the current context.
+fn current_cluster(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
+    let current = kubeconfig.current_context.as_ref()?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == *current)?.context.as_ref()?;
+    let cluster = kubeconfig.clusters.iter_mut().find(|cluster| cluster.name == context.cluster)?;
+    cluster.cluster.as_mut()
+}
+
+/// The file with the authorities of servers, unless the kubeconfig embeds them.
+fn authorities_file(cluster: &Cluster) -> Option<PathBuf> {
+    let embedded = cluster.certificate_authority_data.is_some();
+    cluster.certificate_authority.as_ref().filter(|_| !embedded).map(PathBuf::from)
+}
+
+/// Takes the proxy out of the kubeconfig, and leaves a placeholder: without any, kube would read the environment, by
+/// rules that are not Go's. `connect` follows Go's.
+fn take_proxy(cluster: &mut Cluster) -> Result<Option<Uri>, InvalidUri> {
+    let given = cluster.proxy_url.replace("http://not.used".to_owned());
+    given.filter(|url| !url.is_empty()).map(|url| url.parse()).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error_chain;
+
+    #[test]
+    fn the_authorities_file_is_that_of_the_current_context() {
+        let file = |current: &str| {
+            let text = format!(
+                "{{current-context: {current}, \
+                 contexts: [{{name: a, context: {{cluster: file}}}}, {{name: b, context: {{cluster: data}}}}], \
+                 clusters: [{{name: data, cluster: {{certificate-authority: /x, certificate-authority-data: eA==}}}}, \
+                 {{name: file, cluster: {{certificate-authority: /ca.crt}}}}]}}"
+            );
+            authorities_file(current_cluster(&mut Kubeconfig::from_yaml(&text).unwrap())?)
+        };
+        assert_eq!(file("a"), Some("/ca.crt".into()));
+        assert_eq!(file("b"), None);
+        assert_eq!(file("c"), None);
+    }
+
+    #[test]
+    fn of_several_kubeconfigs_the_first_context_that_is_named_is_current() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            folder.path().join(name)
+        };
+        let first = file("a", "{current-context: '', contexts: [{name: x, context: {cluster: c}}]}");
+        let second = file("b", "{current-context: y, contexts: [{name: y, context: {cluster: c}}]}");
+        let kubeconfig = merged([first, second].into_iter()).unwrap().unwrap();
+        assert_eq!((kubeconfig.current_context.as_deref(), kubeconfig.contexts.len()), (Some("y"), 2));
+        assert!(merged([folder.path().join("none")].into_iter()).unwrap().is_err());
+        assert!(merged(std::iter::empty()).is_none());
+    }
+
+    #[tokio::test]
+    async fn the_proxy_is_that_of_the_kubeconfig_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let proxy = async |field: &str| {
+            let text = format!(
+                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
+                 users: [{{name: u, user: {{}}}}], clusters: [{{name: c, cluster: {{server: 'https://k8s'{field}}}}}]}}"
+            );
+            std::fs::write(&path, text).unwrap();
+            let config = load_kubeconfig("--kubeconfig", &path).await;
+            config.map(|config| config.proxy_url.map(|url| url.to_string()))
+        };
+        assert_eq!(proxy("").await.unwrap(), None);
+        assert_eq!(proxy(", proxy-url: ''").await.unwrap(), None);
+        assert_eq!(proxy(", proxy-url: 'http://p:1'").await.unwrap().as_deref(), Some("http://p:1/"));
+        let error = error_chain(&proxy(", proxy-url: 'http://me:sec ret@p'").await.unwrap_err());
+        assert!(error.contains("proxy-url") && !error.contains("ret@"), "{error}");
+    }
+}

@@ -94,7 +94,7 @@ pub use options::{Limits, ServingOptions, SniCertificate};
 pub use review::{
     AccessReview, AccessReviewStatus, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError,
 };
-pub use routes::{Checks, ComponentInfo, Routes, Slis, keep_metrics};
+pub use routes::{Checks, ComponentInfo, Routes, Slis};
 pub use serve::{SecureServer, ServeError};
 pub use tls::TlsError;
 pub use user::User;

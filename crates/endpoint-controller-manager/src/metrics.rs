@@ -2,7 +2,6 @@
 
 pub(crate) mod build;
 pub(crate) mod client_certificate;
-pub(crate) mod disabled;
 pub(crate) mod foreign_writes;
 pub(crate) mod process;
 pub(crate) mod running_controllers;

@@ -20,7 +20,6 @@ use tokio::task::JoinError;
 use crate::api_clients::ClientIdentity;
 use crate::config::{Config, Server};
 use crate::connection::{self, ConnectionError};
-use crate::metrics::disabled;
 use crate::options::config_file::GROUP;
 use crate::{logging, version};
 use health::Health;
@@ -96,18 +95,13 @@ async fn reviews_of(
 pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Routes {
     let slis = Slis::new();
     let (configz, flagz) = (config.configz.clone(), config.flags.clone());
-    let (names, slis_names) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
     let pages = Routes::new(facts(config))
+        .without_metrics(config.disabled_metrics.clone())
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
         .health("readyz", health.readyz.clone(), slis.clone())
-        .slis(slis, move |text| disabled::without(text, &slis_names))
-        .metrics(move |text| {
-            let mut all = String::new();
-            encode(&mut all, &registry)?;
-            text.push_str(&disabled::without(all, &names));
-            Ok(())
-        })
+        .slis(slis)
+        .metrics(move |text| encode(text, &registry))
         .configz(GROUP, move || configz.clone())
         .flagz(move || flagz.iter().cloned().collect());
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }

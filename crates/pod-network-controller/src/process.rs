@@ -104,7 +104,7 @@ fn routes(phase: &watch::Sender<Phase>, registry: Registry) -> Routes {
         .health("healthz", Checks::new(), slis.clone())
         .health("livez", Checks::new(), slis.clone())
         .health("readyz", readyz, slis.clone())
-        .slis(slis, |text| text)
+        .slis(slis)
         .metrics(move |text| encode(text, &registry))
 }
 

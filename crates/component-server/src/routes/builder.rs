@@ -24,12 +24,19 @@ pub struct Routes {
     router: Router,
     listed: BTreeSet<String>,
     states: Vec<State>,
+    disabled_metrics: metrics::Disabled,
 }
 
 impl Routes {
     /// Creates routes with `/statusz` only. Several pages show the information about the component.
     pub fn new(info: ComponentInfo) -> Self {
-        Self { info: Arc::new(info), router: Router::new(), listed: BTreeSet::new(), states: Vec::new() }
+        let (router, listed, states, disabled_metrics) = Default::default();
+        Self { info: Arc::new(info), router, listed, states, disabled_metrics }
+    }
+
+    /// Leaves these metrics, by their full names, out of the pages that are added after this.
+    pub fn without_metrics(self, names: Vec<String>) -> Self {
+        Self { disabled_metrics: names.into(), ..self }
     }
 
     /// Adds a health page such as `healthz`, `livez` or `readyz` at `/<name>`, and a page for each check below it.
@@ -48,17 +55,13 @@ impl Routes {
     where
         F: Fn(&mut String) -> std::fmt::Result + Clone + Send + Sync + 'static,
     {
-        let page = metrics::page(Arc::clone(&self.info), encode);
+        let page = metrics::page(Arc::clone(&self.info), Arc::clone(&self.disabled_metrics), encode);
         self.route("/metrics", page)
     }
 
-    /// Adds `/metrics/slis`: results of health checks over time, to be scraped more often than `/metrics`. `filter` may
-    /// remove metrics from the text. DELETE resets the results.
-    pub fn slis<F>(self, slis: Slis, filter: F) -> Self
-    where
-        F: Fn(String) -> String + Clone + Send + Sync + 'static,
-    {
-        let page = metrics::slis_page(Arc::clone(&self.info), slis, filter);
+    /// Adds `/metrics/slis`: results of health checks over time, to be scraped more often than `/metrics`. DELETE resets them.
+    pub fn slis(self, slis: Slis) -> Self {
+        let page = metrics::slis_page(Arc::clone(&self.info), Arc::clone(&self.disabled_metrics), slis);
         self.route("/metrics/slis", page)
     }
 

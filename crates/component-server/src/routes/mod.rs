@@ -12,5 +12,4 @@ mod zpages;
 pub use builder::Routes;
 pub use checks::Checks;
 pub use component_info::ComponentInfo;
-pub use metrics::keep_metrics;
 pub use slis::Slis;

@@ -110,14 +110,15 @@ fn routes(checks: &Checks) -> Routes {
         }))
     });
     Routes::new(info)
+        .without_metrics(vec!["process_start_time_seconds".to_owned(), "down".to_owned()])
         .health("healthz", checks.clone(), slis.clone())
         .health("livez", Checks::new(), slis.clone())
         .health("readyz", checks.clone(), slis.clone())
         .metrics(|text| {
-            text.push_str("# TYPE up gauge\nup 1\n");
+            text.push_str("# TYPE up gauge\nup 1\n# TYPE down gauge\ndown 0\n");
             Ok(())
         })
-        .slis(slis, |text| text + "# filtered\n")
+        .slis(slis)
         .configz("some.config.k8s.io", || serde_json::json!({"kind": "SomeConfiguration"}))
         .flagz(move || flags.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
         .state("Weather", || Some("fair".to_owned()))

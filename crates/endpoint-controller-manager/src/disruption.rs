@@ -1,7 +1,6 @@
 //! Metrics and events of disruptions, with the feature gate `EndpointsKeepReadyOnDisruption`.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 
@@ -10,9 +9,7 @@ use controller_kit::election::LeaseEvents;
 use controller_kit::recorder::EventType;
 use endpoint_informers::cache::{Cache, DisruptionReport};
 use endpointslice::disruption::ScopeState;
-use kube_api::computed::encode_series;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use kube_api::computed::{self, encode_series, encode_value};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -22,7 +19,7 @@ use crate::config::Config;
 /// Registers the metrics of disruptions, if the program makes a difference in them.
 pub(crate) fn register(config: &Config, cache: &Arc<Cache>, registry: &mut Registry) {
     if config.disruption.is_some() {
-        registry.register_collector(Box::new(Disruptions(Arc::clone(cache))));
+        register_metrics(Arc::clone(cache), registry);
     }
 }
 
@@ -56,45 +53,33 @@ fn lost(scope: &ScopeState) -> String {
     }
 }
 
-/// The metrics, read from the cache at the scrape.
-struct Disruptions(Arc<Cache>);
-
-impl fmt::Debug for Disruptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Disruptions")
-    }
-}
-
-impl Collector for Disruptions {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let DisruptionReport { scopes, kept_pods } = self.0.disruption_report();
-        let gauges: [(&str, &str, fn(&ScopeState) -> usize); 3] = [
-            (
-                "kubelet_disruption",
-                "1 while so many kubelets are lost that pods keep their readiness",
-                |scope| usize::from(scope.period.is_ongoing()),
-            ),
-            (
-                "kubelet_disruption_lost_nodes",
-                "Nodes whose kubelets are lost, of those that count",
-                |scope| scope.lost,
-            ),
-            (
-                "kubelet_disruption_nodes",
-                "Nodes that count: those that are ready, and those whose kubelets are lost",
-                |scope| scope.total,
-            ),
-        ];
+/// They are read from the cache at the scrape.
+fn register_metrics(cache: Arc<Cache>, registry: &mut Registry) {
+    let gauges: [(&str, &str, fn(&ScopeState) -> usize); 3] = [
+        ("kubelet_disruption", "1 while so many kubelets are lost that pods keep their readiness", |scope| {
+            usize::from(scope.period.is_ongoing())
+        }),
+        ("kubelet_disruption_lost_nodes", "Nodes whose kubelets are lost, of those that count", |scope| {
+            scope.lost
+        }),
+        (
+            "kubelet_disruption_nodes",
+            "Nodes that count: those that are ready, and those whose kubelets are lost",
+            |scope| scope.total,
+        ),
+    ];
+    computed::register(registry, move |encoder| {
+        let DisruptionReport { scopes, kept_pods } = cache.disruption_report();
         for (name, help, value) in gauges {
             let zone = |scope: &ScopeState| scope.zone.as_deref().unwrap_or_default().to_owned();
             let series = scopes.iter().map(|scope| ([("zone", zone(scope))], value(scope)));
-            encode_series(&mut encoder, name, help, MetricType::Gauge, series)?;
+            encode_series(encoder, name, help, MetricType::Gauge, series)?;
         }
         let name = "kubelet_disruption_kept_pods";
         let help =
             "Pods that count as ready although the node lifecycle controller has marked them as not ready";
-        encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&kept_pods)
-    }
+        encode_value(encoder, name, help, MetricType::Gauge, &kept_pods)
+    });
 }
 
 /// The source of events about the Lease when disruptions begin and end.
@@ -200,7 +185,7 @@ mod tests {
             cache.upsert(Node { kubelet: Kubelet::Lost { since: 7 }, ..node });
         }
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Disruptions(cache)));
+        register_metrics(cache, &mut registry);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         for line in [

@@ -13,8 +13,7 @@ use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use kube_api::computed::{self, encode_value};
 use prometheus_client::metrics::MetricType;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber, error};
@@ -28,7 +27,6 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::LogFormat;
-use crate::metrics::process;
 
 /// The crates of this program, whose logs `-v` controls.
 const OWN_CRATES: [&str; 9] = [
@@ -107,8 +105,8 @@ impl Logs {
     }
 
     /// A counter of the lines that were lost.
-    pub(crate) fn metrics(&self) -> LogMetrics {
-        LogMetrics(self.writer.error_counter())
+    pub(crate) fn dropped(&self) -> ErrorCounter {
+        self.writer.error_counter()
     }
 }
 
@@ -124,22 +122,14 @@ impl Drop for Logs {
     }
 }
 
-/// `log_lines_dropped_total`. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(crate) struct LogMetrics(ErrorCounter);
-
-impl Collector for LogMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        #[allow(clippy::cast_precision_loss)] // a number of lines
-        let dropped = self.0.dropped_lines() as f64;
-        process::encode(
-            &mut encoder,
-            "log_lines_dropped_total",
-            "[ALPHA] Number of log lines that were dropped because the reader of stderr did not keep up",
-            MetricType::Counter,
-            dropped,
-        )
-    }
+/// Registers `log_lines_dropped_total`.
+pub(crate) fn register(dropped: ErrorCounter, registry: &mut prometheus_client::registry::Registry) {
+    computed::register(registry, move |encoder| {
+        let name = "log_lines_dropped_total";
+        let help =
+            "[ALPHA] Number of log lines that were dropped because the reader of stderr did not keep up";
+        encode_value(encoder, name, help, MetricType::Counter, &dropped.dropped_lines())
+    });
 }
 
 /// Changes the verbosity of the running process.

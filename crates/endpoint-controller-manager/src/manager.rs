@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{info, warn};
+use tracing_appender::non_blocking::ErrorCounter;
 
 use crate::api_clients::{ClientIdentity, Clients, Connect};
 use crate::config::{Config, LeaderElection};
@@ -24,11 +25,8 @@ use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::first_writes::FirstWrites;
 use crate::controller_set::{ControllerDeps, ControllerSet, Memory, informers};
 use crate::disruption::{self, DisruptionEvents};
-use crate::logging::LogMetrics;
 use crate::metrics::foreign_writes::ForeignWrites;
-use crate::metrics::process::ProcessMetrics;
-use crate::metrics::runtime::TokioMetrics;
-use crate::metrics::{build, client_certificate, running_controllers};
+use crate::metrics::{build, client_certificate, process, running_controllers, runtime};
 use crate::runtimes::{Handles, Runtimes};
 use crate::server::health::Health;
 use crate::server::service_states::ServicePages;
@@ -60,7 +58,7 @@ pub(crate) enum ManagerError {
 /// Runs until a signal. The exit code is 0 after a signal, 1 after an error or the loss of the Lease.
 pub(crate) fn main(config: Config) -> ExitCode {
     let mut logs = logging::init(config.log_format, config.verbosity);
-    match run_here(config, logs.metrics(), None, pending()) {
+    match run_here(config, logs.dropped(), None, pending()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             logs.write_line(&format!("Error: {}", error_chain(&error)));
@@ -72,7 +70,7 @@ pub(crate) fn main(config: Config) -> ExitCode {
 /// Runs a process with the runtimes and signals of the system, until one of them or `end`.
 pub(crate) fn run_here(
     config: Config,
-    logs: LogMetrics,
+    logs: ErrorCounter,
     shadow: Option<Arc<Shadow>>,
     end: impl Future<Output = ()>,
 ) -> Result<(), ManagerError> {
@@ -101,7 +99,7 @@ pub(crate) struct Surroundings {
     pub(crate) handles: Handles,
     pub(crate) connect: Connect,
     /// Counts log lines, if this process writes them.
-    pub(crate) logs: Option<LogMetrics>,
+    pub(crate) logs: Option<ErrorCounter>,
     /// Receives the metrics if they are not served.
     pub(crate) metrics: Option<oneshot::Sender<Arc<Registry>>>,
     /// Receives the memory of each controller.
@@ -224,7 +222,10 @@ impl Manager {
         let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
         let health = Health::new(&caches, &phase);
-        running_controllers::register(&config, shadow.as_deref(), &phase, &mut registry);
+        // The controllers of a shadow write nothing.
+        if shadow.is_none() {
+            running_controllers::register(config.controllers.clone(), phase.subscribe(), &mut registry);
+        }
         if let Some((election, config)) = election.as_ref().zip(config.leader_election.as_ref()) {
             health.watch_election(&election.leadership(), config);
         }
@@ -319,15 +320,15 @@ async fn observed(election: Option<PendingElection>) -> Result<Option<PendingEle
 /// Registers the metrics of the process, its build and its gates, and of the shadow that it may be.
 fn register_metrics(
     config: &Config,
-    logs: Option<LogMetrics>,
+    logs: Option<ErrorCounter>,
     shadow: Option<&Shadow>,
     handles: &Handles,
     registry: &mut Registry,
 ) {
-    registry.register_collector(Box::new(TokioMetrics::of(handles)));
-    registry.register_collector(Box::new(ProcessMetrics));
+    runtime::register(handles, registry);
+    process::register(registry);
     if let Some(logs) = logs {
-        registry.register_collector(Box::new(logs));
+        logging::register(logs, registry);
     }
     config.gates.register(registry);
     build::register(registry, config.gates.versions());

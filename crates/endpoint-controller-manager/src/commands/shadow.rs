@@ -33,7 +33,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         sleep(length).await;
         info!("The time of --for is over; exiting");
     };
-    let outcome = manager::run_here(config, logs.metrics(), Some(Arc::clone(&shadow)), end);
+    let outcome = manager::run_here(config, logs.dropped(), Some(Arc::clone(&shadow)), end);
     let report = shadow.report();
     if let Some(report) = &report {
         print(report, format);

@@ -68,7 +68,7 @@ fn unread_lines_are_counted_and_do_not_delay_the_end() {
     let (release, stuck) = mpsc::channel();
     let mut logs = Logs::to(Stuck(stuck), 10);
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(logs.metrics()));
+    register(logs.dropped(), &mut registry);
     for _ in 0..100 {
         logs.write_line("line");
     }

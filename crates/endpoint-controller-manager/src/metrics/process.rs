@@ -1,79 +1,76 @@
 //! The `process_*` metrics that Prometheus' own client libraries export, read from `/proc`.
 
-use std::{fmt, fs};
+use std::fs;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::metrics::MetricType;
-
-/// Reads `/proc/self` at each scrape, and leaves out what cannot be read.
-#[derive(Debug)]
-pub(crate) struct ProcessMetrics;
+use kube_api::computed::{self, encode_value};
+use prometheus_client::metrics::MetricType::{self, Counter, Gauge};
+use prometheus_client::registry::Registry;
 
 /// Clock ticks a second in `/proc`: fixed at 100 in the Linux user-space interface on every architecture we build for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-impl Collector for ProcessMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-        let (status, stat) = (read("/proc/self/status"), read("/proc/self/stat"));
-        let (limits, netstat) = (read("/proc/self/limits"), read("/proc/self/net/netstat"));
-        let address_space = limit(&limits, "Max address space");
-        let gauges = [
-            ("process_resident_memory_bytes", "Resident memory size in bytes", kilobytes(&status, "VmRSS:")),
-            ("process_virtual_memory_bytes", "Virtual memory size in bytes", kilobytes(&status, "VmSize:")),
-            (
-                "process_virtual_memory_max_bytes",
-                "Maximum amount of virtual memory available in bytes",
-                address_space,
-            ),
-            ("process_open_fds", "Number of open file descriptors", open_files()),
-            ("process_max_fds", "Maximum number of open file descriptors", limit(&limits, "Max open files")),
-            (
-                "process_start_time_seconds",
-                "Start time of the process since unix epoch in seconds",
-                start(&stat),
-            ),
-        ];
-        let (received, sent) = (octets(&netstat, "InOctets"), octets(&netstat, "OutOctets"));
-        let counters = [
-            (
-                "process_cpu_seconds_total",
-                "Total user and system CPU time spent in seconds",
-                cpu_seconds(&stat),
-            ),
-            (
-                "process_network_receive_bytes_total",
-                "Number of bytes received by the process over the network",
-                received,
-            ),
-            (
-                "process_network_transmit_bytes_total",
-                "Number of bytes sent by the process over the network",
-                sent,
-            ),
-        ];
-        let gauges = gauges.into_iter().map(|metric| (metric, MetricType::Gauge));
-        let counters = counters.into_iter().map(|metric| (metric, MetricType::Counter));
-        for ((name, help, value), metric_type) in gauges.chain(counters) {
-            if let Some(value) = value {
-                encode(&mut encoder, name, help, metric_type, value)?;
+/// The contents of `/proc/self`; empty what cannot be read.
+struct Proc {
+    status: String,
+    stat: String,
+    limits: String,
+    netstat: String,
+}
+
+/// A name, a help text, the type, and the figure, if it can be read.
+type Metric = (&'static str, &'static str, MetricType, fn(&Proc) -> Option<f64>);
+
+const METRICS: [Metric; 9] = [
+    ("process_resident_memory_bytes", "Resident memory size in bytes", Gauge, |proc| {
+        kilobytes(&proc.status, "VmRSS:")
+    }),
+    ("process_virtual_memory_bytes", "Virtual memory size in bytes", Gauge, |proc| {
+        kilobytes(&proc.status, "VmSize:")
+    }),
+    (
+        "process_virtual_memory_max_bytes",
+        "Maximum amount of virtual memory available in bytes",
+        Gauge,
+        |proc| limit(&proc.limits, "Max address space"),
+    ),
+    ("process_open_fds", "Number of open file descriptors", Gauge, |_| open_files()),
+    ("process_max_fds", "Maximum number of open file descriptors", Gauge, |proc| {
+        limit(&proc.limits, "Max open files")
+    }),
+    ("process_start_time_seconds", "Start time of the process since unix epoch in seconds", Gauge, |proc| {
+        start(&proc.stat)
+    }),
+    ("process_cpu_seconds_total", "Total user and system CPU time spent in seconds", Counter, |proc| {
+        cpu_seconds(&proc.stat)
+    }),
+    (
+        "process_network_receive_bytes_total",
+        "Number of bytes received by the process over the network",
+        Counter,
+        |proc| octets(&proc.netstat, "InOctets"),
+    ),
+    (
+        "process_network_transmit_bytes_total",
+        "Number of bytes sent by the process over the network",
+        Counter,
+        |proc| octets(&proc.netstat, "OutOctets"),
+    ),
+];
+
+/// Registers them; each scrape reads `/proc/self`, and leaves out what cannot be read.
+pub(crate) fn register(registry: &mut Registry) {
+    let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
+    computed::register(registry, move |encoder| {
+        let (status, stat, limits, netstat) =
+            (read("status"), read("stat"), read("limits"), read("net/netstat"));
+        let proc = Proc { status, stat, limits, netstat };
+        for (name, help, metric_type, figure) in METRICS {
+            if let Some(figure) = figure(&proc) {
+                encode_value(encoder, name, help, metric_type, &figure)?;
             }
         }
         Ok(())
-    }
-}
-
-/// Encodes a metric without labels. The name of a counter is left as it is: the type line of the 0.0.4 text format carries
-/// `_total` too.
-pub(crate) fn encode(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    metric_type: MetricType,
-    value: f64,
-) -> fmt::Result {
-    encoder.encode_descriptor(name, help, None, metric_type)?.encode_gauge(&value)
+    });
 }
 
 fn kilobytes(status: &str, field: &str) -> Option<f64> {

@@ -1,56 +1,28 @@
 //! `running_managed_controllers`: the controllers that run in this process.
 
-use std::fmt;
-
 use endpoint_informers::lifecycle::Phase;
-use kube_api::computed::encode_series;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use kube_api::computed::{self, encode_series};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use crate::config::Config;
 use crate::controllers::Controller;
-use crate::shadow::Shadow;
 use crate::version;
 
-/// The gauge of Go's controller managers (`component-base` `metrics/prometheus/controllers`). kube-controller-manager sets it
-/// only for controllers of nodes, to 1 from their start.
+/// Registers the gauge of Go's controller managers (`component-base` `metrics/prometheus/controllers`). kube-controller-manager
+/// sets it only for controllers of nodes, to 1 from their start.
 ///
 /// Here it is read at the scrape. It is 0 in a standby, and in a leader whose controllers have not started: while it relists,
 /// or while the takeover gate is closed. So 0 everywhere means that nothing writes, also if a replica leads.
-#[derive(Debug)]
-struct RunningControllers {
-    controllers: Vec<Controller>,
-    phase: watch::Receiver<Phase>,
-}
-
-/// Registers the gauge for the controllers of this process, unless it is a shadow, whose controllers write nothing.
-pub(crate) fn register(
-    config: &Config,
-    shadow: Option<&Shadow>,
-    phase: &watch::Sender<Phase>,
-    registry: &mut Registry,
-) {
-    if shadow.is_none() {
-        let controllers = config.controllers.clone();
-        registry.register_collector(Box::new(RunningControllers { controllers, phase: phase.subscribe() }));
-    }
-}
-
-impl Collector for RunningControllers {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let running = i64::from(*self.phase.borrow() == Phase::Running);
+pub(crate) fn register(controllers: Vec<Controller>, phase: watch::Receiver<Phase>, registry: &mut Registry) {
+    computed::register(registry, move |encoder| {
+        let running = i64::from(*phase.borrow() == Phase::Running);
         let labels = |controller: &Controller| [("manager", version::NAME), ("name", controller.name())];
-        encode_series(
-            &mut encoder,
-            "running_managed_controllers",
-            "[BETA] Indicates where instances of a controller are currently running",
-            MetricType::Gauge,
-            self.controllers.iter().map(|controller| (labels(controller), running)),
-        )
-    }
+        let name = "running_managed_controllers";
+        let help = "[BETA] Indicates where instances of a controller are currently running";
+        let series = controllers.iter().map(|controller| (labels(controller), running));
+        encode_series(encoder, name, help, MetricType::Gauge, series)
+    });
 }
 
 #[cfg(test)]
@@ -65,7 +37,7 @@ mod tests {
         let phase = watch::Sender::new(Phase::Starting);
         let mut registry = Registry::default();
         let controllers = vec![Controller::Endpoints, Controller::EndpointSlice];
-        registry.register_collector(Box::new(RunningControllers { controllers, phase: phase.subscribe() }));
+        register(controllers, phase.subscribe(), &mut registry);
         for (now, running) in [
             (Phase::Starting, 0),
             (Phase::Standby, 0),

@@ -1,31 +1,13 @@
 //! The `tokio_*` metrics: how busy the threads of each runtime are.
 
-use std::fmt;
 use std::time::Duration;
 
-use kube_api::computed::encode_series;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use kube_api::computed::{self, encode_series};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 use tokio::runtime::RuntimeMetrics;
 
 use crate::runtimes::Handles;
-
-/// Reads the figures of the runtimes at each scrape.
-pub(crate) struct TokioMetrics([(&'static str, RuntimeMetrics); 3]);
-
-impl TokioMetrics {
-    pub(crate) fn of(handles: &Handles) -> Self {
-        let Handles { control, server, work } = handles;
-        Self([("control", control.metrics()), ("server", server.metrics()), ("work", work.metrics())])
-    }
-}
-
-impl fmt::Debug for TokioMetrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|(runtime, _)| runtime)).finish()
-    }
-}
 
 /// A name, a help text, the type, and the figure of a runtime.
 type Metric = (&'static str, &'static str, MetricType, fn(&RuntimeMetrics) -> f64);
@@ -54,14 +36,17 @@ const METRICS: [Metric; 4] = [
     ),
 ];
 
-impl Collector for TokioMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+/// Registers them; each scrape reads the figures.
+pub(crate) fn register(handles: &Handles, registry: &mut Registry) {
+    let Handles { control, server, work } = handles;
+    let runtimes = [("control", control.metrics()), ("server", server.metrics()), ("work", work.metrics())];
+    computed::register(registry, move |encoder| {
         for (name, help, metric_type, read) in METRICS {
-            let series = self.0.iter().map(|(runtime, figures)| ([("runtime", *runtime)], read(figures)));
-            encode_series(&mut encoder, name, help, metric_type, series)?;
+            let series = runtimes.iter().map(|(runtime, figures)| ([("runtime", *runtime)], read(figures)));
+            encode_series(encoder, name, help, metric_type, series)?;
         }
         Ok(())
-    }
+    });
 }
 
 fn busy(runtime: &RuntimeMetrics) -> Duration {

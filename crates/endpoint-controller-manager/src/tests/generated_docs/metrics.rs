@@ -157,7 +157,7 @@ fn metrics_md_is_current() {
         let surroundings = Surroundings {
             handles,
             connect: Arc::new(connect),
-            logs: Some(logs.metrics()),
+            logs: Some(logs.dropped()),
             metrics: None,
             memory: None,
             shadow: None,

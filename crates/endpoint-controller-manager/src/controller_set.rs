@@ -15,11 +15,11 @@ use endpoints_controller::EndpointsController;
 use endpointslice_controller::EndpointSliceController;
 use endpointslice_mirroring_controller::EndpointSliceMirroringController;
 use kube_api::ApiClient;
+use kube_api::plain_counter::PlainCounter;
 use prometheus_client::registry::Registry;
 
 use crate::config::Config;
 use crate::controllers::Controller;
-use crate::metrics::foreign_writes::ForeignWrites;
 use crate::shadow::Shadow;
 use first_writes::FirstWrites;
 
@@ -46,6 +46,8 @@ pub struct ControllerSet {
     pub memories: Vec<Memory>,
     /// The name and the queue of each.
     pub queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
+    /// The foreign writes that each sees; none of a shadow.
+    pub(crate) foreign_writes: Vec<(&'static str, PlainCounter)>,
 }
 
 /// The controllers of a configuration, for a program without metrics. `client` makes a client whose user agent ends in this.
@@ -56,14 +58,7 @@ pub fn prepare_all(
 ) -> ControllerSet {
     let mut registry = Registry::default();
     let queues = QueueMetrics::register(&mut registry);
-    let mut deps = ControllerDeps {
-        config,
-        cache,
-        queues: &queues,
-        registry: &mut registry,
-        foreign_writes: None,
-        shadow: None,
-    };
+    let mut deps = ControllerDeps { config, cache, queues: &queues, registry: &mut registry, shadow: None };
     let mut set = ControllerSet::default();
     for which in &config.controllers {
         deps.prepare(*which, client(which.client()), &mut set);
@@ -77,8 +72,6 @@ pub(crate) struct ControllerDeps<'a> {
     pub(crate) cache: &'a Arc<Cache>,
     pub(crate) queues: &'a QueueMetrics,
     pub(crate) registry: &'a mut Registry,
-    /// `None` if they need no metric.
-    pub(crate) foreign_writes: Option<&'a ForeignWrites>,
     /// Set if the controllers only compare.
     pub(crate) shadow: Option<&'a Shadow>,
 }
@@ -112,9 +105,8 @@ impl ControllerDeps<'_> {
         set: &mut ControllerSet,
     ) {
         let policy = self.shadow.map(|shadow| shadow.follow(which, controller.queue(), self.cache));
-        if let (None, Some(foreign_writes)) = (self.shadow, self.foreign_writes) {
-            foreign_writes.follow(&*controller);
-        }
+        let repairs = controller.repairs().filter(|_| policy.is_none());
+        set.foreign_writes.extend(repairs.map(|repairs| (C::NAME, repairs.foreign_writes())));
         set.first_writes.add(&controller);
         set.memories.push(Memory::of(&controller));
         set.queues.push((C::NAME, controller.queue().clone()));

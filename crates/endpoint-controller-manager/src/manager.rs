@@ -20,13 +20,12 @@ use tracing_appender::non_blocking::ErrorCounter;
 
 use crate::api_clients::{ClientIdentity, Clients, Connect};
 use crate::config::{Config, LeaderElection};
-use crate::connection::server_version::{ServerVersion, Skew};
+use crate::connection::server_version::Skew;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::first_writes::FirstWrites;
 use crate::controller_set::{ControllerDeps, ControllerSet, Memory, informers};
 use crate::disruption::{self, DisruptionEvents};
-use crate::metrics::foreign_writes::ForeignWrites;
-use crate::metrics::{build, client_certificate, process, running_controllers, runtime};
+use crate::metrics::{build, client_certificate, foreign_writes, process, running_controllers, runtime};
 use crate::runtimes::{Handles, Runtimes};
 use crate::server::health::Health;
 use crate::server::service_states::ServicePages;
@@ -181,44 +180,43 @@ impl Manager {
     /// Connects, listens, and waits until the caches are synced.
     async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
         let Surroundings { handles, connect, logs, metrics, memory, shadow, approvals } = surroundings;
+        let (config, shadow) = (&config, shadow.as_deref());
         let mut registry = Registry::default();
-        let identity = ClientIdentity::new(&config, &mut registry);
+        let identity = ClientIdentity::new(config, &mut registry);
         let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
         let kube_config = connection::load(&config.api_server, shadow.is_some()).await?;
-        let clients = Clients::new(&config, &identity, &kube_config, &connect)?;
+        let clients = Clients::new(config, &identity, &kube_config, &connect)?;
         let clients = if shadow.is_some() { clients.read_only() } else { clients };
         let reader = clients.unshared("shared-informers")?;
         let version = wait_for_api_server(&reader, &kube_config).await?;
-        let skew = warn_of_skew(version, &config);
+        let skew = version.and_then(|version| version.skew(config.gates.versions()));
+        let skew = skew.inspect(|skew| warn!("{skew}"));
 
-        register_metrics(&config, logs, shadow.as_deref(), &handles, &mut registry);
-        let election = leader_election::pending(&config, &clients, &handles, &mut registry)?;
-        let election = observed(election).await?;
+        register_metrics(config, logs, shadow, &handles, &mut registry);
+        let election = leader_election::pending(config, &clients, &handles, &mut registry)?;
+        // Before the lists are requested, so that they may count for a new leader.
+        let election = match election {
+            Some(election) => Some(election.observe().await?),
+            None => None,
+        };
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
-        let cache = Arc::new(informers::cache(&config));
+        let cache = Arc::new(informers::cache(config));
         cache.register_metrics(&mut registry);
-        disruption::register(&config, &cache, &mut registry);
+        disruption::register(config, &cache, &mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
         let disruptions =
-            lease_events.clone().and_then(|events| DisruptionEvents::new(&config, &cache, events));
+            lease_events.clone().and_then(|events| DisruptionEvents::new(config, &cache, events));
         let skew = skew.zip(lease_events);
-        let foreign_writes = ForeignWrites::register(&mut registry);
-        let deps = ControllerDeps {
-            config: &config,
-            cache: &cache,
-            queues: &queues,
-            registry: &mut registry,
-            foreign_writes: Some(&foreign_writes),
-            shadow: shadow.as_deref(),
-        };
+        let deps = ControllerDeps { config, cache: &cache, queues: &queues, registry: &mut registry, shadow };
         let stopping = watch::Sender::new(false);
         let set = controllers(deps, &clients, &stopping, election.as_ref());
-        let ControllerSet { tasks: controllers, first_writes, memories, queues } = set;
+        let ControllerSet { tasks: controllers, first_writes, memories, queues, foreign_writes } = set;
+        foreign_writes::register(foreign_writes, &mut registry);
         offer(memory, || memories);
 
         let mut watches = Informers::new(reader, Arc::clone(&cache)).with_metrics(watch_metrics);
-        informers::start(&mut watches, &config);
+        informers::start(&mut watches, config);
         let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
         let health = Health::new(&caches, &phase);
@@ -229,11 +227,11 @@ impl Manager {
         if let Some((election, config)) = election.as_ref().zip(config.leader_election.as_ref()) {
             health.watch_election(&election.leadership(), config);
         }
-        let takeover = takeover_gate(&config, first_writes, approvals, &health, election.as_ref(), &clients);
+        let takeover = takeover_gate(config, first_writes, approvals, &health, election.as_ref(), &clients);
         let mut tasks = client_certificate::register(&kube_config, &mut registry, &handles.server);
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = disruption::show(&config, &cache, server::pages(&config, &health, registry));
+            let pages = disruption::show(config, &cache, server::pages(config, &health, registry));
             let services = ServicePages::new(queues, cache, phase.subscribe());
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {
@@ -294,26 +292,11 @@ fn controllers(
     set
 }
 
-/// Logs that the API server has a version that is not supported, and returns that, if it is so.
-fn warn_of_skew(version: Option<ServerVersion>, config: &Config) -> Option<Skew> {
-    let skew = version?.skew(config.gates.versions())?;
-    warn!("{skew}");
-    Some(skew)
-}
-
 /// Sends a value that may be asked for.
 fn offer<T>(receiver: Option<oneshot::Sender<T>>, value: impl FnOnce() -> T) {
     if let Some(receiver) = receiver {
         // Nothing is lost if the receiver is gone.
         let _ = receiver.send(value());
-    }
-}
-
-/// The same election, which has read the Lease: lists requested from now on may count for a new leader.
-async fn observed(election: Option<PendingElection>) -> Result<Option<PendingElection>, JoinError> {
-    match election {
-        Some(election) => Ok(Some(election.observe().await?)),
-        None => Ok(None),
     }
 }
 
@@ -346,14 +329,12 @@ fn takeover_gate(
     election: Option<&PendingElection>,
     clients: &Clients<'_>,
 ) -> Option<TakeoverGate> {
-    let gate = TakeoverGate::new(config.takeover_max_writes?, first_writes, approvals, &health.readyz);
-    Some(match (election, &config.leader_election) {
-        (Some(election), Some(LeaderElection { namespace, name, .. })) => {
-            let lease = ApprovingLease::new(clients.of("takeover"), namespace, name);
-            gate.with_lease(lease, election.lease_events())
-        }
-        _ => gate,
-    })
+    let max_writes = config.takeover_max_writes?;
+    let lease = election.zip(config.leader_election.as_ref()).map(|(election, lease)| {
+        let LeaderElection { namespace, name, .. } = lease;
+        (ApprovingLease::new(clients.of("takeover"), namespace, name), election.lease_events())
+    });
+    Some(TakeoverGate::new(max_writes, first_writes, approvals, &health.readyz, lease))
 }
 
 /// Runs the controllers once this process leads; returns only after a failure.

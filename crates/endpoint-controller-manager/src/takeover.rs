@@ -52,22 +52,19 @@ pub(crate) struct TakeoverGate {
 }
 
 impl TakeoverGate {
-    /// A gate for at most `max_writes` writes, or for more with an approval. `/readyz` tells why it is closed.
+    /// A gate for at most `max_writes` writes, or for more with an approval, which the Lease may have. `/readyz` and events about
+    /// the Lease tell why it is closed.
     pub(crate) fn new(
         max_writes: usize,
         first_writes: FirstWrites,
         approvals: Approvals,
         readyz: &Checks,
+        lease: Option<(ApprovingLease, LeaseEvents)>,
     ) -> Self {
         let closed = watch::Sender::new(None);
         let reason = closed.subscribe();
         readyz.register(CHECK, move || reason.borrow().clone().map_or(Ok(()), Err));
-        Self { max_writes, approvals, first_writes, closed, lease: None }
-    }
-
-    /// The same gate, for which a Lease may have an approval, and which reports in events about it.
-    pub(crate) fn with_lease(self, lease: ApprovingLease, events: LeaseEvents) -> Self {
-        Self { lease: Some((lease, events)), ..self }
+        Self { max_writes, approvals, first_writes, closed, lease }
     }
 
     /// Waits until the first writes of the controllers are few enough, or approved.

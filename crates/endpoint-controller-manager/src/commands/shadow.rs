@@ -11,7 +11,7 @@ use kube_api::error_chain;
 use kube_api::time::sleep;
 use tracing::info;
 
-use crate::shadow::{Report, Shadow};
+use crate::shadow::Shadow;
 use crate::{logging, manager};
 use command::{Command, Format};
 
@@ -36,7 +36,10 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let outcome = manager::run_here(config, logs.dropped(), Some(Arc::clone(&shadow)), end);
     let report = shadow.report();
     if let Some(report) = &report {
-        print(report, format);
+        printing::print(&match format {
+            Format::Text => report.text(),
+            Format::Json => printing::json(&report.json()),
+        });
     }
     let failure = match (&outcome, &report) {
         (Err(error), _) => error_chain(error),
@@ -46,11 +49,4 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     };
     logs.write_line(&format!("Error: {failure}"));
     ExitCode::FAILURE
-}
-
-fn print(report: &Report, format: Format) {
-    printing::print(&match format {
-        Format::Text => report.text(),
-        Format::Json => printing::json(&report.json()),
-    });
 }

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use super::differences::{Differences, Lasting, Outcome, Totals};
 use super::found::{Field, Identity, found};
-use super::metrics::OfController;
+use super::metrics::Metrics;
 use crate::controllers::Controller;
 
 /// The comparisons of one controller.
@@ -27,7 +27,7 @@ pub(super) struct Comparison {
     differences: Mutex<Differences>,
     /// It has this as a handler.
     cache: Weak<Cache>,
-    metrics: OfController,
+    metrics: Metrics,
 }
 
 /// The result of one controller.
@@ -49,7 +49,7 @@ impl Comparison {
         queue: WorkQueue<ObjectKey>,
         grace: Duration,
         cache: Weak<Cache>,
-        metrics: OfController,
+        metrics: Metrics,
     ) -> Self {
         Self { which, queue, differences: Mutex::new(Differences::new(grace)), cache, metrics }
     }
@@ -58,17 +58,11 @@ impl Comparison {
         let differences = self.differences.lock();
         Summary {
             controller: self.which.name(),
-            totals: differences.totals(),
-            lasting: differences.listed().to_vec(),
+            totals: differences.totals,
+            lasting: differences.listed.clone(),
             recent: differences.recent(),
             untracked: differences.untracked(),
             waiting: self.queue.len(),
-        }
-    }
-
-    fn queue_if_known(&self, key: Option<ObjectKey>) {
-        if let Some(key) = key {
-            self.queue.add(key);
         }
     }
 
@@ -80,10 +74,10 @@ impl Comparison {
         }
     }
 
-    fn log(&self, outcome: &Outcome) {
+    fn log(&self, key: &ObjectKey, outcome: &Outcome) {
         let controller = self.which.name();
         for (lasting, _) in outcome.lasting.iter().filter(|(_, is_listed)| *is_listed) {
-            let Lasting { key, identity, fields, more, since, keeps_pods, .. } = lasting;
+            let Lasting { identity, fields, more, since, keeps_pods, .. } = lasting;
             warn!(
                 controller, service = %key, kind = identity.kind.name(), object = %object(identity),
                 fields = %texts(fields, *more), age = ?since.elapsed(), kept_ready = keeps_pods,
@@ -98,7 +92,7 @@ impl Comparison {
                 "More differences outlast the grace period than a report lists"
             );
         }
-        for Lasting { key, identity, since, .. } in &outcome.ended {
+        for (identity, since) in &outcome.ended {
             let (kind, object) = (identity.kind.name(), object(identity));
             info!(controller, service = %key, kind, object, took = ?since.elapsed(), "A lasting difference has ended");
         }
@@ -115,10 +109,10 @@ impl WritePolicy for Comparison {
             let mut differences = self.differences.lock();
             let outcome = differences.compare(key, found, Instant::now(), keeps_pods);
             // With the lock, so that the last comparison sets the gauges.
-            self.metrics.count(&outcome);
+            self.metrics.count(self.which.name(), &outcome);
             outcome
         };
-        self.log(&outcome);
+        self.log(key, &outcome);
         outcome.again.map_or(Decision::Skip, Decision::After)
     }
 }
@@ -137,11 +131,10 @@ impl Handler for Comparison {
         if self.managed_by().is_none() || !is_ours(old) && !is_ours(new) {
             return;
         }
-        let (old_key, key) = (service_key(old), service_key(new));
-        if old_key != key {
-            self.queue_if_known(old_key);
+        // A key that waits already is not added again.
+        for key in [service_key(old), service_key(new)].into_iter().flatten() {
+            self.queue.add(key);
         }
-        self.queue_if_known(key);
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, is_initial_list: bool) {

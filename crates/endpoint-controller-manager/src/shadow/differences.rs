@@ -21,7 +21,7 @@ const MAX_OBJECTS: usize = 10_000;
 const MAX_LISTED: usize = 1_000;
 
 /// The differences of one controller.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Differences {
     grace: Duration,
     max_objects: usize,
@@ -32,8 +32,9 @@ pub(super) struct Differences {
     lasting: usize,
     /// Differing objects that are not followed.
     untracked: HashMap<ObjectKey, usize>,
-    listed: Vec<Lasting>,
-    totals: Totals,
+    /// The lasting differences that are listed, in the order in which they outlasted the grace period.
+    pub(super) listed: Vec<Lasting>,
+    pub(super) totals: Totals,
 }
 
 /// The figures of a run.
@@ -57,7 +58,8 @@ struct Open {
     fields: Vec<(Field, Instant)>,
     /// The number of fields that are not followed.
     more: usize,
-    is_lasting: bool,
+    /// Since when it differs, if it has outlasted the grace period.
+    lasting_since: Option<Instant>,
 }
 
 /// A difference that outlasted the grace period.
@@ -79,8 +81,8 @@ pub(super) struct Lasting {
 pub(super) struct Outcome {
     /// Differences that outlast the grace period from now on. The second is true if the report lists it.
     pub(super) lasting: Vec<(Lasting, bool)>,
-    /// Lasting differences that have ended.
-    pub(super) ended: Vec<Lasting>,
+    /// Lasting differences that have ended, and their begin.
+    pub(super) ended: Vec<(Identity, Instant)>,
     /// For each object, the longest time that a difference of it took to end.
     pub(super) took: Vec<Duration>,
     /// The time until the next comparison, if there is a difference.
@@ -91,8 +93,8 @@ pub(super) struct Outcome {
 
 impl Open {
     fn new(found: Found, now: Instant) -> Self {
-        let mut open =
-            Self { identity: found.identity, since: now, fields: Vec::new(), more: 0, is_lasting: false };
+        let identity = found.identity;
+        let mut open = Self { identity, since: now, fields: Vec::new(), more: 0, lasting_since: None };
         open.follow(found.fields, now);
         open
     }
@@ -134,16 +136,7 @@ impl Open {
 
 impl Differences {
     pub(super) fn new(grace: Duration) -> Self {
-        Self {
-            grace,
-            max_objects: MAX_OBJECTS,
-            open: HashMap::new(),
-            followed: 0,
-            lasting: 0,
-            untracked: HashMap::new(),
-            listed: Vec::new(),
-            totals: Totals::default(),
-        }
+        Self { grace, max_objects: MAX_OBJECTS, ..Self::default() }
     }
 
     /// Records a comparison of a key, which found these differences. `keeps_pods` is true while pods of lost nodes keep their
@@ -176,22 +169,21 @@ impl Differences {
         open.extend(new.into_iter().map(|found| Open::new(found, now)));
         for ended in old {
             outcome.took.push(now.saturating_duration_since(ended.oldest()));
-            if ended.is_lasting {
-                outcome.ended.push(self.end(key, &ended.identity, now));
-            }
+            outcome.ended.extend(self.end(key, &ended, now));
         }
         for open in &mut open {
-            let was_lasting = open.is_lasting;
-            open.is_lasting = now.saturating_duration_since(open.oldest()) >= self.grace;
-            match (was_lasting, open.is_lasting) {
-                (false, true) => outcome.lasting.push(self.begin(key, open, now, keeps_pods)),
-                (true, false) => outcome.ended.push(self.end(key, &open.identity, now)),
-                _ => {}
+            let is_lasting = now.saturating_duration_since(open.oldest()) >= self.grace;
+            if !is_lasting {
+                outcome.ended.extend(self.end(key, open, now));
+                open.lasting_since = None;
+            } else if open.lasting_since.is_none() {
+                open.lasting_since = Some(open.oldest());
+                outcome.lasting.push(self.begin(key, open, now, keeps_pods));
             }
         }
         let longest = outcome.took.iter().max().copied().unwrap_or_default();
         self.totals.longest = self.totals.longest.max(longest);
-        let waits = open.iter().filter(|open| !open.is_lasting);
+        let waits = open.iter().filter(|open| open.lasting_since.is_none());
         let waits = waits.map(|open| self.grace.saturating_sub(now.saturating_duration_since(open.oldest())));
         if !open.is_empty() || untracked > 0 {
             outcome.again = Some(waits.min().unwrap_or(self.grace));
@@ -210,25 +202,19 @@ impl Differences {
     }
 
     fn begin(&mut self, key: &ObjectKey, open: &Open, now: Instant, keeps_pods: bool) -> (Lasting, bool) {
+        let is_update = open.identity.kind == Kind::Update;
         let is_old = |since: Instant| now.saturating_duration_since(since) >= self.grace;
-        let old =
-            open.fields.iter().filter(|(_, since)| open.identity.kind != Kind::Update || is_old(*since));
-        let mut lasting = Lasting {
-            key: key.clone(),
-            identity: open.identity.clone(),
-            fields: old.map(|(field, _)| field.clone()).collect(),
-            more: open.more,
-            since: open.oldest(),
-            until: None,
-            keeps_pods,
-        };
+        let old = open.fields.iter().filter(|(_, since)| !is_update || is_old(*since));
+        let fields: Vec<Field> = old.map(|(field, _)| field.clone()).collect();
         // Labels, and objects that are missing or too many, have other reasons.
         let is_of_endpoints =
             |field: &Field| ["endpoints", "subsets"].iter().any(|it| field.path.starts_with(it));
-        lasting.keeps_pods &=
-            open.identity.kind == Kind::Update && lasting.fields.iter().any(is_of_endpoints);
+        let keeps_pods = keeps_pods && is_update && fields.iter().any(is_of_endpoints);
+        let (key, identity) = (key.clone(), open.identity.clone());
+        let lasting =
+            Lasting { key, identity, fields, more: open.more, since: open.oldest(), until: None, keeps_pods };
         self.totals.lasting += 1;
-        self.totals.lasting_while_kept += u64::from(lasting.keeps_pods);
+        self.totals.lasting_while_kept += u64::from(keeps_pods);
         self.lasting += 1;
         let is_listed = self.listed.len() < MAX_LISTED;
         if is_listed {
@@ -237,35 +223,17 @@ impl Differences {
         (lasting, is_listed)
     }
 
-    /// Ends a lasting difference; the result is complete if it is listed.
-    fn end(&mut self, key: &ObjectKey, identity: &Identity, now: Instant) -> Lasting {
+    /// Ends a difference if it is a lasting one, and its entry if it is listed.
+    fn end(&mut self, key: &ObjectKey, open: &Open, now: Instant) -> Option<(Identity, Instant)> {
+        let since = open.lasting_since?;
         self.lasting -= 1;
         let is_same = |lasting: &&mut Lasting| {
-            lasting.until.is_none() && lasting.key == *key && lasting.identity == *identity
+            lasting.until.is_none() && lasting.key == *key && lasting.identity == open.identity
         };
         if let Some(listed) = self.listed.iter_mut().rev().find(is_same) {
             listed.until = Some(now);
-            return listed.clone();
         }
-        let (key, identity) = (key.clone(), identity.clone());
-        Lasting {
-            key,
-            identity,
-            fields: Vec::new(),
-            more: 0,
-            since: now,
-            until: Some(now),
-            keeps_pods: false,
-        }
-    }
-
-    pub(super) fn totals(&self) -> Totals {
-        self.totals
-    }
-
-    /// The lasting differences that are listed, in the order in which they outlasted the grace period.
-    pub(super) fn listed(&self) -> &[Lasting] {
-        &self.listed
+        Some((open.identity.clone(), since))
     }
 
     /// The number of objects that differ now and have not outlasted the grace period.

@@ -51,46 +51,36 @@ impl Metrics {
         registry.register("difference_duration_seconds", help, self.took.clone());
     }
 
-    /// The series of a controller.
-    pub(super) fn of(&self, controller: &'static str) -> OfController {
-        let metrics = OfController { all: self.clone(), controller };
-        for kind in Kind::ALL {
-            drop(metrics.all.lasting.get_or_create(&metrics.labels(kind)));
-            drop(metrics.all.lasting_total.get_or_create(&metrics.labels(kind)));
+    /// The same, in which the series of a controller exist.
+    pub(super) fn of(&self, controller: &'static str) -> Self {
+        for labels in Kind::ALL.map(|kind| of_kind(controller, kind)) {
+            drop(self.lasting.get_or_create(&labels));
+            drop(self.lasting_total.get_or_create(&labels));
         }
-        metrics
-    }
-}
-
-/// The metrics of one controller.
-pub(super) struct OfController {
-    all: Metrics,
-    controller: &'static str,
-}
-
-impl OfController {
-    fn labels(&self, kind: Kind) -> KindLabels {
-        [("controller", self.controller), ("kind", kind.name())]
+        self.clone()
     }
 
-    /// Counts a comparison.
-    pub(super) fn count(&self, outcome: &Outcome) {
-        let controller = [("controller", self.controller)];
-        self.all.comparisons.get_or_create(&controller).inc();
-        let recent = i64::try_from(outcome.recent).unwrap_or(i64::MAX);
-        self.all.recent.get_or_create(&controller).set(recent);
+    /// Counts a comparison of a controller.
+    pub(super) fn count(&self, controller: &'static str, outcome: &Outcome) {
+        let labels = [("controller", controller)];
+        self.comparisons.get_or_create(&labels).inc();
+        self.recent.get_or_create(&labels).set(i64::try_from(outcome.recent).unwrap_or(i64::MAX));
         for (lasting, _) in &outcome.lasting {
-            let labels = self.labels(lasting.identity.kind);
-            self.all.lasting.get_or_create(&labels).inc();
-            self.all.lasting_total.get_or_create(&labels).inc();
+            let labels = of_kind(controller, lasting.identity.kind);
+            self.lasting.get_or_create(&labels).inc();
+            self.lasting_total.get_or_create(&labels).inc();
         }
-        for ended in &outcome.ended {
-            self.all.lasting.get_or_create(&self.labels(ended.identity.kind)).dec();
+        for (ended, _) in &outcome.ended {
+            self.lasting.get_or_create(&of_kind(controller, ended.kind)).dec();
         }
         for took in &outcome.took {
-            self.all.took.get_or_create(&controller).observe(took.as_secs_f64());
+            self.took.get_or_create(&labels).observe(took.as_secs_f64());
         }
     }
+}
+
+fn of_kind(controller: &'static str, kind: Kind) -> KindLabels {
+    [("controller", controller), ("kind", kind.name())]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches};
+use clap::Arg;
 use cli_runtime::usage::Usage;
 use go_text::duration::parse_go_duration;
 
@@ -40,37 +40,24 @@ pub(super) struct Command {
 }
 
 /// Reads the words after the name of the subcommand.
-///
-/// # Errors
-/// The text or the message to print instead.
 pub(super) fn parse(words: &[OsString]) -> Result<Command, Usage> {
     let (matches, config) = options::parse_extended(words, own_args(), shape)?;
-    Ok(checked(&matches, config))
-}
-
-fn own_args() -> Vec<Arg> {
-    args().map(|arg| arg.help_heading(HEADING)).to_vec()
+    // A standby would compare nothing, and tokens of service accounts are asked for by a write.
+    let config = Config {
+        leader_election: None,
+        use_service_account_credentials: false,
+        takeover_max_writes: None,
+        ..config
+    };
+    let time = |name: &str| matches.get_one::<Duration>(name).copied();
+    let format = matches.get_one("output").copied().unwrap_or(Format::Text);
+    let (grace, length) = (time("grace").unwrap_or(GRACE), time("for").unwrap_or(Duration::MAX));
+    Ok(Command { config, grace, length, format })
 }
 
 /// The command, with the flags of the program.
 pub(crate) fn command() -> clap::Command {
     shape(options::command(own_args()))
-}
-
-fn checked(matches: &ArgMatches, config: Config) -> Command {
-    let time = |name: &str| matches.get_one::<Duration>(name).copied();
-    Command {
-        // A standby would compare nothing, and tokens of service accounts are asked for by a write.
-        config: Config {
-            leader_election: None,
-            use_service_account_credentials: false,
-            takeover_max_writes: None,
-            ..config
-        },
-        grace: time("grace").unwrap_or(GRACE),
-        length: time("for").unwrap_or(Duration::MAX),
-        format: matches.get_one("output").copied().unwrap_or(Format::Text),
-    }
 }
 
 /// Makes a command of the program's into this one.
@@ -86,9 +73,9 @@ fn shape(command: clap::Command) -> clap::Command {
 }
 
 /// The flags of the subcommand.
-fn args() -> [Arg; 3] {
-    let flag = |name: &'static str| Arg::new(name).long(name);
-    [
+fn own_args() -> Vec<Arg> {
+    let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
+    vec![
         flag("grace").value_name("DURATION").value_parser(positive).help(
             "Time that a difference may take to end, because controllers write later than the change that they write for; \
              one that lasts longer is named [default: 1m0s]",

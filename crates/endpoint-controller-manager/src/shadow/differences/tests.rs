@@ -61,9 +61,8 @@ fn a_difference_is_named_once_when_the_grace_ends_and_when_it_ends() {
     assert!(outcome.lasting.is_empty() && outcome.ended.is_empty(), "{outcome:?}");
     let outcome = run.at(90, vec![]);
     assert_eq!((outcome.ended.len(), seconds(&outcome.took), outcome.again), (1, vec![90], None));
-    assert_eq!(run.differences.listed()[0].until, Some(run.start + Duration::from_secs(90)));
-    let Totals { comparisons, differences, lasting, longest, lasting_while_kept: _ } =
-        run.differences.totals();
+    assert_eq!(run.differences.listed[0].until, Some(run.start + Duration::from_secs(90)));
+    let Totals { comparisons, differences, lasting, longest, lasting_while_kept: _ } = run.differences.totals;
     assert_eq!((comparisons, differences, lasting, longest.as_secs()), (5, 1, 1, 90));
 }
 
@@ -75,7 +74,7 @@ fn an_object_that_differs_in_another_field_each_time_does_not_last() {
         let outcome = run.at(second, vec![update("web-a", &[&fields[0], &fields[1]])]);
         assert!(outcome.lasting.is_empty(), "{outcome:?}");
     }
-    assert!(run.differences.totals().longest < Duration::from_secs(4));
+    assert!(run.differences.totals.longest < Duration::from_secs(4));
 }
 
 #[test]
@@ -125,7 +124,7 @@ fn objects_beyond_the_limit_are_counted_until_there_is_room() {
     let outcome = run.at(0, names.map(delete).to_vec());
     assert_eq!((run.differences.untracked(), run.differences.recent(), outcome.again), (2, 3, Some(GRACE)));
     run.at(60, names[2..].iter().map(|name| delete(name)).collect());
-    assert_eq!((run.differences.untracked(), run.differences.totals().lasting), (0, 1));
+    assert_eq!((run.differences.untracked(), run.differences.totals.lasting), (0, 1));
     run.at(120, Vec::new());
     assert_eq!(
         (run.differences.open.len(), run.differences.untracked.len(), run.differences.followed),
@@ -142,9 +141,9 @@ fn a_report_lists_so_many_lasting_differences_and_counts_all() {
     assert_eq!(outcome.lasting.iter().filter(|(_, is_listed)| *is_listed).count(), MAX_LISTED);
     let outcome = run.at(61, Vec::new());
     assert_eq!(outcome.ended.len(), MAX_LISTED + 7);
-    assert!(run.differences.listed().iter().all(|lasting| lasting.until.is_some()));
+    assert!(run.differences.listed.iter().all(|lasting| lasting.until.is_some()));
     assert_eq!(
-        (run.differences.listed().len(), run.differences.totals().lasting),
+        (run.differences.listed.len(), run.differences.totals.lasting),
         (MAX_LISTED, MAX_LISTED as u64 + 7)
     );
 }
@@ -159,10 +158,10 @@ fn a_difference_says_whether_pods_of_lost_nodes_were_kept_when_it_outlasted_the_
     run.keeps_pods = true;
     run.at(70, all());
     run.at(130, all());
-    let kept = run.differences.listed().iter().map(|lasting| (&*lasting.identity.name, lasting.keeps_pods));
+    let kept = run.differences.listed.iter().map(|lasting| (&*lasting.identity.name, lasting.keeps_pods));
     assert_eq!(
         kept.collect::<Vec<_>>(),
         [("web-0", false), ("web-a", true), ("web-b", false), ("web-c", false)]
     );
-    assert_eq!(run.differences.totals().lasting_while_kept, 1);
+    assert_eq!(run.differences.totals.lasting_while_kept, 1);
 }

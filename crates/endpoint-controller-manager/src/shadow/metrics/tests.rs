@@ -6,7 +6,8 @@ pub(crate) fn page() -> String {
     let metrics = Metrics::default();
     metrics.register(&mut registry);
     let took = vec![std::time::Duration::from_secs(1)];
-    metrics.of("endpoints-controller").count(&Outcome { took, ..Outcome::default() });
+    let controller = "endpoints-controller";
+    metrics.of(controller).count(controller, &Outcome { took, ..Outcome::default() });
     prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
     page
 }

@@ -219,23 +219,14 @@ fn text_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
         Level::WARN => 'W',
         _ => 'I',
     };
-    let time = now.strftime("%m%d %H:%M:%S%.6f");
-    let mut line = format!(
-        "{severity}{time} {:7} {}] {}",
-        std::process::id(),
-        caller(metadata),
-        quoted(&fields.message)
-    );
+    let (time, caller) = (now.strftime("%m%d %H:%M:%S%.6f"), caller(metadata));
+    // In quotes, what could end the line or the quotes is escaped.
+    let mut line = format!("{severity}{time} {:7} {caller}] {:?}", std::process::id(), fields.message);
     for (name, value) in &fields.others {
         // Writing to a String cannot fail.
-        let _ = write!(line, " {name}={}", quoted(value));
+        let _ = write!(line, " {name}={value:?}");
     }
     line
-}
-
-/// Text in quotes, with everything escaped that could end the line or the quotes.
-fn quoted(text: &str) -> String {
-    format!("{text:?}")
 }
 
 fn json_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) -> String {

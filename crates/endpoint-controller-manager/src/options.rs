@@ -65,9 +65,8 @@ pub fn parse_remote<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Re
     let matches = matches(command::build(Vec::new()), &command::normalized(words));
     let values =
         FlagValues::new(&matches.map_err(|(Usage::Print(text) | Usage::Error(text))| one_line(&text))?);
-    let file = values.settings(&mut Errors::default()).config_file;
-    if !file.is_empty() {
-        return Err(one_line(&format!("--config={file} is a file of its machine")));
+    if let Some(file) = values.settings(&mut Errors::default()).config_file {
+        return Err(one_line(&format!("--config={} is a file of its machine", file.display())));
     }
     complete(&values, Vec::new()).map_err(|reason| one_line(&reason))
 }
@@ -102,12 +101,11 @@ fn read(command: Command, words: &[OsString]) -> Result<(ArgMatches, Config), Us
         VersionRequest::Line => return Err(Usage::Print(version::line(version::NAME))),
         VersionRequest::Raw => return Err(Usage::Print(version::raw())),
     }
-    let config = if settings.config_file.is_empty() {
-        complete(&values, Vec::new()).map_err(Usage::Error)?
-    } else {
-        with_file(Path::new(&settings.config_file), values).map_err(Usage::Error)?
+    let config = match settings.config_file {
+        Some(file) => with_file(&file, values),
+        None => complete(&values, Vec::new()),
     };
-    Ok((matches, config))
+    Ok((matches, config.map_err(Usage::Error)?))
 }
 
 /// The configuration of a file beneath the values of a command line.

@@ -7,6 +7,7 @@ use endpointslice::desired::Conditions;
 
 use super::configz;
 use super::errors::Errors;
+use super::flag::AUTO;
 use super::groups::checked_leader_election;
 use super::settings::Settings;
 use super::values::FlagValues;
@@ -95,39 +96,27 @@ fn feature_gates(settings: &Settings) -> Result<FeatureGates, String> {
     gates.map_err(|error| format!("--feature-gates: {error}"))
 }
 
-/// The rate that `auto` begins with, and the lowest: the default of the flag.
-const AUTO_QPS: f64 = 20.0;
-
 /// Requests a second and at once, as client-go reads them (`rest/config.go` `RESTClientForConfigAndClient`): 0 stands for
-/// its own defaults, fewer than 0 a second for no bound.
+/// its own defaults, fewer than 0 a second for no bound. `auto` begins with the default of the flag, its lowest rate.
 fn rate(settings: &Settings) -> Result<RequestRate, String> {
+    const AUTO_QPS: f64 = 20.0;
     const DEFAULT_QPS: f64 = 5.0;
     const DEFAULT_BURST: u32 = 10;
-    let burst = settings.burst;
-    let fixed = |qps, burst| Ok(RequestRate { qps, burst, ceiling: None });
-    let Some(qps) = settings.qps else {
-        let ceiling = Some(f64::from(settings.qps_ceiling));
-        let burst = u32::try_from(burst).ok().filter(|burst| *burst > 0);
-        let error = || {
-            format!(
-                "--kube-api-burst must be greater than 0 with --kube-api-qps=auto, but got {}",
-                settings.burst
-            )
-        };
-        return Ok(RequestRate { qps: AUTO_QPS, burst: burst.ok_or_else(error)?, ceiling });
+    let typed = settings.burst;
+    let positive = u32::try_from(typed).ok().filter(|burst| *burst > 0);
+    let (qps, burst) = match settings.qps {
+        None => (AUTO_QPS, positive),
+        Some(qps) if !qps.is_finite() => return Err("--kube-api-qps must be a number".to_owned()),
+        Some(qps) if qps < 0.0 => (qps, Some(0)),
+        Some(qps) if qps == 0.0 => (DEFAULT_QPS, if typed == 0 { Some(DEFAULT_BURST) } else { positive }),
+        Some(qps) => (qps, positive),
     };
-    if !qps.is_finite() {
-        return Err("--kube-api-qps must be a number".to_owned());
-    }
-    match u32::try_from(burst) {
-        _ if qps < 0.0 => fixed(qps, 0),
-        Ok(0) if qps == 0.0 => fixed(DEFAULT_QPS, DEFAULT_BURST),
-        Ok(burst) if qps == 0.0 => fixed(DEFAULT_QPS, burst),
-        Ok(burst) if burst > 0 => fixed(qps, burst),
-        _ => {
-            Err(format!("--kube-api-burst must be greater than 0 with --kube-api-qps={qps}, but got {burst}"))
-        }
-    }
+    let too_small = || {
+        let qps = settings.qps.map_or_else(|| AUTO.to_owned(), |qps| qps.to_string());
+        format!("--kube-api-burst must be greater than 0 with --kube-api-qps={qps}, but got {typed}")
+    };
+    let ceiling = settings.qps.is_none().then(|| f64::from(settings.qps_ceiling));
+    Ok(RequestRate { qps, burst: burst.ok_or_else(too_small)?, ceiling })
 }
 
 /// Values that a feature gate has switched off.

@@ -131,9 +131,10 @@ impl File {
                 Yaml::Number(number),
             ) => number.to_string(),
             (Kind::FloatOrAuto(_), Yaml::String(text)) if text == AUTO => text.clone(),
-            (Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_), Yaml::String(text)) => {
-                text.clone()
-            }
+            (
+                Kind::Text(_) | Kind::Path(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_),
+                Yaml::String(text),
+            ) => text.clone(),
             (Kind::List(_), Yaml::Sequence(items)) => {
                 let texts: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
                 let wrong = || Fault::of(path, format!("must be a list of strings, is {}", shown(value)));
@@ -164,7 +165,12 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) | Kind::Level(_) => "a number",
         Kind::FloatOrAuto(_) => "a number or auto",
         Kind::List(_) | Kind::Repeated(_) => "a list of strings",
-        Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_) | Kind::Quantity => "a string",
+        Kind::Text(_)
+        | Kind::Path(_)
+        | Kind::Checked(_)
+        | Kind::Parsed(_)
+        | Kind::Duration(_)
+        | Kind::Quantity => "a string",
     }
 }
 

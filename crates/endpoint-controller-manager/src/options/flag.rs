@@ -1,5 +1,6 @@
 //! One flag, described by one entry: name, type, range, default, help, key in the configuration file, and its setting.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use go_text::duration::{format_go_duration, parse_go_duration};
@@ -56,6 +57,8 @@ pub(crate) enum Kind {
     Level(fn(&mut Settings, u32)),
     Duration(fn(&mut Settings, Duration)),
     Text(fn(&mut Settings, &str)),
+    /// A file or a directory; an empty path is none.
+    Path(fn(&mut Settings, Option<PathBuf>)),
     /// Text with a meaning of its own, checked together with the other settings.
     Checked(fn(&mut Settings, &str) -> Result<(), String>),
     /// Text with a syntax of its own, checked while the command line is parsed.
@@ -189,6 +192,7 @@ impl Flag {
             Kind::Level(set) => set(settings, parse_u32(text)?),
             Kind::Duration(set) => set(settings, parse_go_duration(self.unsigned(text))?),
             Kind::Text(set) => set(settings, text),
+            Kind::Path(set) => set(settings, (!text.is_empty()).then(|| text.into())),
             Kind::Checked(set) => return Ok(set(settings, text).map_err(|error| format!(": {error}"))),
             Kind::Parsed(set) | Kind::Repeated(set) => set(settings, text)?,
             Kind::List(_) => {}
@@ -250,6 +254,7 @@ impl Flag {
             Kind::Duration(_) => "DURATION",
             Kind::List(_) => "NAMES",
             Kind::Quantity => "QUANTITY",
+            Kind::Path(_) => "FILE",
             Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Repeated(_) => "TEXT",
         };
         self.value_name.unwrap_or(by_type)
@@ -288,7 +293,7 @@ impl Flag {
             Kind::Duration(_) => {
                 parse_go_duration(text).ok().map(|duration| format_go_duration(duration).into())
             }
-            Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Quantity => None,
+            Kind::Text(_) | Kind::Path(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Quantity => None,
         };
         typed.unwrap_or_else(|| text.into())
     }

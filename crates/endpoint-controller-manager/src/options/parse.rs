@@ -1,7 +1,6 @@
 //! Syntax of values that are more than a text or a number.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use go_text::strconv::{parse_bool, parse_i32};
 
@@ -19,11 +18,6 @@ pub(super) fn is_zero_quantity(text: &str) -> Result<bool, String> {
 /// Reads one value of `--tls-curve-preferences`: numbers with commas.
 pub(super) fn curves(text: &str) -> Result<Vec<i32>, String> {
     text.split(',').map(|number| parse_i32(number.trim())).collect()
-}
-
-/// Reads a path; an empty one is none.
-pub(super) fn path(text: &str) -> Option<PathBuf> {
-    (!text.is_empty()).then(|| text.into())
 }
 
 /// Reads an address.

@@ -1,5 +1,6 @@
 //! The values of all flags with an effect, typed and checked one by one.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use endpointslice::disruption::Policy;
@@ -11,8 +12,7 @@ use crate::config::{ApiServer, LogFormat, Server};
 /// The settings that flags and the configuration file fill.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    /// Path of the configuration file; empty for none.
-    pub(crate) config_file: String,
+    pub(crate) config_file: Option<PathBuf>,
     pub(crate) version: VersionRequest,
     pub(crate) user_agent_name: String,
     pub(crate) api_server: ApiServer,

@@ -3,7 +3,7 @@
 use endpointslice::disruption::Scope;
 
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Checked, Count, Duration, Int, Text};
+use crate::options::flag::Kind::{Bool, Checked, Count, Duration, Int, Path};
 use crate::version;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -12,9 +12,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "Configuration file of kind KubeControllerManagerConfiguration \
          (kubecontrollermanager.config.k8s.io/v1alpha1); flags take precedence over its fields",
-        Text(|settings, path| path.clone_into(&mut settings.config_file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.config_file = file),
+    ),
     Flag::new(
         "disable-compression",
         "false",

@@ -1,7 +1,7 @@
 //! Flags about metrics (`k8s.io/component-base` `metrics/options.go`).
 
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Checked, List, Repeated, Text};
+use crate::options::flag::Kind::{Checked, List, Path, Repeated};
 
 /// The release whose hidden metrics may be shown.
 const PREVIOUS_VERSION: &str = concat!("1.", previous_minor!());
@@ -19,10 +19,9 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::unsupported(
         "allow-metric-labels-manifest",
         "",
-        Text(|_, _| ()),
+        Path(|_, _| ()),
         BOUNDED,
-    )
-    .value_name("FILE"),
+    ),
     Flag::new(
         "disabled-metrics",
         "",

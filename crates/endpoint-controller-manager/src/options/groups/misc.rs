@@ -1,8 +1,8 @@
 //! Miscellaneous and global flags.
 
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Checked, Parsed, Text};
-use crate::options::parse::{path, version_request};
+use crate::options::flag::Kind::{Bool, Checked, Parsed, Path};
+use crate::options::parse::version_request;
 
 /// The flag that prints the help text.
 pub(super) const HELP: &str = "help";
@@ -13,9 +13,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "Kubeconfig file with the address of the API server and the credentials for it; if empty, the in-cluster \
          configuration is used",
-        Text(|settings, file| settings.api_server.kubeconfig = path(file)),
+        Path(|settings, file| settings.api_server.kubeconfig = file),
     )
-    .value_name("FILE")
     .key("Generic.ClientConnection.kubeconfig"),
     Flag::new(
         "master",

@@ -1,8 +1,8 @@
 //! Flags of the HTTPS server, of authentication and of authorization (`k8s.io/apiserver` `pkg/server/options`).
 
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Count, Duration, Int, List, Parsed, Repeated, Text};
-use crate::options::parse::{self, path};
+use crate::options::flag::Kind::{Bool, Count, Duration, Int, List, Parsed, Path, Repeated, Text};
+use crate::options::parse;
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -17,7 +17,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "Directory for a self-signed certificate and its key, used if --tls-cert-file is empty; if this is empty too, \
          they are kept in memory",
-        Text(|settings, directory| settings.server.serving.cert_dir = path(directory)),
+        Path(|settings, directory| settings.server.serving.cert_dir = directory),
     )
     .value_name("DIRECTORY"),
     Flag::new(
@@ -52,9 +52,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "tls-cert-file",
         "",
         "Serving certificate in PEM, followed by its intermediate certificates; reloaded when it changes",
-        Text(|settings, file| settings.server.serving.tls_cert_file = path(file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.server.serving.tls_cert_file = file),
+    ),
     Flag::new(
         "tls-cipher-suites",
         "",
@@ -82,9 +81,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "tls-private-key-file",
         "",
         "Private key in PEM that belongs to --tls-cert-file",
-        Text(|settings, file| settings.server.serving.tls_private_key_file = path(file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.server.serving.tls_private_key_file = file),
+    ),
     Flag::new(
         "tls-sni-cert-key",
         "",
@@ -103,9 +101,8 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
         "",
         "Kubeconfig file for the API server that reviews bearer tokens; if empty, the in-cluster configuration is \
          used. If neither is available, bearer tokens are ignored",
-        Text(|settings, file| settings.server.authentication_kubeconfig = path(file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.server.authentication_kubeconfig = file),
+    ),
     Flag::new(
         "authentication-skip-lookup",
         "false",
@@ -128,9 +125,8 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
         "client-ca-file",
         "",
         "Certificate authorities in PEM that sign client certificates",
-        Text(|settings, file| settings.server.authentication.client_ca_file = path(file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.server.authentication.client_ca_file = file),
+    ),
     Flag::new(
         "requestheader-allowed-names",
         "",
@@ -142,9 +138,8 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
         "requestheader-client-ca-file",
         "",
         "Certificate authorities in PEM that sign client certificates of front proxies",
-        Text(|settings, file| settings.server.authentication.request_header.client_ca_file = path(file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.server.authentication.request_header.client_ca_file = file),
+    ),
     Flag::new(
         "requestheader-extra-headers-prefix",
         "x-remote-extra-",
@@ -188,9 +183,8 @@ pub(super) const AUTHORIZATION: &[Flag] = &[
         "",
         "Kubeconfig file for the API server that authorizes requests; if empty, the in-cluster configuration is used. \
          If neither is available, every path outside --authorization-always-allow-paths is forbidden",
-        Text(|settings, file| settings.server.authorization_kubeconfig = path(file)),
-    )
-    .value_name("FILE"),
+        Path(|settings, file| settings.server.authorization_kubeconfig = file),
+    ),
     Flag::new(
         "authorization-webhook-cache-authorized-ttl",
         "10s",

@@ -232,7 +232,7 @@ impl Manager {
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
             let pages = disruption::show(config, &cache, server::pages(config, &health, registry));
-            let services = ServicePages::new(queues, cache, phase.subscribe());
+            let services = ServicePages { queues, cache, phase: phase.subscribe() };
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {
             offer(metrics, || registry);

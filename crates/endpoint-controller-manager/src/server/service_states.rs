@@ -35,20 +35,12 @@ const MAX_LISTED: usize = 500;
 #[derive(Clone)]
 pub(crate) struct ServicePages {
     /// Of the controllers, by their names.
-    queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
-    cache: Arc<Cache>,
-    phase: watch::Receiver<Phase>,
+    pub(crate) queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) phase: watch::Receiver<Phase>,
 }
 
 impl ServicePages {
-    pub(crate) fn new(
-        queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
-        cache: Arc<Cache>,
-        phase: watch::Receiver<Phase>,
-    ) -> Self {
-        Self { queues, cache, phase }
-    }
-
     /// Adds the pages to those of the server.
     pub(crate) fn add_to(self, routes: Routes) -> Routes {
         let list: MethodRouter = {
@@ -80,13 +72,12 @@ impl ServicePages {
     fn service_page(&self, key: &ObjectKey, headers: &HeaderMap) -> Response {
         match self.service(key) {
             Some(service) => answer(headers, || service.text(), || printing::json(&service)),
-            None => text_page(
-                StatusCode::NOT_FOUND,
-                format!(
-                    "Service {:?} is not in the cache, and no controller has work for it\n",
-                    key.to_string()
-                ),
-            ),
+            None => {
+                let name = key.to_string();
+                let text =
+                    format!("Service {name:?} is not in the cache, and no controller has work for it\n");
+                text_page(StatusCode::NOT_FOUND, text)
+            }
         }
     }
 
@@ -106,33 +97,30 @@ impl ServicePages {
         keys.dedup();
         let (total, now) = (keys.len(), Timestamp::now());
         keys.truncate(MAX_LISTED);
-        let services = keys.iter().map(|key| ServiceState::of_state(key, selected, states(queues, key, now)));
+        let services = keys.iter().map(|key| ServiceState::of_state(key, selected, self.states(key, now)));
         // One whose state has changed meanwhile is left out.
-        let services = services.filter(|service| !service.is_empty()).collect();
-        ServiceList::new(self.leads(), selected, total, services, counts)
+        let services = services.filter(|service| !service.controllers.is_empty()).collect();
+        ServiceList { leads: self.leads(), state: selected, total, services, waiting_to_write: counts }
     }
 
     /// The state of a Service in all controllers; none if nothing is known of such a Service.
     fn service(&self, key: &ObjectKey) -> Option<ServiceState> {
         let exists = self.cache.read(|state| state.services.get(&key.namespace, &key.name).is_some());
-        let states: Vec<ControllerState> = states(&self.queues, key, Timestamp::now()).collect();
-        (exists || states.iter().any(ControllerState::has_work))
-            .then(|| ServiceState::new(self.leads(), key, exists, states))
+        let states: Vec<ControllerState> = self.states(key, Timestamp::now()).collect();
+        let has_work = states.iter().any(|of| of.state != State::InSync);
+        (exists || has_work).then(|| ServiceState::new(key, states).on_page(self.leads(), exists))
+    }
+
+    /// The state of a key in each controller.
+    fn states(&self, key: &ObjectKey, now: Timestamp) -> impl Iterator<Item = ControllerState> {
+        let queues = self.queues.iter();
+        queues.map(move |(controller, queue)| ControllerState::of(controller, queue.key_state(key), now))
     }
 
     /// True if the controllers of this replica run.
     fn leads(&self) -> bool {
         *self.phase.borrow() == Phase::Running
     }
-}
-
-/// The state of a key in each controller.
-fn states<'a>(
-    queues: &'a [(&'static str, WorkQueue<ObjectKey>)],
-    key: &'a ObjectKey,
-    now: Timestamp,
-) -> impl Iterator<Item = ControllerState> + 'a {
-    queues.iter().map(move |(controller, queue)| ControllerState::of(controller, queue.key_state(key), now))
 }
 
 /// JSON if the client asks for it, else text.

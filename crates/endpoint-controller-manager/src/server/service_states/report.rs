@@ -47,7 +47,7 @@ impl State {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ControllerState {
     controller: &'static str,
-    state: State,
+    pub(super) state: State,
     /// The event that ends the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
@@ -107,11 +107,6 @@ impl ControllerState {
         }
     }
 
-    /// True if the controller has something to do for the Service.
-    pub(super) fn has_work(&self) -> bool {
-        self.state != State::InSync
-    }
-
     fn row(&self) -> [String; 6] {
         let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         [
@@ -120,13 +115,12 @@ impl ControllerState {
             shown(&self.last_sync),
             shown(&self.next_sync),
             shown(&self.unwritten_since),
-            self.waits_for.map_or_else(
-                || "-".to_owned(),
-                |event| match self.urgency {
-                    Some(urgency) if self.state == State::WaitingToWrite => format!("{event}: {urgency}"),
-                    _ => event.to_owned(),
-                },
-            ),
+            match (self.waits_for, self.urgency) {
+                (Some(event), Some(urgency)) if self.state == State::WaitingToWrite => {
+                    format!("{event}: {urgency}")
+                }
+                (event, _) => event.unwrap_or("-").to_owned(),
+            },
         ]
     }
 
@@ -163,27 +157,27 @@ pub(super) struct ServiceState {
     /// False if the cache has no such Service, as for custom Endpoints that lost theirs. Not in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     exists: Option<bool>,
-    controllers: Vec<ControllerState>,
+    pub(super) controllers: Vec<ControllerState>,
 }
 
 impl ServiceState {
-    pub(super) fn new(leads: bool, key: &ObjectKey, exists: bool, controllers: Vec<ControllerState>) -> Self {
-        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
-        Self { namespace, name, leads: Some(leads), exists: Some(exists), controllers }
-    }
-
     /// An entry of a list: the controllers in which the Service is in a state.
     pub(super) fn of_state(
         key: &ObjectKey,
         state: State,
         controllers: impl Iterator<Item = ControllerState>,
     ) -> Self {
-        let controllers = controllers.filter(|controller| controller.state == state).collect();
-        Self { leads: None, exists: None, ..Self::new(true, key, true, controllers) }
+        Self::new(key, controllers.filter(|controller| controller.state == state).collect())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.controllers.is_empty()
+    pub(super) fn new(key: &ObjectKey, controllers: Vec<ControllerState>) -> Self {
+        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+        Self { namespace, name, leads: None, exists: None, controllers }
+    }
+
+    /// The same on a page of its own.
+    pub(super) fn on_page(self, leads: bool, exists: bool) -> Self {
+        Self { leads: Some(leads), exists: Some(exists), ..self }
     }
 
     fn rows(&self, service: Option<&str>) -> impl Iterator<Item = Vec<String>> {
@@ -212,26 +206,16 @@ impl ServiceState {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServiceList {
-    leads: bool,
-    state: State,
+    pub(super) leads: bool,
+    pub(super) state: State,
     /// Their number; the list may be shorter.
-    total: usize,
-    services: Vec<ServiceState>,
+    pub(super) total: usize,
+    pub(super) services: Vec<ServiceState>,
     /// The numbers of plans that wait for the rate limit, by their urgency; of all controllers.
-    waiting_to_write: BTreeMap<&'static str, usize>,
+    pub(super) waiting_to_write: BTreeMap<&'static str, usize>,
 }
 
 impl ServiceList {
-    pub(super) fn new(
-        leads: bool,
-        state: State,
-        total: usize,
-        services: Vec<ServiceState>,
-        waiting_to_write: BTreeMap<&'static str, usize>,
-    ) -> Self {
-        Self { leads, state, total, services, waiting_to_write }
-    }
-
     pub(super) fn text(&self) -> String {
         let what = match self.state {
             State::WaitingToWrite => "Services whose plan waits for the rate limit",

@@ -32,7 +32,7 @@ fn failing() -> KeyState {
 #[test]
 fn the_state_says_what_ends_it() {
     let (idle, default) = (ControllerState::of(SLICES, None, now()), KeyState::default);
-    assert_eq!((idle.state, idle.waits_for, idle.has_work()), (State::InSync, None, false));
+    assert_eq!((idle.state, idle.waits_for), (State::InSync, None));
     for (key, state, waits_for) in [
         (KeyState { syncing: Some(seconds(1)), ..default() }, State::Syncing, "the end of its sync"),
         (
@@ -63,7 +63,6 @@ fn the_state_says_what_ends_it() {
     ] {
         let shown = of(key.clone());
         assert_eq!((shown.state, shown.waits_for), (state, Some(waits_for)), "{key:?}");
-        assert!(shown.has_work());
     }
 }
 
@@ -71,7 +70,7 @@ fn the_state_says_what_ends_it() {
 fn a_service_in_text_and_json() {
     let key = ObjectKey::new("shop", "web");
     let controllers = vec![ControllerState::of("endpoints-controller", None, now()), of(failing())];
-    let service = ServiceState::new(true, &key, true, controllers);
+    let service = ServiceState::new(&key, controllers).on_page(true, true);
     assert_eq!(
         service.text(),
         "Service shop/web\n\n\
@@ -101,7 +100,7 @@ fn a_service_in_text_and_json() {
             ],
         })
     );
-    let elsewhere = ServiceState::new(false, &key, false, vec![of(failing())]).text();
+    let elsewhere = ServiceState::new(&key, vec![of(failing())]).on_page(false, false).text();
     assert!(elsewhere.contains("not in the cache") && elsewhere.contains("holds the Lease"), "{elsewhere}");
 }
 
@@ -110,8 +109,10 @@ fn a_list_has_the_controllers_that_fail_and_says_what_it_leaves_out() {
     let key = ObjectKey::new("shop", "web");
     let states = || [ControllerState::of("endpoints-controller", None, now()), of(failing())].into_iter();
     let entry = ServiceState::of_state(&key, State::Failing, states());
-    assert!(ServiceState::of_state(&key, State::Failing, states().take(1)).is_empty());
-    let list = ServiceList::new(true, State::Failing, 2, vec![entry], BTreeMap::new());
+    assert!(ServiceState::of_state(&key, State::Failing, states().take(1)).controllers.is_empty());
+    let waiting_to_write = BTreeMap::new();
+    let list =
+        ServiceList { leads: true, state: State::Failing, total: 2, services: vec![entry], waiting_to_write };
     let text = list.text();
     assert!(
         text.starts_with("Services whose last sync failed: 2\nThe first 1 of them:\n\nSERVICE "),
@@ -123,7 +124,7 @@ fn a_list_has_the_controllers_that_fail_and_says_what_it_leaves_out() {
     assert_eq!((&shown["leads"], &shown["total"]), (&json!(true), &json!(2)));
     assert_eq!(shown["services"][0]["controllers"].as_array().unwrap().len(), 1);
     assert!(shown["services"][0].get("leads").is_none());
-    let none = ServiceList::new(false, State::Failing, 0, Vec::new(), BTreeMap::new()).text();
+    let none = ServiceList { leads: false, total: 0, services: Vec::new(), ..list }.text();
     assert_eq!(none, format!("Services whose last sync failed: 0\n{STANDBY}"));
 }
 
@@ -133,8 +134,9 @@ fn a_list_of_what_waits_to_be_written_counts_plans_by_urgency() {
     let waits =
         KeyState { waits_to_write: Some("withdrawal"), unwritten: Some(seconds(2)), ..KeyState::default() };
     let entry = ServiceState::of_state(&key, State::WaitingToWrite, [of(failing()), of(waits)].into_iter());
-    let counts = BTreeMap::from([("soft", 310), ("withdrawal", 1)]);
-    let list = ServiceList::new(true, State::WaitingToWrite, 311, vec![entry], counts);
+    let waiting_to_write = BTreeMap::from([("soft", 310), ("withdrawal", 1)]);
+    let (state, services) = (State::WaitingToWrite, vec![entry]);
+    let list = ServiceList { leads: true, state, total: 311, services, waiting_to_write };
     let text = list.text();
     let head = "Services whose plan waits for the rate limit: 311\n\
                 Plans that wait for the rate limit: soft 310, withdrawal 1\nThe first 1 of them:\n";

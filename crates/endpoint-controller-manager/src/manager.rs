@@ -154,10 +154,7 @@ struct Background {
 }
 
 impl Background {
-    /// Waits for `end`.
-    ///
-    /// # Errors
-    /// One of them ended before.
+    /// Waits for `end`; fails if a task ends before.
     async fn run_until(&mut self, end: impl Future<Output = ()>) -> Result<(), ManagerError> {
         tokio::select! {
             biased;

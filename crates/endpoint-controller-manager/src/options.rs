@@ -35,17 +35,11 @@ use parse::VersionRequest;
 use values::FlagValues;
 
 /// Reads the words after the program's name, and the configuration file that they name.
-///
-/// # Errors
-/// The text or the message to print instead of running.
 pub fn parse<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Config, Usage> {
     parse_extended(words, Vec::new(), |command| command).map(|(_, config)| config)
 }
 
 /// The same for a subcommand, which has flags of its own and is given its texts by `shape`.
-///
-/// # Errors
-/// The text or the message to print instead of running.
 pub fn parse_extended<T: Into<OsString>>(
     words: impl IntoIterator<Item = T>,
     own: Vec<Arg>,
@@ -57,10 +51,7 @@ pub fn parse_extended<T: Into<OsString>>(
     })
 }
 
-/// Reads the words of a process on another machine, whose configuration file cannot be read here.
-///
-/// # Errors
-/// One line about what is wrong with it, or about that file.
+/// Reads the words of a process on another machine, whose configuration file cannot be read here. The error is one line.
 pub fn parse_remote<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Config, String> {
     let matches = matches(command::build(Vec::new()), &command::normalized(words));
     let values =

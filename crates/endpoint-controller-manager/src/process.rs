@@ -27,10 +27,7 @@ pub use crate::controller_set::Memory;
 pub struct Configuration(Config);
 
 impl Configuration {
-    /// Reads a command line, which begins with the program's name.
-    ///
-    /// # Errors
-    /// The message or the text that the program would print instead of running.
+    /// Reads a command line, which begins with the program's name. The error is what the program would print instead of running.
     pub fn parse<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Self, String> {
         options::parse(words.into_iter().skip(1))
             .map(Self)
@@ -60,9 +57,6 @@ pub struct Process {
 
 impl Process {
     /// Runs the process on the runtime of the caller. All its requests go through clients made by `connect`.
-    ///
-    /// # Errors
-    /// The failure with which the program would end.
     pub async fn run(
         self,
         Configuration(config): Configuration,

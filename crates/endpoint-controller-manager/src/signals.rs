@@ -55,9 +55,6 @@ pub enum StopSignals {
 
 impl StopSignals {
     /// Those of the system from now on.
-    ///
-    /// # Errors
-    /// The system refuses a handler.
     pub fn listen() -> std::io::Result<Self> {
         Ok(Self::System {
             terminate: signal(SignalKind::terminate())?,

@@ -67,11 +67,7 @@ impl TakeoverGate {
         Self { max_writes, approvals, first_writes, closed, lease }
     }
 
-    /// Waits until the first writes of the controllers are few enough, or approved.
-    ///
-    /// # Errors
-    ///
-    /// [`LifecycleError::LeaseLost`].
+    /// Waits until the first writes of the controllers are few enough, or approved; fails if the Lease is lost.
     pub(crate) async fn pass(self, lifecycle: &mut Lifecycle) -> Result<(), LifecycleError> {
         let lease = self.lease.as_ref().map(|(lease, _)| lease);
         let (mut awaited, mut reported) = (None, None::<(String, Instant)>);

@@ -85,10 +85,7 @@ pub fn flag(release: Minor) -> String {
     format!("--emulated-version={release}")
 }
 
-/// Reads the version of the API server; none if that is refused.
-///
-/// # Errors
-/// The failure of a request without a response.
+/// Reads the version of the API server; none if that is refused. The error is that of a request without a response.
 pub(crate) async fn read(client: &ApiClient) -> Result<Option<ServerVersion>, ApiError> {
     match client.get_raw("/version").await {
         // A response that is not JSON is not a version of Kubernetes either.

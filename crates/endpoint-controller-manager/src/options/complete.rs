@@ -15,10 +15,8 @@ use crate::config::{Config, LogFormat, RequestRate, Server};
 use crate::gates::{self, FeatureGates, Versions};
 use crate::{controllers, version};
 
-/// Checks the values together and completes them. `ignored_fields` are fields of the configuration file without a flag.
-///
-/// # Errors
-/// One line about everything that is wrong, by flag or field.
+/// Checks the values together and completes them. `ignored_fields` are fields of the configuration file without a flag. The
+/// error is one line about everything that is wrong, by flag or field.
 pub(super) fn complete(values: &FlagValues, ignored_fields: Vec<String>) -> Result<Config, String> {
     let mut errors = Errors::default();
     let settings = values.settings(&mut errors);

@@ -35,10 +35,7 @@ impl FlagValues {
         Self(all().map(|flag| (flag.name, FlagValue::new(flag, matches))).collect())
     }
 
-    /// Takes the value of a field of the configuration file, unless the command line has one.
-    ///
-    /// # Errors
-    /// Tells what is wrong with its syntax.
+    /// Takes the value of a field of the configuration file, unless the command line has one. The error is about its syntax.
     pub(super) fn set_from_file(
         &mut self,
         flag: &'static Flag,

@@ -83,14 +83,17 @@ impl FeatureGates {
         let mut gates = Self { versions, set: BTreeMap::new(), given: Vec::new() };
         let mut errors = Vec::new();
         for (name, on) in assignments {
-            match gates.check(&name, on) {
-                Ok(name) => {
-                    gates.set.insert(name, on);
-                    gates.given.push(name);
+            let group = GROUPS.iter().find(|(group, _)| *group == name);
+            let name = match (group, find(&name)) {
+                (Some((group, _)), _) => *group,
+                (None, Some(gate)) => {
+                    errors.extend(gates.refusal(gate, on));
+                    gate.name
                 }
-                Err(Refusal::Unknown) => return Err(format!("unrecognized feature gate: {name}")),
-                Err(Refusal::Because(reason)) => errors.push(reason),
-            }
+                (None, None) => return Err(format!("unrecognized feature gate: {name}")),
+            };
+            gates.set.insert(name, on);
+            gates.given.push(name);
         }
         gates.set_groups();
         if errors.is_empty() {
@@ -160,27 +163,19 @@ impl FeatureGates {
         find(name).map(|gate| gate.at(self.versions))
     }
 
-    fn check(&self, name: &str, on: bool) -> Result<&'static str, Refusal> {
-        if let Some((group, _)) = GROUPS.iter().find(|(group, _)| *group == name) {
-            return Ok(group);
+    /// The reason for which a gate cannot be set to this value.
+    fn refusal(&self, gate: &Gate, on: bool) -> Option<String> {
+        let (name, Spec { stage, default, locked, .. }) = (gate.name, gate.at(self.versions));
+        if locked && default != on {
+            return Some(format!("cannot set feature gate {name} to {on}, feature is locked to {default}"));
         }
-        let gate = find(name).ok_or(Refusal::Unknown)?;
-        let spec = gate.at(self.versions);
-        if spec.locked && spec.default != on {
-            let default = spec.default;
-            return Err(Refusal::Because(format!(
-                "cannot set feature gate {name} to {on}, feature is locked to {default}"
-            )));
-        }
-        if spec.stage == Stage::None {
-            return Err(Refusal::Because(format!(
-                "cannot set feature gate {name} to {on}, feature is PreAlpha at emulated version {}, min \
-                 compatibility version {}",
-                self.versions.emulated(),
-                self.versions.min_compatibility()
-            )));
-        }
-        Ok(gate.name)
+        let (emulated, least) = (self.versions.emulated(), self.versions.min_compatibility());
+        (stage == Stage::None).then(|| {
+            format!(
+                "cannot set feature gate {name} to {on}, feature is PreAlpha at emulated version {emulated}, min \
+                 compatibility version {least}"
+            )
+        })
     }
 
     /// Sets the gates of a stage that the flag does not name, wherever in it `AllAlpha` or `AllBeta` stands.
@@ -203,11 +198,6 @@ impl FeatureGates {
         };
         all().filter(|gate| self.enabled(gate.name)).filter_map(unmet).collect()
     }
-}
-
-enum Refusal {
-    Unknown,
-    Because(String),
 }
 
 impl Gate {

@@ -28,23 +28,19 @@ pub fn build(own: Vec<Arg>) -> Command {
 fn arg(flag: &'static Flag) -> Arg {
     let help =
         flag.help_with_range() + &flag.choices.map(|choices| format!("\n{}", choices())).unwrap_or_default();
-    let arg = Arg::new(flag.name).long(flag.name).help(help).hide(flag.hidden);
-    let arg = match flag.short {
-        Some(short) => arg.short(short),
-        None => arg,
-    };
+    let arg = Arg::new(flag.name).long(flag.name).short(flag.short).help(help).hide(flag.hidden);
     if flag.name == HELP {
         return arg.action(ArgAction::HelpShort);
     }
     let action = if flag.may_be_repeated() { ArgAction::Append } else { ArgAction::Set };
     let checked = |text: &str| flag.check(text).map(|()| text.to_owned());
     let arg = arg.action(action).value_parser(checked).value_name(flag.value_placeholder());
-    let arg = if flag.has_optional_value() {
+    let arg = if flag.optional_value {
         arg.num_args(0..=1).require_equals(true).default_missing_value("true")
     } else {
         arg.allow_hyphen_values(true)
     };
-    let arg = if flag.takes_list() { arg.value_delimiter(',') } else { arg };
+    let arg = arg.value_delimiter(flag.takes_list().then_some(','));
     let defaults = if flag.takes_list() { flag.default.split(',').collect() } else { vec![flag.default] };
     let arg =
         if flag.may_be_repeated() && flag.default.is_empty() { arg } else { arg.default_values(defaults) };
@@ -67,21 +63,17 @@ pub(super) fn normalized<T: Into<OsString>>(arguments: impl IntoIterator<Item = 
 }
 
 fn normalized_word(word: &str) -> String {
-    match word.strip_prefix("--").map(|flag| flag.split_once('=').unwrap_or((flag, ""))) {
-        Some((name, _)) => {
-            let (name, rest) = word.split_at(name.len() + "--".len());
-            name.replace('_', "-") + rest
-        }
-        None => word.to_owned(),
+    if !word.starts_with("--") {
+        return word.to_owned();
     }
+    let (name, value) = word.split_at(word.find('=').unwrap_or(word.len()));
+    name.replace('_', "-") + value
 }
 
 fn takes_next_word(word: &str) -> bool {
     let is_named = |flag: &&Flag| match word.strip_prefix("--") {
         Some(name) => flag.name == name,
-        None => word
-            .strip_prefix('-')
-            .is_some_and(|name| flag.short.is_some_and(|short| name.strip_prefix(short) == Some(""))),
+        None => flag.short.is_some_and(|short| word == format!("-{short}")),
     };
-    all().find(is_named).is_some_and(|flag| !flag.has_optional_value())
+    all().find(is_named).is_some_and(|flag| !flag.optional_value)
 }

@@ -29,7 +29,7 @@ pub(crate) struct Flag {
     pub(crate) choices: Option<fn() -> String>,
     value_name: Option<&'static str>,
     /// May be given without a value, which then means `true` (pflag's `NoOptDefVal`).
-    optional_value: bool,
+    pub(super) optional_value: bool,
     /// Puts elements of a list into the form that `/configz` shows.
     canonical: fn(&str) -> String,
     /// Puts all values together into the form that `/flagz` shows.
@@ -238,10 +238,6 @@ impl Flag {
 
     pub(super) fn may_be_repeated(&self) -> bool {
         matches!(self.kind, Kind::List(_) | Kind::Repeated(_))
-    }
-
-    pub(super) fn has_optional_value(&self) -> bool {
-        self.optional_value
     }
 
     pub(crate) fn value_placeholder(&self) -> &'static str {

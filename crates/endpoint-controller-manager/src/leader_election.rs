@@ -36,11 +36,8 @@ pub(crate) fn pending(
 ) -> Result<Option<PendingElection>, ConnectionError> {
     let Some(config) = &config.leader_election else { return Ok(None) };
     let metrics = ElectionMetrics::register(registry);
-    let election = {
-        let _control = handles.control.enter();
-        new(config, clients.unshared(ELECTION)?, clients.of(ELECTION), metrics)
-    };
-    Ok(Some(election))
+    let _control = handles.control.enter();
+    Ok(Some(new(config, clients.unshared(ELECTION)?, clients.of(ELECTION), metrics)))
 }
 
 /// An election over `client`, which is neither rate-limited nor bound to leadership, and has connections of its own: those

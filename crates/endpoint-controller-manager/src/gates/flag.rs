@@ -18,11 +18,9 @@ pub(super) fn parse(values: &[String]) -> Result<Vec<(String, bool)>, String> {
 }
 
 fn assignment(text: &str) -> Result<(String, bool), String> {
-    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| format!("missing bool value for {}", text.trim()))?;
     let (name, value) = (name.trim(), value.trim());
-    if !text.contains('=') {
-        return Err(format!("missing bool value for {name}"));
-    }
     match parse_bool(value) {
         Ok(on) => Ok((name.to_owned(), on)),
         Err(error) => Err(format!("invalid value of {name}={value}, err: {error}")),

@@ -16,6 +16,7 @@
 //! * [`Authorizer`] decides about a request: by group, by path, or by the API server.
 //! * [`ApiReviews`] sends reviews to the API server, behind the traits [`AuthenticationApi`] and [`AuthorizationApi`].
 //! * [`Routes`] are the pages: health, metrics, configuration, flags, status, log level.
+//! * [`register_process_metrics`] registers what Prometheus' client libraries tell about a process.
 //!
 //! ```no_run
 //! # async fn run(client: kube_api::ApiClient) -> Result<(), Box<dyn std::error::Error>> {
@@ -80,6 +81,7 @@ mod log_limit;
 mod negotiate;
 mod options;
 mod peer_group;
+mod process_metrics;
 mod review;
 mod routes;
 mod serve;
@@ -91,6 +93,7 @@ pub use authentication::{
 };
 pub use authorization::{AuthorizationOptions, Authorizer, Decision};
 pub use options::{Limits, ServingOptions, SniCertificate};
+pub use process_metrics::register_process_metrics;
 pub use review::{
     AccessReview, AccessReviewStatus, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError,
 };

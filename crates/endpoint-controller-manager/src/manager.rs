@@ -4,7 +4,7 @@ use std::future::pending;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use component_server::Checks;
+use component_server::{Checks, register_process_metrics};
 use controller_kit::election::LeaseEvents;
 use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
@@ -25,7 +25,7 @@ use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::first_writes::FirstWrites;
 use crate::controller_set::{ControllerDeps, ControllerSet, Memory, informers};
 use crate::disruption::{self, DisruptionEvents};
-use crate::metrics::{build, client_certificate, foreign_writes, process, running_controllers, runtime};
+use crate::metrics::{build, client_certificate, foreign_writes, running_controllers, runtime};
 use crate::runtimes::{Handles, Runtimes};
 use crate::server::health::Health;
 use crate::server::service_states::ServicePages;
@@ -306,7 +306,7 @@ fn register_metrics(
     registry: &mut Registry,
 ) {
     runtime::register(handles, registry);
-    process::register(registry);
+    register_process_metrics(registry);
     if let Some(logs) = logs {
         logging::register(logs, registry);
     }

@@ -3,6 +3,5 @@
 pub(crate) mod build;
 pub(crate) mod client_certificate;
 pub(crate) mod foreign_writes;
-pub(crate) mod process;
 pub(crate) mod running_controllers;
 pub(crate) mod runtime;

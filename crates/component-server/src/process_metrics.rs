@@ -57,8 +57,9 @@ const METRICS: [Metric; 9] = [
     ),
 ];
 
-/// Registers them; each scrape reads `/proc/self`, and leaves out what cannot be read.
-pub(crate) fn register(registry: &mut Registry) {
+/// Registers the `process_*` metrics of every component: memory, CPU time, network, open files and start time. Each scrape reads
+/// `/proc/self`, and leaves out what cannot be read.
+pub fn register_process_metrics(registry: &mut Registry) {
     let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     computed::register(registry, move |encoder| {
         let (status, stat, limits, netstat) =

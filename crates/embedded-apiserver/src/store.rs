@@ -20,6 +20,4 @@ pub(crate) use options::StoreOptions;
 pub(crate) use versioned::{Expect, Life, ReadError, Refused, Span, Store};
 
 #[cfg(test)]
-pub(crate) mod example;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;

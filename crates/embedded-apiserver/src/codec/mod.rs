@@ -23,6 +23,4 @@ pub(crate) use quantity::nanos as quantity_in_nanos;
 pub(crate) use text::{write_json, write_str};
 
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod testdata;
+mod tests;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::http::query::Query;
 use crate::status::Status;
-use crate::store::example::labelled;
+use crate::store::tests::example::labelled;
 use crate::store::{Expect, Resource, Store, StoreOptions};
 
 const ENDPOINTS: Resource = Resource(0);

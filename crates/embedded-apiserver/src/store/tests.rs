@@ -1,10 +1,12 @@
+pub(crate) mod example;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
-use super::example::numbered;
 use super::*;
+use example::numbered;
 
 const PODS: Resource = Resource(0);
 const NODES: Resource = Resource(1);

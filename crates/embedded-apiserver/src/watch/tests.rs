@@ -10,7 +10,7 @@ use super::*;
 use crate::http::query::Query;
 use crate::list::{ListOptions, Request, Target};
 use crate::status::Status;
-use crate::store::example::labelled;
+use crate::store::tests::example::labelled;
 use crate::store::{Expect, Resource, Store, StoreOptions, Stored};
 
 const PODS: Resource = Resource(0);

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::codec::testdata::bodies;
+use crate::codec::tests::testdata::bodies;
 
 /// Go keeps the text of managed fields, with duplicates and the order of keys; a tree does not.
 fn is_the_same(of: &'static Type, tree: &Value, json: &str, want: &str) -> bool {

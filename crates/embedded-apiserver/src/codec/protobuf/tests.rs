@@ -1,6 +1,6 @@
 use super::*;
 use crate::codec::json::{self, FieldValidation};
-use crate::codec::testdata::objects;
+use crate::codec::tests::testdata::objects;
 use crate::schema::Type;
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::codec::testdata::texts;
+use crate::codec::tests::testdata::texts;
 
 #[test]
 fn quantities_have_the_canonical_form_of_go() {

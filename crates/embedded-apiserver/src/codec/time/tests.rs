@@ -1,5 +1,5 @@
 use super::*;
-use crate::codec::testdata::texts;
+use crate::codec::tests::testdata::texts;
 
 #[test]
 fn times_are_parsed_and_refused_as_by_go() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::store::example::metadata;
+use crate::store::tests::example::metadata;
 
 /// Encoded and decoded labels are selected alike.
 fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {

@@ -9,42 +9,42 @@ use flate2::read::GzDecoder;
 use crate::schema::Type;
 
 /// An object as Go encodes it.
-pub(super) struct Object {
-    pub(super) of: &'static Type,
-    pub(super) json: String,
-    pub(super) protobuf: Vec<u8>,
+pub(in crate::codec) struct Object {
+    pub(in crate::codec) of: &'static Type,
+    pub(in crate::codec) json: String,
+    pub(in crate::codec) protobuf: Vec<u8>,
 }
 
 /// A body and what Go's decoder makes of it.
-pub(super) struct Body {
-    pub(super) of: &'static Type,
-    pub(super) text: Vec<u8>,
-    pub(super) outcome: serde_json::Value,
+pub(in crate::codec) struct Body {
+    pub(in crate::codec) of: &'static Type,
+    pub(in crate::codec) text: Vec<u8>,
+    pub(in crate::codec) outcome: serde_json::Value,
 }
 
-pub(super) fn objects() -> Vec<Object> {
+pub(in crate::codec) fn objects() -> Vec<Object> {
     let line = |line: &str| {
         let columns: Vec<_> = line.split('\t').collect();
         let [of, json, protobuf] = columns[..] else { panic!("{line}") };
         let protobuf = STANDARD.decode(protobuf).unwrap();
         Object { of: Type::named(of).unwrap(), json: json.to_owned(), protobuf }
     };
-    unpack(include_bytes!("../../testdata/objects.gz")).lines().map(line).collect()
+    unpack(include_bytes!("../../../testdata/objects.gz")).lines().map(line).collect()
 }
 
-pub(super) fn bodies() -> Vec<Body> {
+pub(in crate::codec) fn bodies() -> Vec<Body> {
     let line = |line: &str| {
         let columns: Vec<_> = line.split('\t').collect();
         let [of, text, outcome] = columns[..] else { panic!("{line}") };
         let outcome = serde_json::from_str(outcome).unwrap();
         Body { of: Type::named(of).unwrap(), text: STANDARD.decode(text).unwrap(), outcome }
     };
-    unpack(include_bytes!("../../testdata/bodies.gz")).lines().map(line).collect()
+    unpack(include_bytes!("../../../testdata/bodies.gz")).lines().map(line).collect()
 }
 
 /// The texts of a type (`quantity`, `seconds`, `micros`), each with its canonical form or error.
-pub(super) fn texts(kind: &str) -> Vec<(String, String)> {
-    let text = unpack(include_bytes!("../../testdata/texts.gz"));
+pub(in crate::codec) fn texts(kind: &str) -> Vec<(String, String)> {
+    let text = unpack(include_bytes!("../../../testdata/texts.gz"));
     let lines = text.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix('\t')?.split_once('\t'));
     lines.map(|(text, result)| (text.to_owned(), result.to_owned())).collect()
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use super::json::{self, FieldValidation};
-use super::protobuf;
+use crate::codec::json::{self, FieldValidation};
+use crate::codec::protobuf;
 use crate::schema::{Node, Shape, Type, types};
 
 /// Any type of the schema.

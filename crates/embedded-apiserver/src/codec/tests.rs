@@ -1,0 +1,2 @@
+mod properties;
+pub(super) mod testdata;

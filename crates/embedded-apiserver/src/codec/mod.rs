@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! body ── json::decode, protobuf::decode ──> tree (canonical) ── protobuf::encode ──> stored bytes
-//! stored bytes ── protobuf::to_json ──> JSON of get, list and watch     (no tree)
-//! stored bytes ── protobuf::decode ──> tree                             (updates, patches)
+//! stored bytes ── protobuf::decode ──> tree ──> updates, patches; json::encode ──> JSON of get, list and watch
 //! ```
 //!
 //! A tree is canonical if it is what Go's encoder prints for the typed object: fields are absent if `omitempty` or
@@ -12,7 +11,6 @@
 mod error;
 pub(crate) mod fields_v1;
 pub(crate) mod json;
-mod native;
 pub(crate) mod protobuf;
 mod quantity;
 mod text;

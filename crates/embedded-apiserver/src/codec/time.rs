@@ -8,7 +8,7 @@ pub(super) struct Moment {
 }
 
 /// The seconds of 0001-01-01T00:00:00Z, Go's zero time, which JSON writes as null.
-pub(super) const ZERO_SECONDS: i64 = -62_135_596_800;
+const ZERO_SECONDS: i64 = -62_135_596_800;
 
 impl Moment {
     pub(super) const ZERO: Self = Self { seconds: ZERO_SECONDS, nanos: 0 };

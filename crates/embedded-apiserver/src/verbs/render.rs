@@ -7,13 +7,14 @@ use futures::stream;
 use http::Response;
 use serde_json::{Value, json};
 
-use crate::codec::protobuf;
+use crate::codec::{json, protobuf};
 use crate::core::Entry;
 use crate::environment::Environment;
 use crate::http::answer;
 use crate::http::body::Body;
 use crate::http::negotiate::{Format, Media};
 use crate::http::query::Query;
+use crate::kinds::tree::with_head;
 use crate::list::{Page, json_chunks, protobuf_chunks};
 use crate::schema::Type;
 use crate::status::Status;
@@ -22,9 +23,12 @@ use crate::watch::{Watch, WatchEvent, json_frame, protobuf_frame};
 
 /// Appends an encoded object as JSON, with its kind and API version or without.
 fn write_json(entry: &Entry, bytes: &[u8], head: bool, out: &mut Vec<u8>) {
-    let head = head.then_some((entry.api_version.as_str(), entry.kind.kind));
     // What the store holds was encoded by this server.
-    _ = protobuf::to_json(entry.type_, bytes, head, out);
+    let mut tree = entry.tree(bytes).unwrap_or_default();
+    if head {
+        tree = with_head(tree, &entry.api_version, entry.kind.kind);
+    }
+    json::encode(entry.type_, &tree, out);
 }
 
 /// The way to show objects of a kind.
@@ -203,11 +207,10 @@ fn bookmark(type_: &'static Type, version: u64, initial_events_end: bool) -> Vec
 fn error_frame(status: &Status, is_json: bool, out: &mut Vec<u8>) {
     let tree = status.to_json();
     let Some(type_) = answer::status_type() else { return };
-    let bytes = protobuf::encode(type_, &tree);
     if is_json {
-        json_frame(out, "ERROR", |out| _ = protobuf::to_json(type_, &bytes, Some(("v1", "Status")), out));
+        json_frame(out, "ERROR", |out| json::encode(type_, &tree, out));
     } else {
-        protobuf_frame(out, "ERROR", "v1", "Status", &bytes);
+        protobuf_frame(out, "ERROR", "v1", "Status", &protobuf::encode(type_, &tree));
     }
 }
 

@@ -4,9 +4,8 @@ use kube_protobuf::{Fields, Value as Wire};
 use serde_json::{Map, Value};
 
 use crate::codec::error::DecodeError;
-use crate::codec::native::{self, IntOrString};
 use crate::codec::quantity;
-use crate::codec::time::{self, Layout};
+use crate::codec::time::{self, Layout, Moment};
 use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 
 /// Decodes the message of a type to its canonical tree, without `kind` and `apiVersion`. Unknown fields are dropped.
@@ -94,16 +93,13 @@ fn node(of: &'static Node, fields: &Fields<'_>, wire: Wire<'_>) -> Result<Value,
         Shape::Time => moment(Layout::Seconds, fields.bytes(wire)?)?,
         Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?)?,
         Shape::Quantity => {
-            let amount = text(native::only_bytes("Quantity", fields.bytes(wire)?)?);
+            let amount = text(only_bytes("Quantity", fields.bytes(wire)?)?);
             let canonical = quantity::canonical(&amount).map_err(|error| DecodeError(error.to_owned()))?;
             Value::String(canonical.into_owned())
         }
-        Shape::IntOrString => match native::int_or_string(fields.bytes(wire)?)? {
-            IntOrString::Int(int) => Value::from(int),
-            IntOrString::Text(bytes) => Value::String(text(bytes)),
-        },
+        Shape::IntOrString => int_or_string(fields.bytes(wire)?)?,
         Shape::FieldsV1 | Shape::RawExtension => {
-            serde_json::from_slice(native::only_bytes("FieldsV1", fields.bytes(wire)?)?).unwrap_or_default()
+            serde_json::from_slice(only_bytes("FieldsV1", fields.bytes(wire)?)?).unwrap_or_default()
         }
         Shape::Struct(inner) => decode(inner.get(), fields.bytes(wire)?)?,
         Shape::List(item) => Value::Array(vec![node(item, fields, wire)?]),
@@ -134,9 +130,52 @@ fn entry(of: &'static Node, bytes: &[u8]) -> Result<(String, Value), DecodeError
     Ok((key, value.unwrap_or_else(|| of.zero_of_entry())))
 }
 
+/// The years 0 to 9999 in seconds since 1970: what RFC 3339 can express. Other times are brought into this range.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
+
+/// Reads `Timestamp`. No bytes are Go's zero time.
 fn moment(layout: Layout, bytes: &[u8]) -> Result<Value, DecodeError> {
-    let moment = native::timestamp(bytes)?.rounded(layout);
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    let (mut seconds, mut nanos) = (0, 0);
+    let mut fields = Fields::new("Timestamp", bytes);
+    while let Some((number, value)) = fields.next_field()? {
+        match number {
+            1 => seconds = fields.int64(value)?,
+            2 => nanos = fields.int32(value)?,
+            _ => {}
+        }
+    }
+    let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000).unwrap_or(0);
+    let moment = Moment { seconds: seconds.clamp(*SECONDS.start(), *SECONDS.end()), nanos }.rounded(layout);
     Ok(if moment.is_zero() { Value::Null } else { Value::String(time::to_string(layout, moment)) })
+}
+
+fn int_or_string(bytes: &[u8]) -> Result<Value, DecodeError> {
+    let (mut is_text, mut int, mut content): (bool, i32, &[u8]) = (false, 0, &[]);
+    let mut fields = Fields::new("IntOrString", bytes);
+    while let Some((number, value)) = fields.next_field()? {
+        match number {
+            1 => is_text = fields.int64(value)? != 0,
+            2 => int = fields.int32(value)?,
+            3 => content = fields.bytes(value)?,
+            _ => {}
+        }
+    }
+    Ok(if is_text { Value::String(text(content)) } else { Value::from(int) })
+}
+
+/// Reads the messages that have one field of bytes: `Quantity`, `FieldsV1`, `RawExtension`.
+fn only_bytes<'a>(name: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let mut fields = Fields::new(name, bytes);
+    let mut content: &[u8] = &[];
+    while let Some((number, value)) = fields.next_field()? {
+        if number == 1 {
+            content = fields.bytes(value)?;
+        }
+    }
+    Ok(content)
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -6,7 +6,6 @@ mod encode;
 mod managed;
 mod path;
 mod splice;
-mod to_json;
 mod write;
 
 pub(crate) use decode::decode;
@@ -14,7 +13,6 @@ pub(crate) use encode::encode;
 pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
 pub(crate) use path::field_numbers;
 pub(crate) use splice::{Template, append_to_metadata};
-pub(crate) use to_json::to_json;
 pub(crate) use write::{delimited, delimited_length, open};
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ mod time;
 
 pub(crate) use error::DecodeError;
 pub(crate) use quantity::nanos as quantity_in_nanos;
-pub(crate) use text::{write_json, write_str};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 pub(super) use crate::go_quote::quote;
 
 /// Writes a string with its quotes.
-pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
+pub(super) fn write_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut plain = 0;
     for (at, special) in text.char_indices().filter(|(_, c)| is_special(*c)) {
@@ -31,7 +31,7 @@ fn is_special(c: char) -> bool {
 }
 
 /// Copies JSON text, with the characters escaped that Go's encoder escapes in strings.
-pub(crate) fn write_json(out: &mut Vec<u8>, json: &[u8]) {
+pub(super) fn write_json(out: &mut Vec<u8>, json: &[u8]) {
     for c in String::from_utf8_lossy(json).chars() {
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => _ = write!(out, "\\u{:04x}", u32::from(c)),

@@ -1,10 +1,8 @@
 //! Patches: JSON merge patch, strategic merge patch, and a part of JSON patch. Server-side apply is in
 //! [`managed_fields`](crate::managed_fields).
 //!
-//! Merge patches work on JSON text, of which they read what they change; the others work on trees. The caller decodes the result
-//! as the type of the object, which reports what does not fit.
+//! All work on trees. The caller decodes the result as the type of the object, which reports what does not fit.
 
-mod document;
 pub(crate) mod go_text;
 mod json;
 mod merge;

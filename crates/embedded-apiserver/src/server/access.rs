@@ -171,7 +171,7 @@ fn stored(core: &Core, entry: &Entry) -> Vec<Arc<Stored>> {
 
 /// The canonical tree of an object, as it is stored.
 fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
-    let decoded = json::normalise(entry.type_, object, FieldValidation::Ignore);
+    let decoded = json::decode(entry.type_, object.clone(), FieldValidation::Ignore);
     let (tree, _) = decoded.map_err(|error| error.to_string())?;
     Ok(tree::without_head(tree))
 }

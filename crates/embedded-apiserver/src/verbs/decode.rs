@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::meta;
-use crate::codec::json::{self, FieldValidation, Problem};
+use crate::codec::json::{self, FieldValidation};
 use crate::codec::{DecodeError, protobuf};
 use crate::core::Entry;
 use crate::http::negotiate::Format;
@@ -33,7 +33,7 @@ impl From<&'static Entry> for Expected<'static> {
     }
 }
 
-/// Decodes a body to the canonical tree of the expected kind, without kind and apiVersion. Unknown and duplicate fields
+/// Decodes a body to the canonical tree of the expected kind, without kind and apiVersion. Unknown fields
 /// become warnings, or fail the request, as `validation` says.
 ///
 /// # Errors
@@ -65,11 +65,10 @@ pub(crate) fn body(
     };
     check(expected, &api_version, &kind).map_err(|error| refused(&error))?;
     let of = expected.type_;
-    let (tree, problems) = match &found.body {
-        Raw::Protobuf(raw) => (protobuf::decode(of, raw).map_err(|error| refused(&error))?, Vec::new()),
-        Raw::Json(text) => json::decode(of, text, validation).map_err(|error| refused(&error))?,
+    let (tree, problems) = match found.body {
+        Raw::Protobuf(raw) => (protobuf::decode(of, &raw).map_err(|error| refused(&error))?, Vec::new()),
+        Raw::Json(tree) => json::decode(of, tree, validation).map_err(|error| refused(&error))?,
     };
-    let problems: Vec<String> = problems.iter().map(Problem::to_string).collect();
     if validation == FieldValidation::Strict && !problems.is_empty() {
         return Err(refused(&format_args!("strict decoding error: {}", problems.join(", "))));
     }
@@ -114,16 +113,11 @@ pub(crate) fn options(format: Format, bytes: &Bytes, type_: &'static Type) -> Re
         let api_version = if found.api_version.is_empty() { "meta.k8s.io/v1" } else { &found.api_version };
         return Err(Status::bad_request(unregistered(api_version, &found.kind)));
     }
-    let tree = match &found.body {
-        Raw::Protobuf(raw) => {
-            protobuf::decode(type_, raw).map_err(|error| Status::bad_request(error.to_string()))?
-        }
-        Raw::Json(text) => {
-            let decoded = json::decode(type_, text, FieldValidation::Ignore);
-            decoded.map_err(|error| Status::bad_request(error.to_string()))?.0
-        }
+    let decoded = match found.body {
+        Raw::Protobuf(raw) => protobuf::decode(type_, &raw),
+        Raw::Json(tree) => json::decode(type_, tree, FieldValidation::Ignore).map(|(tree, _)| tree),
     };
-    Ok(tree::without_head(tree))
+    decoded.map(tree::without_head).map_err(|error| Status::bad_request(error.to_string()))
 }
 
 /// A body whose kind is known.
@@ -134,7 +128,7 @@ struct Found {
 }
 
 enum Raw {
-    Json(Bytes),
+    Json(Value),
     Protobuf(Bytes),
 }
 
@@ -142,8 +136,16 @@ fn head(format: Format, bytes: &Bytes) -> Result<Found, String> {
     if format == Format::Protobuf {
         return envelope(bytes);
     }
-    let head = json::head(bytes).map_err(|error| error.to_string())?;
-    Ok(Found { api_version: head.api_version, kind: head.kind, body: Raw::Json(bytes.clone()) })
+    let tree = json::parse(bytes).map_err(|error| error.to_string())?;
+    if !matches!(tree, Value::Object(_) | Value::Null) {
+        return Err("no JSON object".to_owned());
+    }
+    let text = |key| match tree::field(&tree, key) {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.clone()),
+        _ => Err("apiVersion and kind have to be strings".to_owned()),
+    };
+    Ok(Found { api_version: text("apiVersion")?, kind: text("kind")?, body: Raw::Json(tree) })
 }
 
 fn envelope(bytes: &Bytes) -> Result<Found, String> {

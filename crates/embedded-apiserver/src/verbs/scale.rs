@@ -8,7 +8,7 @@ use super::decode::{self, Expected};
 use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
-use super::patch;
+use super::patch::Patch;
 use super::tracking;
 use crate::http::content_type;
 use crate::kinds::{Errors, Path, label_selector, tree};
@@ -51,11 +51,9 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
 /// # Errors
 /// The request is refused; server-side apply is not supported here.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
-    let (kind, options) = patch::kind_and_options(call)?;
-    let wanted = |scale: &Value, warnings: &mut Vec<String>| {
-        patch::patched(call, kind, &options, expected()?, scale, warnings)
-    };
-    changed(call, &options, warnings, &wanted)
+    let patch = Patch::read(call)?;
+    let wanted = |scale: &Value, warnings: &mut Vec<String>| patch.patched_view(expected()?, scale, warnings);
+    changed(call, &patch.options, warnings, &wanted)
 }
 
 fn expected() -> Result<Expected<'static>, Status> {

@@ -18,8 +18,6 @@ pub(super) const CREATE: &[&str] = &[
     "strict unknown field",
     "warn unknown field",
     "ignore unknown field",
-    "strict duplicate field",
-    "warn duplicate field",
     "invalid",
     "wrong type",
     "wrong kind",
@@ -185,12 +183,6 @@ fn one_family(document: &mut Value) {
     }
 }
 
-/// A document in JSON with a field twice.
-fn duplicate(document: &Value, field: &str) -> Body {
-    let text = document.to_string();
-    Body::Text(text.replacen('{', &format!("{{\"{field}\":{},", document[field]), 1))
-}
-
 #[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = match option {
@@ -277,12 +269,6 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             };
             request.query = query(&[("fieldValidation", validation)]);
             succeeds = ok;
-        }
-        "strict duplicate field" | "warn duplicate field" => {
-            let is_strict = option == "strict duplicate field";
-            request.query = query(&[("fieldValidation", if is_strict { "Strict" } else { "Warn" })]);
-            body = Some(duplicate(&document, if g.rng.percent(50) { "metadata" } else { "kind" }));
-            succeeds = !is_strict;
         }
         "invalid" => {
             for edit in (resource.invalid)(&mut g.rng) {

@@ -1,37 +1,7 @@
 //! Places in a body, and what can be wrong there.
 
-use std::fmt;
-
 use crate::codec::text::quote;
 use crate::schema::Field;
-
-/// The parameter `fieldValidation` of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum FieldValidation {
-    /// Unknown and duplicate fields are not looked for.
-    Ignore,
-    /// They become `Warning` headers; the default of the server.
-    #[default]
-    Warn,
-    /// They fail the request.
-    Strict,
-}
-
-/// An unknown or duplicate field. Displays as in Go: `unknown field "spec.foo"`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Problem {
-    Unknown(String),
-    Duplicate(String),
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(path) => write!(f, "unknown field {}", quote(path)),
-            Self::Duplicate(path) => write!(f, "duplicate field {}", quote(path)),
-        }
-    }
-}
 
 /// A place in a body: a chain up to the root, on the stack of the decoder.
 #[derive(Clone, Copy)]
@@ -84,8 +54,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The path to a member, as strict decoding prints it.
-    pub(super) fn path_to(&self, member: &str) -> String {
+    /// The words of strict decoding about an unknown member.
+    pub(super) fn unknown(&self, member: &str) -> String {
         let mut path = String::new();
         for step in self.steps().into_iter().chain([Step::Key(member)]) {
             match step {
@@ -99,6 +69,6 @@ impl<'a> Place<'a> {
                 }
             }
         }
-        path
+        format!("unknown field {}", quote(&path))
     }
 }

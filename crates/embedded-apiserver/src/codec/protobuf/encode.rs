@@ -11,9 +11,9 @@ use crate::schema::{MAX_FIELDS, Message, Node, Part, Shape, Type};
 /// Encodes a canonical tree as the message of its type, byte for byte as Go's `Marshal`. `kind` and `apiVersion` are not part
 /// of it.
 ///
-/// Cost: linear, one pass. A value of another type than the schema's counts as zero; [`json::normalise`] finds those.
+/// Cost: linear, one pass. A value of another type than the schema's counts as zero; [`json::decode`] finds those.
 ///
-/// [`json::normalise`]: crate::codec::json::normalise
+/// [`json::decode`]: crate::codec::json::decode
 pub(crate) fn encode(of: &'static Type, tree: &Value) -> Vec<u8> {
     let mut writer = Writer::default();
     object(&mut writer, of, tree);

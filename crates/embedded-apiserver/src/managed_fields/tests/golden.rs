@@ -4,7 +4,7 @@ use golden_cases::{Case, replay};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::codec::json::{FieldValidation, normalise};
+use crate::codec::json::{FieldValidation, decode};
 use crate::codec::protobuf;
 use crate::managed_fields::{FieldManager, reset_fields};
 use crate::schema::Type;
@@ -140,7 +140,7 @@ impl Step {
                     |object: &mut Value| object["metadata"].as_object_mut().unwrap().remove("managedFields");
                 let (ours, theirs_entries) = (entries(&mut object), entries(&mut theirs));
                 difference(&json!(ours), &json!(theirs_entries)).or_else(|| {
-                    let (ours, _) = normalise(manager.of, &object, FieldValidation::Ignore).unwrap();
+                    let (ours, _) = decode(manager.of, object.clone(), FieldValidation::Ignore).unwrap();
                     difference(&ours, &theirs)
                 })
             }

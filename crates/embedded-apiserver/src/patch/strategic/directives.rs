@@ -42,18 +42,6 @@ fn strip(value: &mut Value) -> bool {
     }
 }
 
-/// Drops fields that are null. Nulls in lists stay.
-pub(super) fn discard_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(discard_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
-        _ => {}
-    }
-}
-
 /// True if an item asks for the deletion of its namesake.
 pub(super) fn deletes(item: &Map<String, Value>) -> bool {
     item.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")

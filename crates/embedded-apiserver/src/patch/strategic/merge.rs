@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::patch::go_text;
+use crate::patch::merge::drop_nulls;
 
-use super::directives::{deletes, discard_nulls, list_of_directive, remove_directives};
+use super::directives::{deletes, list_of_directive, remove_directives};
 use super::failure::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Failure, RETAIN_KEYS, SET_ELEMENT_ORDER};
 use super::items::{Items, deduplicate, object, position};
 use super::lookup::{Field, Place};
@@ -64,7 +65,7 @@ pub(super) fn merge_map(mut original: Fields, patch: &mut Fields, place: Place) 
 /// Takes the value of the patch as it is, without its directives. A value that is a directive deletes the field.
 fn replace(original: &mut Fields, key: &str, change: &mut Value, discard: bool) {
     if discard {
-        discard_nulls(change);
+        drop_nulls(change);
     }
     match remove_directives(change) {
         Some(change) => drop(original.insert(key.to_owned(), change)),

@@ -15,7 +15,6 @@ mod metadata;
 mod namespace;
 mod node;
 mod pod;
-mod quantity;
 mod service;
 mod service_account;
 mod strategy;

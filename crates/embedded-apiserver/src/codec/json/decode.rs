@@ -130,14 +130,12 @@ fn integer(shape: &Shape, number: &Number) -> Option<i64> {
 
 fn moment(layout: Layout, value: &Value, place: &Place<'_>) -> Result<Value, DecodeError> {
     let text = value.as_str().ok_or_else(|| DecodeError(place.mismatch(json_type_of(value), "string")))?;
-    let moment = time::parse(layout, text).map_err(DecodeError)?.rounded(layout);
-    Ok(if moment.is_zero() { Value::Null } else { Value::String(time::to_string(layout, moment)) })
+    time::parse(layout, text).map_err(DecodeError)
 }
 
 fn amount(value: &Value) -> Result<Value, DecodeError> {
     let text = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned());
-    let amount = quantity::canonical(&text).map_err(|error| DecodeError(error.to_owned()))?;
-    Ok(Value::String(amount.into_owned()))
+    quantity::canonical(&text).map(Value::String).map_err(|error| DecodeError(error.to_owned()))
 }
 
 fn int_or_string(value: Value, place: &Place<'_>) -> Result<Value, DecodeError> {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::codec::error::DecodeError;
 use crate::codec::quantity;
-use crate::codec::time::{self, Layout, Moment};
+use crate::codec::time::{self, Layout};
 use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 
 /// Decodes the message of a type to its canonical tree, without `kind` and `apiVersion`. Unknown fields are dropped.
@@ -94,8 +94,7 @@ fn node(of: &'static Node, fields: &Fields<'_>, wire: Wire<'_>) -> Result<Value,
         Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?)?,
         Shape::Quantity => {
             let amount = text(only_bytes("Quantity", fields.bytes(wire)?)?);
-            let canonical = quantity::canonical(&amount).map_err(|error| DecodeError(error.to_owned()))?;
-            Value::String(canonical.into_owned())
+            Value::String(quantity::canonical(&amount).map_err(|error| DecodeError(error.to_owned()))?)
         }
         Shape::IntOrString => int_or_string(fields.bytes(wire)?)?,
         Shape::FieldsV1 | Shape::RawExtension => {
@@ -130,9 +129,6 @@ fn entry(of: &'static Node, bytes: &[u8]) -> Result<(String, Value), DecodeError
     Ok((key, value.unwrap_or_else(|| of.zero_of_entry())))
 }
 
-/// The years 0 to 9999 in seconds since 1970: what RFC 3339 can express. Other times are brought into this range.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
-
 /// Reads `Timestamp`. No bytes are Go's zero time.
 fn moment(layout: Layout, bytes: &[u8]) -> Result<Value, DecodeError> {
     if bytes.is_empty() {
@@ -147,9 +143,7 @@ fn moment(layout: Layout, bytes: &[u8]) -> Result<Value, DecodeError> {
             _ => {}
         }
     }
-    let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000).unwrap_or(0);
-    let moment = Moment { seconds: seconds.clamp(*SECONDS.start(), *SECONDS.end()), nanos }.rounded(layout);
-    Ok(if moment.is_zero() { Value::Null } else { Value::String(time::to_string(layout, moment)) })
+    Ok(time::of_parts(layout, seconds, nanos))
 }
 
 fn int_or_string(bytes: &[u8]) -> Result<Value, DecodeError> {

@@ -4,8 +4,7 @@ use serde_json::{Map, Value};
 
 use super::write::Writer;
 use crate::codec::fields_v1;
-use crate::codec::quantity;
-use crate::codec::time::{self, Layout, Moment};
+use crate::codec::time;
 use crate::schema::{MAX_FIELDS, Message, Node, Part, Shape, Type};
 
 /// Encodes a canonical tree as the message of its type, byte for byte as Go's `Marshal`. `kind` and `apiVersion` are not part
@@ -54,12 +53,9 @@ fn node(writer: &mut Writer, number: u32, of: &'static Node, value: &Value) {
         Shape::String => writer.bytes(number, value.as_str().unwrap_or_default().as_bytes()),
         Shape::Bool => writer.varint_field(number, u64::from(value.as_bool().unwrap_or_default())),
         Shape::Int32 | Shape::Int64 => writer.int(number, value.as_i64().unwrap_or_default()),
-        Shape::Time => moment(writer, number, Layout::Seconds, value),
-        Shape::MicroTime => moment(writer, number, Layout::Micros, value),
+        Shape::Time | Shape::MicroTime => moment(writer, number, value),
         Shape::Quantity => {
-            let text = value.as_str().unwrap_or("0");
-            let amount = quantity::canonical(text).unwrap_or("0".into());
-            writer.nested(number, |writer| writer.bytes(1, amount.as_bytes()));
+            writer.nested(number, |writer| writer.bytes(1, value.as_str().unwrap_or("0").as_bytes()))
         }
         Shape::IntOrString => writer.nested(number, |writer| {
             let text = value.as_str();
@@ -106,16 +102,11 @@ fn entries(writer: &mut Writer, number: u32, of: &'static Node, map: &Map<String
     }
 }
 
-pub(super) fn moment(writer: &mut Writer, number: u32, layout: Layout, value: &Value) {
-    let moment = value
-        .as_str()
-        .and_then(|text| time::parse(layout, text).ok())
-        .unwrap_or(Moment::ZERO)
-        .rounded(layout);
+pub(super) fn moment(writer: &mut Writer, number: u32, value: &Value) {
     writer.nested(number, |writer| {
-        if !moment.is_zero() {
-            writer.int(1, moment.seconds);
-            writer.int(2, i64::from(moment.nanos));
+        if let Some((seconds, nanos)) = time::parts(value) {
+            writer.int(1, seconds);
+            writer.int(2, nanos);
         }
     });
 }

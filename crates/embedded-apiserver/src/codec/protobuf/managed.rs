@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::encode::moment;
 use super::write::Writer;
-use crate::codec::time::Layout;
 
 /// Number of `managedFields` in `ObjectMeta`. It is the last field.
 const MANAGED_FIELDS: u32 = 17;
@@ -39,7 +38,7 @@ pub(crate) fn managed_fields(entry: ManagedFieldsEntry<'_>) -> Vec<u8> {
         writer.bytes(MANAGER, entry.manager.as_bytes());
         writer.bytes(OPERATION, entry.operation.as_bytes());
         writer.bytes(API_VERSION, entry.api_version.as_bytes());
-        moment(writer, TIME, Layout::Seconds, &Value::from(entry.time));
+        moment(writer, TIME, &Value::from(entry.time));
         writer.bytes(FIELDS_TYPE, b"FieldsV1");
         writer.nested(FIELDS_V1, |writer| writer.bytes(RAW, entry.fields));
         writer.bytes(SUBRESOURCE, entry.subresource.as_bytes());

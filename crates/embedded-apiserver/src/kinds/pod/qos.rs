@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::quantity::nanos;
+use crate::codec::quantity_in_nanos;
 use crate::kinds::tree;
 
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
@@ -43,5 +43,6 @@ fn common(classes: impl Iterator<Item = &'static str>) -> &'static str {
 }
 
 fn positive(resources: &Value, key: &str, resource: &str) -> i128 {
-    nanos(tree::at(resources, &[key, resource])).unwrap_or_default().max(0)
+    let amount = tree::at(resources, &[key, resource]).as_str();
+    amount.and_then(quantity_in_nanos).unwrap_or_default().max(0)
 }

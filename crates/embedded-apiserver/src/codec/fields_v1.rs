@@ -21,9 +21,8 @@ fn write(out: &mut Vec<u8>, set: &Value, depth: usize) {
         return;
     };
     let mut entries: Vec<_> = map.iter().collect();
-    // byte order is right except between the keys of list items
-    if entries.iter().any(|(key, _)| key.starts_with("k:") || key.starts_with("v:") || key.starts_with("i:"))
-    {
+    // Byte order is right except between the keys of list items.
+    if entries.iter().any(|(key, _)| rank(key) > 1) {
         entries.sort_by(|(a, _), (b, _)| compare(a, b));
     }
     out.push(b'{');
@@ -31,56 +30,19 @@ fn write(out: &mut Vec<u8>, set: &Value, depth: usize) {
         if index > 0 {
             out.push(b',');
         }
-        write_key(out, key);
+        out.extend_from_slice(Value::from(key.as_str()).to_string().as_bytes());
         out.push(b':');
         write(out, value, depth + 1);
     }
     out.push(b'}');
 }
 
-/// Writes a key as `serde_json` does, without its allocations: keys are most of a set.
-pub(crate) fn write_key(out: &mut Vec<u8>, key: &str) {
-    if key.bytes().any(|byte| byte < b' ') {
-        out.extend_from_slice(Value::from(key).to_string().as_bytes());
-        return;
-    }
-    out.push(b'"');
-    let mut rest = key.as_bytes();
-    while let Some(end) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        let (plain, special) = rest.split_at(end);
-        out.extend_from_slice(plain);
-        out.push(b'\\');
-        out.extend(special.first());
-        rest = special.get(1..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
-}
-
 fn compare(a: &str, b: &str) -> Ordering {
-    if is_plain(a) && is_plain(b) {
-        // The end of a text comes before any of its characters.
-        let order = |byte: u8| if byte == b'"' { 0 } else { byte };
-        return rank(a).cmp(&rank(b)).then_with(|| a.bytes().map(order).cmp(b.bytes().map(order)));
-    }
-    rank(a).cmp(&rank(b)).then_with(|| match (a.get(..2), a.get(2..), b.get(2..)) {
-        (Some("k:" | "v:" | "i:"), Some(x), Some(y)) => {
-            match (serde_json::from_str(x), serde_json::from_str(y)) {
-                (Ok(x), Ok(y)) => order(&x, &y),
-                _ => a.cmp(b),
-            }
-        }
+    let value = |key: &str| serde_json::from_str(key.get(2..).unwrap_or_default()).ok();
+    rank(a).cmp(&rank(b)).then_with(|| match (rank(a), value(a), value(b)) {
+        (2.., Some(a), Some(b)) => order(&a, &b),
         _ => a.cmp(b),
     })
-}
-
-/// True if a key is a field, or the keys or value of a list item without numbers and escapes: then its bytes are in order.
-fn is_plain(key: &str) -> bool {
-    key.starts_with("f:")
-        || key == "."
-        || key.starts_with(['k', 'v'])
-            && !key.contains('\\')
-            && !key.as_bytes().windows(2).any(|pair| matches!(pair, [b':', b'-' | b'0'..=b'9']))
 }
 
 fn rank(key: &str) -> u8 {

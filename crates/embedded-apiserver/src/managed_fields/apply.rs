@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::kinds::timestamp;
 use crate::status::Status;
 
-use super::check::{Duplicates, check};
+use super::check::check;
 use super::conflict::{self, Conflict};
 use super::element::same;
 use super::entries::{self, Entry, Identity};
 use super::shape::Shape;
 use super::update::group_version_kind;
-use super::{Failure, FieldManager, OWNERLESS, last_applied, owners, set_entries, stored_entries};
+use super::{FieldManager, OWNERLESS, last_applied, owners, set_entries, stored_entries};
 
 /// The owner of what exists before an object is tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -81,25 +81,18 @@ impl FieldManager<'_> {
         let mut entries = entries::decode(stored_entries(live))
             .map_err(|error| unknown(format!("failed to decode managed fields: {error}")))?;
         if entries.is_empty() {
-            self.record((&zero, live), &mut entries, BEFORE_FIRST_APPLY, time)
-                .map_err(|error| unknown(format!("failed to create manager for existing fields: {error}")))?;
+            self.record((&zero, live), &mut entries, BEFORE_FIRST_APPLY, time);
         }
         self.check_config(config)?;
-        self.check_keys(live).map_err(|error| {
-            unknown(format!("failed to create typed live object ({}): {error}", self.name_of(live)))
-        })?;
         let own = Identity::of_apply(manager, self.subresource);
         let applied = owners::apply(self, live, config, &mut entries, own.clone());
-        if !force {
-            match owners::take(self, (live, &applied), &mut entries.clone(), Some(&own), false) {
-                Err(Failure::Conflicts(conflicts)) => {
-                    let blocking = self.blocking(live, conflicts, manager);
-                    if !blocking.is_empty() {
-                        return Err(conflict::status(blocking));
-                    }
-                }
-                Err(Failure::Other(error)) => return Err(unknown(error)),
-                Ok(_) => {}
+        if !force
+            && let Err(conflicts) =
+                owners::take(self, (live, &applied), &mut entries.clone(), Some(&own), false)
+        {
+            let blocking = self.blocking(live, conflicts, manager);
+            if !blocking.is_empty() {
+                return Err(conflict::status(blocking));
             }
         }
         Ok(self.finish(live, &applied, entries, &own, time))
@@ -142,7 +135,7 @@ impl FieldManager<'_> {
         {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
-        check(Shape::of_type(self.of), config, Duplicates::Refused).into_result().map_err(|error| {
+        check(Shape::of_type(self.of), config).into_result().map_err(|error| {
             unknown(format!("failed to create typed patch object ({}): {error}", self.name_of(config)))
         })
     }

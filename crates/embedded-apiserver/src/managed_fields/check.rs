@@ -10,15 +10,8 @@ use super::element::Element;
 use super::problem::Problems;
 use super::shape::{List, ListKind, Scalar, Shape};
 
-/// True if items with the same key are errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Duplicates {
-    Allowed,
-    Refused,
-}
-
-/// Compares a value with the structure of its place.
-pub(crate) fn check(shape: Shape, value: &Value, duplicates: Duplicates) -> Problems {
+/// Compares a value with the structure of its place. Items with the same key are errors.
+pub(crate) fn check(shape: Shape, value: &Value) -> Problems {
     let mut problems = Problems::default();
     if value.is_null() {
         return problems;
@@ -40,13 +33,13 @@ pub(crate) fn check(shape: Shape, value: &Value, duplicates: Duplicates) -> Prob
                         // upstream stops, too
                         break;
                     };
-                    problems.add_below(&step, check(below, field, duplicates));
+                    problems.add_below(&step, check(below, field));
                 }
             }
             _ => problems.add(format!("expected map, got {}", wrapped(value))),
         },
         Shape::List(list) => match value {
-            Value::Array(items) => check_items(list, items, duplicates, &mut problems),
+            Value::Array(items) => check_items(list, items, &mut problems),
             _ => problems.add(format!("expected list, got {}", wrapped(value))),
         },
         Shape::Any { .. } => {}
@@ -54,22 +47,22 @@ pub(crate) fn check(shape: Shape, value: &Value, duplicates: Duplicates) -> Prob
     problems
 }
 
-fn check_items(list: List, items: &[Value], duplicates: Duplicates, problems: &mut Problems) {
+fn check_items(list: List, items: &[Value], problems: &mut Problems) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
         if matches!(list.kind, ListKind::Atomic) {
             let step = Element::Index(i64::try_from(index).unwrap_or(i64::MAX));
-            problems.add_below(&step, check(list.item(), item, duplicates));
+            problems.add_below(&step, check(list.item(), item));
             continue;
         }
         let step = match list.element(item) {
             Ok(step) => step,
             Err(message) => return problems.add(format!("element {index}: {message}")),
         };
-        if duplicates == Duplicates::Refused && !seen.insert(step.clone()) {
+        if !seen.insert(step.clone()) {
             problems.add(format!("duplicate entries for key {step}"));
         }
-        problems.add_below(&step, check(list.item(), item, duplicates));
+        problems.add_below(&step, check(list.item(), item));
     }
 }
 

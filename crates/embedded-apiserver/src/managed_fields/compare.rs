@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::element::{Element, same};
-use super::problem::Problems;
 use super::set::{Node, Part, Set};
 use super::shape::{List, Shape};
 use crate::kinds::tree::is_void;
@@ -18,28 +17,18 @@ pub(crate) struct Comparison<'a> {
     pub(crate) added: Set<'a>,
 }
 
-impl Comparison<'_> {
-    /// True if the objects are equal.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
-    }
-}
-
 /// Compares two objects of one type. Source: structured-merge-diff `typed.Compare`.
 ///
-/// Cost: linear; elements and sets are made for changed parts only, and borrow from the objects.
+/// List items without a key are left out.
 ///
-/// # Errors
-/// A list has an item without a key; upstream's text.
-pub(crate) fn compare<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Result<Comparison<'a>, String> {
-    let mut problems = Problems::default();
-    let changes = walk(shape, Some(old), Some(new), &mut problems);
-    problems.into_result()?;
-    Ok(Comparison {
+/// Cost: linear; elements and sets are made for changed parts only, and borrow from the objects.
+pub(crate) fn compare<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Comparison<'a> {
+    let changes = walk(shape, Some(old), Some(new));
+    Comparison {
         removed: changes.removed.children,
         modified: changes.modified.children,
         added: changes.added.children,
-    })
+    }
 }
 
 /// The differences at a place and below it.
@@ -63,12 +52,11 @@ fn walk<'a>(
     shape: Shape,
     old: Option<&'a Value>,
     new: Option<&'a Value>,
-    problems: &mut Problems,
 ) -> Changes<'a> {
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
-        (None, Some(new)) => return Changes { added: whole(shape, new, problems), ..Changes::default() },
-        (Some(old), None) => return Changes { removed: whole(shape, old, problems), ..Changes::default() },
+        (None, Some(new)) => return Changes { added: whole(shape, new), ..Changes::default() },
+        (Some(old), None) => return Changes { removed: whole(shape, old), ..Changes::default() },
         (None, None) => return Changes::default(),
     };
     if (shape.is_leaf(new) && shape.is_leaf(old)) || (is_void(old) && is_void(new)) {
@@ -76,25 +64,25 @@ fn walk<'a>(
         return Changes { modified, ..Changes::default() };
     }
     match shape {
-        Shape::List(list) => walk_items(list, items(old), items(new), problems),
-        Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new, problems),
-        _ => walk_fields(shape, old.as_object(), new.as_object(), problems),
+        Shape::List(list) => walk_items(list, items(old), items(new)),
+        Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new),
+        _ => walk_fields(shape, old.as_object(), new.as_object()),
     }
 }
 
 /// All paths at a place that one side does not have.
-fn whole<'a>(shape: Shape, value: &'a Value, problems: &mut Problems) -> Part<'a> {
+fn whole<'a>(shape: Shape, value: &'a Value) -> Part<'a> {
     if shape.is_leaf(value) || is_void(value) {
         return Part::leaf();
     }
     let children = match (shape, value) {
-        (Shape::List(list), Value::Array(items)) => whole_items(list, items, problems),
+        (Shape::List(list), Value::Array(items)) => whole_items(list, items),
         (_, Value::Object(fields)) => {
             let mut nodes = Vec::with_capacity(fields.len());
             for (name, field) in fields {
                 let Some((below, _)) = shape.child(name) else { continue };
                 let element = Element::Field(Cow::Borrowed(name));
-                let part = below_step(&element, problems, |further| whole(below, field, further));
+                let part = whole(below, field);
                 nodes.push(Node { element, member: part.member, children: part.children });
             }
             Set::from_nodes(nodes)
@@ -104,8 +92,8 @@ fn whole<'a>(shape: Shape, value: &'a Value, problems: &mut Problems) -> Part<'a
     Part { member: true, children }
 }
 
-fn whole_items<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> Set<'a> {
-    let mut keyed = keyed(list, items, problems).into_iter().peekable();
+fn whole_items<'a>(list: List, items: &'a [Value]) -> Set<'a> {
+    let mut keyed = keyed(list, items).into_iter().peekable();
     let mut nodes = Vec::with_capacity(keyed.len());
     while let Some((element, item)) = keyed.next() {
         let mut double = false;
@@ -115,21 +103,11 @@ fn whole_items<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> S
         let part = if double {
             Part::leaf()
         } else {
-            below_step(&element, problems, |further| whole(list.item(), item, further))
+            whole(list.item(), item)
         };
         nodes.push(Node { element, member: part.member, children: part.children });
     }
     Set::from_nodes(nodes)
-}
-
-/// Walks one step further, and puts the step before the errors.
-fn below_step<T>(element: &Element<'_>, problems: &mut Problems, walk: impl FnOnce(&mut Problems) -> T) -> T {
-    let mut further = Problems::default();
-    let result = walk(&mut further);
-    if !further.is_empty() {
-        problems.add_below(element, further);
-    }
-    result
 }
 
 /// A place of any type that holds a map on one side and something else on the other: the place and what is in the map.
@@ -137,9 +115,8 @@ fn walk_changed_kind<'a>(
     shape: Shape,
     old: &'a Value,
     new: &'a Value,
-    problems: &mut Problems,
 ) -> Changes<'a> {
-    let mut changes = walk_fields(shape, old.as_object(), new.as_object(), problems);
+    let mut changes = walk_fields(shape, old.as_object(), new.as_object());
     changes.modified.member = !old.is_null() && !new.is_null();
     changes
 }
@@ -148,7 +125,6 @@ fn walk_fields<'a>(
     shape: Shape,
     old: Option<&'a Map<String, Value>>,
     new: Option<&'a Map<String, Value>>,
-    problems: &mut Problems,
 ) -> Changes<'a> {
     let mut changes = Changes::default();
     let mut left = old.into_iter().flatten().peekable();
@@ -172,25 +148,25 @@ fn walk_fields<'a>(
             continue;
         };
         let element = Element::Field(Cow::Borrowed(name));
-        let part = below_step(&element, problems, |further| walk(below, old, new, further));
+        let part = walk(below, old, new);
         changes.add(&element, part);
     }
 }
 
-fn walk_items<'a>(list: List, old: &'a [Value], new: &'a [Value], problems: &mut Problems) -> Changes<'a> {
+fn walk_items<'a>(list: List, old: &'a [Value], new: &'a [Value]) -> Changes<'a> {
     let mut changes = Changes::default();
     if !old.is_empty() && old == new {
         return changes;
     }
-    let left = keyed(list, old, problems);
-    let right = keyed(list, new, problems);
+    let left = keyed(list, old);
+    let right = keyed(list, new);
     let (mut left, mut right) = (left.as_slice(), right.as_slice());
     while let Some(element) = first_element(left, right) {
         let (old, later) = split_group(left, &element);
         left = later;
         let (new, later) = split_group(right, &element);
         right = later;
-        let part = below_step(&element, problems, |further| walk_group(list, old, new, further));
+        let part = walk_group(list, old, new);
         changes.add(&element, part);
     }
     changes
@@ -201,11 +177,10 @@ fn walk_group<'a>(
     list: List,
     old: &[(Element<'a>, &'a Value)],
     new: &[(Element<'a>, &'a Value)],
-    problems: &mut Problems,
 ) -> Changes<'a> {
     let first = |group: &[(Element<'a>, &'a Value)]| group.first().map(|(_, item)| *item);
     match (old.len(), new.len()) {
-        (0 | 1, 0 | 1) => walk(list.item(), first(old), first(new), problems),
+        (0 | 1, 0 | 1) => walk(list.item(), first(old), first(new)),
         (2.., 2..) => {
             let mut changes = Changes::default();
             changes.modified.member =
@@ -214,13 +189,13 @@ fn walk_group<'a>(
         }
         (2.., rest) => {
             let mut changes =
-                if rest == 0 { Changes::default() } else { walk(list.item(), None, first(new), problems) };
+                if rest == 0 { Changes::default() } else { walk(list.item(), None, first(new)) };
             changes.removed.member = true;
             changes
         }
         (rest, _) => {
             let mut changes =
-                if rest == 0 { Changes::default() } else { walk(list.item(), first(old), None, problems) };
+                if rest == 0 { Changes::default() } else { walk(list.item(), first(old), None) };
             changes.added.member = true;
             changes
         }
@@ -228,12 +203,11 @@ fn walk_group<'a>(
 }
 
 /// The items with their keys, in the order of the keys; items with one key keep their order.
-fn keyed<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> Vec<(Element<'a>, &'a Value)> {
+fn keyed<'a>(list: List, items: &'a [Value]) -> Vec<(Element<'a>, &'a Value)> {
     let mut keyed = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        match list.element(item) {
-            Ok(element) => keyed.push((element, item)),
-            Err(message) => problems.add(format!("element {index}: {message}")),
+    for item in items {
+        if let Ok(element) = list.element(item) {
+            keyed.push((element, item));
         }
     }
     if !keyed.is_sorted_by(|a, b| a.0 <= b.0) {

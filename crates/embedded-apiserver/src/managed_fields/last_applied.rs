@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::patch::go_text;
 
 use super::FieldManager;
-use super::check::{Duplicates, check};
+use super::check::check;
 use super::collect::collect;
 use super::compare::compare;
 use super::set::Set;
@@ -44,11 +44,11 @@ pub(super) fn unchanged<T>(
     }
     let shape = Shape::of_type(manager.of);
     for object in [live, &applied] {
-        if !check(shape, object, Duplicates::Refused).is_empty() {
+        if !check(shape, object).is_empty() {
             return None;
         }
     }
-    let changes = compare(shape, &applied, live).ok()?;
+    let changes = compare(shape, &applied, live);
     let mut fields = collect(shape, &applied);
     fields.subtract(&changes.modified);
     fields.subtract(&changes.added);

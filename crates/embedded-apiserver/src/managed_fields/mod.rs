@@ -8,7 +8,6 @@ mod check;
 mod collect;
 mod compare;
 mod conflict;
-mod create;
 mod element;
 mod entries;
 mod fields_v1;
@@ -31,7 +30,6 @@ use serde_json::Value;
 use crate::schema::Type;
 
 use compare::Comparison;
-use conflict::Conflict;
 
 pub(crate) use reset::reset_fields;
 pub(crate) use times::keep_times;
@@ -50,12 +48,6 @@ pub(crate) struct FieldManager<'k> {
     pub(crate) subresource: &'k str,
     /// Fields that requests cannot change here; see [`reset_fields`].
     pub(crate) reset: &'k [&'k [&'k str]],
-}
-
-/// The reason why ownership could not be changed.
-enum Failure<'a> {
-    Conflicts(Vec<Conflict<'a>>),
-    Other(String),
 }
 
 impl FieldManager<'_> {

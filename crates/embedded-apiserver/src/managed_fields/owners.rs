@@ -12,23 +12,22 @@ use super::merge::merge;
 use super::remove::remove;
 use super::set::Set;
 use super::shape::Shape;
-use super::{Failure, FieldManager};
+use super::FieldManager;
 
 /// Takes the fields that differ between `old` and `new` away from all owners but `own`, and the removed ones as well.
 /// Returns what differs.
 ///
 /// # Errors
-/// Owners of changed fields, unless `force` is set; a list item without a key.
+/// Owners of changed fields, unless `force` is set.
 pub(super) fn take<'o, 'a>(
     manager: &FieldManager<'_>,
     (old, new): (&'o Value, &'o Value),
     entries: &mut Vec<Entry<'a>>,
     own: Option<&Identity<'_>>,
     force: bool,
-) -> Result<Comparison<'o>, Failure<'a>> {
+) -> Result<Comparison<'o>, Vec<Conflict<'a>>> {
     let shape = Shape::of_type(manager.of);
-    let failed = |error| Failure::Other(format!("failed to compare objects: {error}"));
-    let mut comparison = compare(shape, old, new).map_err(failed)?;
+    let mut comparison = compare(shape, old, new);
     manager.filter(&mut comparison);
     let mut conflicts = Vec::new();
     for entry in entries.iter_mut() {
@@ -38,7 +37,7 @@ pub(super) fn take<'o, 'a>(
         }
     }
     if !conflicts.is_empty() {
-        return Err(Failure::Conflicts(conflicts));
+        return Err(conflicts);
     }
     // Entries of other versions are dropped: upstream's type converters know only the versions of their group.
     entries.retain(|entry| {

@@ -1,8 +1,6 @@
 //! The schema as server-side apply sees it: what is one value, and what has parts with owners of their own.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -202,47 +200,4 @@ fn set_element(item: &Value) -> Result<Element<'_>, String> {
         _ => return Ok(Element::Value(Cow::Borrowed(item))),
     };
     Err(text.to_owned())
-}
-
-/// True if a decoded object of this type can have list items without a key.
-///
-/// Cost: one lookup; the first call looks at all types.
-pub(crate) fn can_lack_keys(of: &Type) -> bool {
-    static TYPES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-        let mut found = HashSet::new();
-        // types contain others: until nothing new is found
-        loop {
-            let before = found.len();
-            let reaching =
-                schema::types().iter().filter(|of| of.fields.iter().any(|field| lacks_keys(field, &found)));
-            let reaching: Vec<_> = reaching.map(|of| of.path).collect();
-            found.extend(reaching);
-            if found.len() == before {
-                return found;
-            }
-        }
-    });
-    TYPES.contains(of.path)
-}
-
-fn lacks_keys(field: &'static Field, found: &HashSet<&'static str>) -> bool {
-    let mut node = &field.node;
-    if let Shape::List(list @ List { kind: ListKind::Map(keys), .. }) = Shape::of_field(field) {
-        let omitted = |name: &&&str| match &list.item.shape {
-            schema::Shape::Struct(of) => {
-                of.get().field(name).is_some_and(|key| key.omitempty && key.default.is_none())
-            }
-            _ => true,
-        };
-        if keys.iter().all(|key| omitted(&key)) {
-            return true;
-        }
-    }
-    loop {
-        node = match &node.shape {
-            schema::Shape::Struct(of) => return found.contains(of.get().path),
-            schema::Shape::List(inner) | schema::Shape::Items(inner) | schema::Shape::Map(inner) => inner,
-            _ => return false,
-        };
-    }
 }

@@ -93,7 +93,7 @@ fn create_instead(
     meta::remove(&mut object, "resourceVersion");
     let prepared = before_create(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
     let creation = Creation { entry, namespace, dry_run, manager: "" };
-    match create::store(core, creation, (&object, &[]), prepared) {
+    match create::store(core, creation, &object, prepared) {
         Ok(body) => Ok(Some(Changed { body, created: true })),
         Err(status) if status.reason == "AlreadyExists" && !dry_run => Ok(None),
         Err(status) => Err(status),

@@ -43,7 +43,7 @@ pub(crate) fn create(
     }
     fit_namespace(entry.kind, namespace, &mut object)?;
     warn_of_repeated_owners(&mut object, warnings);
-    let managed = tracking::manager(entry, "").create(&mut object, manager, core.environment.now());
+    tracking::manager(entry, "").update(None, &mut object, manager, core.environment.now());
     lifecycle::admit_create(core, entry, namespace, meta::text(&object, "name"))?;
     // Only a number other than 0 counts as a version here.
     if meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or_default() == 0 {
@@ -56,7 +56,7 @@ pub(crate) fn create(
         let mut attempt = if attempts == 0 { std::mem::take(&mut object) } else { object.clone() };
         let scope = core.scope(entry, namespace, "", creation.dry_run);
         let prepared = before_create(&scope, &mut attempt)?;
-        match store(core, creation, (&attempt, &managed), prepared) {
+        match store(core, creation, &attempt, prepared) {
             Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
             result => return result,
         }
@@ -75,14 +75,14 @@ pub(crate) fn warn_of_repeated_owners(object: &mut Value, warnings: &mut Vec<Str
     }
 }
 
-/// Stores a new object that passed all checks. `managed` is what `FieldManager::create` returned, if it was called.
+/// Stores a new object that passed all checks.
 ///
 /// # Errors
 /// 409 if it exists.
 pub(crate) fn store(
     core: &Core,
     creation: Creation<'_>,
-    (object, managed): (&Value, &[u8]),
+    object: &Value,
     prepared: Prepared,
 ) -> Result<Bytes, Status> {
     let Creation { entry, namespace, dry_run, .. } = creation;
@@ -91,10 +91,7 @@ pub(crate) fn store(
     if !dry_run && meta::has(object, "resourceVersion") {
         return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
-    let mut body = protobuf::encode(entry.type_, object);
-    if !managed.is_empty() {
-        body = protobuf::append_to_metadata(&body, managed).map_err(Status::internal)?;
-    }
+    let body = protobuf::encode(entry.type_, object);
     if dry_run {
         return match core.store.get(entry.resource, &key) {
             Some(existing) => Err(exists(entry, object, existing.body())),

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::meta;
 use crate::codec::json::{self, FieldValidation};
 use crate::codec::{DecodeError, protobuf};
 use crate::core::Entry;
@@ -76,22 +75,6 @@ pub(crate) fn body(
         warnings.extend(problems);
     }
     Ok(tree::without_head(tree))
-}
-
-/// Restores an empty list of managed fields, which canonical trees leave out.
-pub(crate) fn keep_reset(format: Format, body: &[u8], object: &mut Value) {
-    const NAME: &[u8] = b"managedFields";
-    if !body.windows(NAME.len()).any(|window| window == NAME) {
-        return;
-    }
-    let sent = match format {
-        Format::Json => serde_json::from_slice(body).ok(),
-        // An empty list has no bytes.
-        Format::Protobuf => None,
-    };
-    if let Some(sent) = sent {
-        meta::keep_reset(object, &sent);
-    }
 }
 
 /// Checks that a patch has not made an object of another kind.

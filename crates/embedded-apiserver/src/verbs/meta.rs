@@ -50,17 +50,6 @@ pub(crate) fn remove(object: &mut Value, field: &str) {
     }
 }
 
-/// Restores an empty list of managed fields, which asks to forget them and which canonical trees leave out. `sent` is what
-/// the client made.
-pub(crate) fn keep_reset(object: &mut Value, sent: &Value) {
-    if sent
-        .pointer("/metadata/managedFields")
-        .is_some_and(|fields| fields.as_array().is_some_and(Vec::is_empty))
-    {
-        set(object, "managedFields", Value::Array(Vec::new()));
-    }
-}
-
 /// Drops repeated owner references, and returns the uids of those dropped.
 pub(crate) fn drop_repeated_owners(object: &mut Value) -> Vec<String> {
     let mut dropped = Vec::new();

@@ -157,9 +157,7 @@ impl Patch {
             return Err(refused(&format!("strict decoding error: {}", problems.join(", "))));
         }
         warnings.append(&mut problems);
-        let mut object = tree::without_head(object);
-        meta::keep_reset(&mut object, &patched);
-        Ok(object)
+        Ok(tree::without_head(object))
     }
 
     /// The changes: an object, or the list of a JSON patch.

@@ -22,7 +22,6 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
     let options = WriteOptions::parse(call.query, "UpdateOptions")?;
     let format = content_type::format_of(call.headers)?;
     let mut object = decode::body(format, body, entry.into(), options.validation, warnings)?;
-    decode::keep_reset(format, body, &mut object);
     entry.kind.strategy.default(&mut object);
     fit_namespace(entry.kind, &target.namespace, &mut object)?;
     names::check_name(&object, &target.name)?;

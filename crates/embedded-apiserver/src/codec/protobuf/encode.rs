@@ -102,7 +102,7 @@ fn entries(writer: &mut Writer, number: u32, of: &'static Node, map: &Map<String
     }
 }
 
-pub(super) fn moment(writer: &mut Writer, number: u32, value: &Value) {
+fn moment(writer: &mut Writer, number: u32, value: &Value) {
     writer.nested(number, |writer| {
         if let Some((seconds, nanos)) = time::parts(value) {
             writer.int(1, seconds);

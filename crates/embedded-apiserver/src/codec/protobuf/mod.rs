@@ -3,16 +3,14 @@
 
 mod decode;
 mod encode;
-mod managed;
 mod path;
 mod splice;
 mod write;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::encode;
-pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
 pub(crate) use path::field_numbers;
-pub(crate) use splice::{Template, append_to_metadata};
+pub(crate) use splice::Template;
 pub(crate) use write::{delimited, delimited_length, open};
 
 #[cfg(test)]

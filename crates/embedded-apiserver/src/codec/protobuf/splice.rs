@@ -1,6 +1,6 @@
 //! Changes the metadata of an encoded object without decoding it.
 
-use kube_protobuf::{DecodeError, Fields, Value, varint};
+use kube_protobuf::{Fields, Value, varint};
 
 /// Number of `metadata` in all kinds.
 const METADATA: u32 = 1;
@@ -67,27 +67,4 @@ fn cut_metadata(metadata: &[u8]) -> (&[u8], &[u8]) {
         before = fields.offset();
     }
     (metadata, &[])
-}
-
-/// The object with more fields at the end of its metadata: those of greater numbers than it has, or more items of its last.
-///
-/// Cost: one allocation and copy.
-///
-/// # Errors
-/// The bytes are no message.
-pub(crate) fn append_to_metadata(object: &[u8], more: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let mut fields = Fields::new("object", object);
-    let (metadata, rest) = match fields.next_field()? {
-        Some((METADATA, value)) => (fields.bytes(value)?, object.get(fields.offset()..).unwrap_or_default()),
-        _ => (&[][..], object),
-    };
-    let length = metadata.len() + more.len();
-    let (encoded, used) = varint(length as u64);
-    let mut out = Vec::with_capacity(1 + used + length + rest.len());
-    out.push(METADATA_TAG);
-    out.extend(encoded.into_iter().take(used));
-    out.extend_from_slice(metadata);
-    out.extend_from_slice(more);
-    out.extend_from_slice(rest);
-    Ok(out)
 }

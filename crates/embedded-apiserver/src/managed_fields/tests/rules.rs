@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{at, entries, service, services};
+use super::{at, service, services};
 use crate::managed_fields::{keep_times, manager_of};
 
 fn created(metadata: Value, spec: Value) -> Value {
@@ -19,17 +19,6 @@ fn updated(live: &Value, change: impl FnOnce(&mut Value), manager: &str, second:
 
 fn set(pointer: &str, value: Value) -> impl FnOnce(&mut Value) {
     move |object| *object.pointer_mut(pointer).unwrap() = value
-}
-
-#[test]
-fn an_empty_list_or_entry_deletes_all_entries_and_tracking_ends() {
-    let live = created(json!({}), json!({"type": "ClusterIP"}));
-    for reset in [json!([]), json!([{}])] {
-        let reset = updated(&live, set("/metadata/managedFields", reset), "other", 5);
-        assert_eq!(entries(&reset), Vec::<Value>::new());
-        let later = updated(&reset, set("/spec/type", json!("NodePort")), "other", 6);
-        assert_eq!(entries(&later), Vec::<Value>::new());
-    }
 }
 
 #[test]

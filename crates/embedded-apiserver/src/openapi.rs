@@ -12,7 +12,7 @@ mod schemas;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, LOCATION};
+use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -30,35 +30,14 @@ const FOREVER: &str = "public, immutable";
 /// Answers a GET of `/openapi/v2`, `/openapi/v3` and the documents below; `None` for all other paths.
 ///
 /// Cost: the first question builds all documents, which takes about 10 ms and keeps about 1 MB.
-pub(crate) fn answer(path: &str, query: Option<&str>, headers: &HeaderMap) -> Option<Response<Bytes>> {
+pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
     match path.strip_prefix("/openapi/")? {
         "v2" => Some(version_2(headers)),
-        "v3" | "v3/" => Some(index().response(headers, REVALIDATE)),
+        "v3" | "v3/" => Some(index().response(REVALIDATE)),
         path => {
             let name = path.strip_prefix("v3/")?;
             let found = documents().iter().find(|(of, _)| of == name);
-            Some(found.map_or_else(
-                || empty(StatusCode::NOT_FOUND),
-                |(name, document)| version_3(name, document, query, headers),
-            ))
-        }
-    }
-}
-
-fn version_3(name: &str, document: &Document, query: Option<&str>, headers: &HeaderMap) -> Response<Bytes> {
-    if !accepted(headers).any(includes_json) {
-        return empty(StatusCode::NOT_ACCEPTABLE);
-    }
-    let mut query = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    match query.find(|(key, _)| key == "hash") {
-        None => document.response(headers, REVALIDATE),
-        Some((_, hash)) if hash == document.hash() => document.response(headers, FOREVER),
-        Some(_) => {
-            let mut response = empty(StatusCode::MOVED_PERMANENTLY);
-            if let Ok(address) = address(name, document).parse() {
-                response.headers_mut().insert(LOCATION, address);
-            }
-            response
+            Some(found.map_or_else(|| empty(StatusCode::NOT_FOUND), |(_, document)| document.response(FOREVER)))
         }
     }
 }
@@ -67,16 +46,11 @@ fn version_2(headers: &HeaderMap) -> Response<Bytes> {
     /// As clients ask for it; `@` is not allowed in media types, so the answer has a dot.
     const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    for name in accepted(headers) {
-        if includes_json(name) {
-            let document = json!({"swagger": "2.0", "info": info(), "paths": {}});
-            return Document::new("application/json", document.to_string()).response(headers, REVALIDATE);
-        }
-        if name == ASKED || name == ANSWERED {
-            return Document::new(ANSWERED, version_2_protobuf()).response(headers, REVALIDATE);
-        }
+    if accepted(headers).any(|name| [ASKED, ANSWERED, "*/*"].contains(&name)) {
+        Document::new(ANSWERED, version_2_protobuf()).response(REVALIDATE)
+    } else {
+        empty(StatusCode::NOT_ACCEPTABLE)
     }
-    empty(StatusCode::NOT_ACCEPTABLE)
 }
 
 /// `openapi.v2.Document` of gnostic: `swagger` is field 1; `info` is field 2, with `title` 1 and `version` 2.
@@ -94,10 +68,6 @@ const TITLE: &str = "Kubernetes";
 
 fn info() -> Value {
     json!({"title": TITLE, "version": KUBERNETES})
-}
-
-fn includes_json(range: &str) -> bool {
-    matches!(range, "application/json" | "*/*")
 }
 
 fn empty(status: StatusCode) -> Response<Bytes> {

@@ -7,9 +7,9 @@ mod columns;
 mod duration;
 mod endpoints;
 mod event;
+mod include;
 mod node;
 mod object;
-mod options;
 mod pod;
 mod service;
 mod workload;
@@ -22,7 +22,7 @@ use crate::kinds::tree::with_head;
 use crate::schema::Type;
 use object::{Age, name};
 
-pub(crate) use options::{Include, Options};
+pub(crate) use include::Include;
 
 /// Writes tables of objects of one kind as JSON, with the fields of each part in the order of upstream's structs.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub(crate) struct Printer<'a> {
     /// The types of the objects and of their metadata alone.
     type_: &'static Type,
     metadata_type: &'static Type,
-    options: Options,
+    include: Include,
     now: Timestamp,
 }
 
@@ -41,11 +41,11 @@ impl<'a> Printer<'a> {
     pub(crate) fn new(
         (api_version, kind): (&'a str, &'a str),
         type_: &'static Type,
-        options: Options,
+        include: Include,
         now: Timestamp,
     ) -> Option<Self> {
         let metadata_type = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata")?;
-        Some(Self { api_version, kind, type_, metadata_type, options, now })
+        Some(Self { api_version, kind, type_, metadata_type, include, now })
     }
 
     /// Appends the table of objects.
@@ -110,7 +110,7 @@ impl<'a> Printer<'a> {
     fn object(self, mut object: Value, out: &mut Vec<u8>) {
         /// The bookmark that ends the initial events keeps its metadata in all cases: clients look for this annotation.
         const INITIAL_EVENTS_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
-        let (type_, api_version, kind) = match self.options.include {
+        let (type_, api_version, kind) = match self.include {
             Include::Object => (self.type_, self.api_version, self.kind),
             Include::None if object.pointer(INITIAL_EVENTS_END).is_none() => {
                 return out.extend_from_slice(b"null");

@@ -86,7 +86,7 @@ fn is_indented_error(difference: &Difference, answers: &[Tree; 2]) -> bool {
 }
 
 /// Parts of warnings that do not depend on the rules of a kind.
-const OF_EVERY_KIND: [&str; 3] = ["unknown field", "duplicate entries", "v1 Endpoints is deprecated"];
+const OF_EVERY_KIND: [&str; 2] = ["unknown field", "v1 Endpoints is deprecated"];
 
 /// True if the real server's warnings are the other one's and more, of which none is one of [`OF_EVERY_KIND`].
 fn has_fewer_warnings(difference: &Difference) -> bool {

@@ -4,18 +4,8 @@ const MALFORMED: &str =
     r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Suffixes and their powers of ten. The smallest unit is a billionth.
-const DECIMAL: [(&str, i32); 10] = [
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("", 0),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
+const DECIMAL: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 /// Suffixes of the powers of 1024.
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
@@ -53,7 +43,8 @@ fn parse(text: &str) -> Option<(i128, Format)> {
     let digits = [integer, fraction].concat().parse::<i128>().ok()?.checked_mul(factor)?;
     let power = power.saturating_add(9).saturating_sub(i32::try_from(fraction.len()).ok()?);
     let ten = 10_i128.checked_pow(power.unsigned_abs())?;
-    let size = if power < 0 { digits / ten + i128::from(digits % ten != 0) } else { digits.checked_mul(ten)? };
+    let size =
+        if power < 0 { digits / ten + i128::from(digits % ten != 0) } else { digits.checked_mul(ten)? };
     Some((if is_negative { -size } else { size }, format))
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use futures::Stream;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
@@ -90,29 +90,14 @@ where
 {
     let mut body = std::pin::pin!(body);
     let mut all = BytesMut::new();
-    let mut first = Bytes::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Status::new(500, "", error.to_string()))?;
-        let Ok(mut data) = frame.into_data() else { continue };
-        let size = data.remaining();
-        if first.len() + all.len() + size > LIMIT {
+        let Ok(data) = frame.into_data() else { continue };
+        if all.len() + data.remaining() > LIMIT {
             let message = format!("Request entity too large: limit is {LIMIT}");
             return Err(Status::new(413, "RequestEntityTooLarge", message));
         }
-        // Most bodies come in one piece, which needs no copy.
-        if first.is_empty() && all.is_empty() {
-            first = data.copy_to_bytes(size);
-            continue;
-        }
-        if !first.is_empty() {
-            all.extend_from_slice(&std::mem::take(&mut first));
-        }
-        while data.has_remaining() {
-            let chunk = data.chunk();
-            let read = chunk.len();
-            all.extend_from_slice(chunk);
-            data.advance(read);
-        }
+        all.put(data);
     }
-    Ok(if all.is_empty() { first } else { all.freeze() })
+    Ok(all.freeze())
 }

@@ -1,6 +1,5 @@
 //! The query of a request, as `net/url` and `runtime.ParameterCodec` of apimachinery read it.
 
-use std::borrow::Cow;
 use std::num::IntErrorKind;
 
 use percent_encoding::percent_decode_str;
@@ -8,18 +7,13 @@ use percent_encoding::percent_decode_str;
 use crate::selectors::go_quote;
 use crate::status::Status;
 
-/// The parameters in their order. Malformed ones are left out, as `url.Query` does.
+/// The parameters in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     pub(crate) fn parse(query: &str) -> Self {
-        let pairs = query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
-        let decoded = pairs.filter_map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((unescape(key)?, unescape(value)?))
-        });
-        Self(decoded.collect())
+        Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
     /// The first value.
@@ -58,23 +52,7 @@ impl Query {
     }
 }
 
-/// Decodes `%41` and `+`. `None` if a percent sign is followed by anything but two hexadecimal digits.
-fn unescape(text: &str) -> Option<String> {
-    let text = if text.contains('+') { Cow::Owned(text.replace('+', " ")) } else { Cow::Borrowed(text) };
-    decode_percent(&text)
-}
-
-/// Decodes `%41`. Bytes that are not UTF-8 become U+FFFD.
-pub(crate) fn decode_percent(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
-    let is_hex = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
-    let bytes = text.as_bytes();
-    let well_formed = bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'%')
-        .all(|(at, _)| is_hex(bytes.get(at + 1).copied()) && is_hex(bytes.get(at + 2).copied()));
-    well_formed.then(|| percent_decode_str(text).decode_utf8_lossy().into_owned())
+/// Decodes `%41` in a path. Bytes that are not UTF-8 become U+FFFD.
+pub(crate) fn decode_percent(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -3,28 +3,12 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 const WARNING: HeaderName = http::header::WARNING;
-/// Characters of all texts together, beyond which each is cut.
-const ALL: usize = 4 * 1024;
-/// Characters of a text that is cut.
-const ONE: usize = 256;
 
 /// Adds the texts, each once.
 pub(crate) fn write(headers: &mut HeaderMap, texts: &[String]) {
-    let mut seen: Vec<&str> = Vec::new();
-    for text in texts {
-        if !text.is_empty() && !seen.contains(&text.as_str()) {
-            seen.push(text);
-        }
-    }
-    let total: usize = seen.iter().map(|text| text.chars().count()).sum();
-    let mut written = 0;
-    for text in seen {
-        let text: String = if total > ALL { text.chars().take(ONE).collect() } else { text.to_owned() };
-        if total > ALL && written >= ALL {
-            return;
-        }
-        written += text.chars().count();
-        if let Some(value) = value(&text) {
+    for (at, text) in texts.iter().enumerate() {
+        let is_first = !texts.iter().take(at).any(|before| before == text);
+        if let Some(value) = value(text).filter(|_| is_first) {
             headers.append(WARNING, value);
         }
     }

@@ -48,11 +48,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-fn walk<'a>(
-    shape: Shape,
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
-) -> Changes<'a> {
+fn walk<'a>(shape: Shape, old: Option<&'a Value>, new: Option<&'a Value>) -> Changes<'a> {
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
         (None, Some(new)) => return Changes { added: whole(shape, new), ..Changes::default() },
@@ -100,22 +96,14 @@ fn whole_items<'a>(list: List, items: &'a [Value]) -> Set<'a> {
         while keyed.next_if(|(other, _)| *other == element).is_some() {
             double = true;
         }
-        let part = if double {
-            Part::leaf()
-        } else {
-            whole(list.item(), item)
-        };
+        let part = if double { Part::leaf() } else { whole(list.item(), item) };
         nodes.push(Node { element, member: part.member, children: part.children });
     }
     Set::from_nodes(nodes)
 }
 
 /// A place of any type that holds a map on one side and something else on the other: the place and what is in the map.
-fn walk_changed_kind<'a>(
-    shape: Shape,
-    old: &'a Value,
-    new: &'a Value,
-) -> Changes<'a> {
+fn walk_changed_kind<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Changes<'a> {
     let mut changes = walk_fields(shape, old.as_object(), new.as_object());
     changes.modified.member = !old.is_null() && !new.is_null();
     changes

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::FieldManager;
 use super::collect::{collect, with_named_fields};
 use super::compare::{Comparison, compare};
 use super::conflict::{Conflict, conflicts_of};
@@ -12,7 +13,6 @@ use super::merge::merge;
 use super::remove::remove;
 use super::set::Set;
 use super::shape::Shape;
-use super::FieldManager;
 
 /// Takes the fields that differ between `old` and `new` away from all owners but `own`, and the removed ones as well.
 /// Returns what differs.

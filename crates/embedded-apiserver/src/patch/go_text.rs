@@ -100,7 +100,7 @@ fn number_text(number: &Number) -> String {
 }
 
 /// `%v` of a `float64`: the fewest digits, with an exponent below 1e-4 and from 1e6.
-pub(crate) fn float(number: f64) -> String {
+fn float(number: f64) -> String {
     let scientific = format!("{number:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or_default();

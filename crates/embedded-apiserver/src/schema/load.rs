@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::lookup::Lookup;
 use super::types::{Entry, Field, ListType, Message, Node, Part, Shape, Type, TypeRef};
 
 /// The lines of the file, sorted by what they declare. Names have the form `alias.Name`.
@@ -77,7 +76,7 @@ impl Declarations {
             atomic: of.atomic,
             always: always.map(|(position, _)| position).collect(),
             message,
-            lookup: Lookup::new(fields.iter().map(|field| field.json)),
+            positions: fields.iter().map(|field| field.json).zip(0..).collect(),
             fields,
         })
     }

@@ -4,12 +4,11 @@
 //! definitions. Everything that depends on a field (JSON, protobuf, patches, server-side apply, `OpenAPI`) reads them here.
 
 mod load;
-mod lookup;
 mod types;
 
 use std::sync::LazyLock;
 
-pub(crate) use types::{Entry, Field, ListType, MAX_FIELDS, Message, Node, Part, Shape, Type};
+pub(crate) use types::{Entry, Field, ListType, Message, Node, Part, Shape, Type};
 
 /// All types of the schema. Cost: parses 80 kB at first use.
 pub(crate) fn types() -> &'static [Type] {

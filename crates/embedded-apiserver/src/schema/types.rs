@@ -1,15 +1,11 @@
 //! A Go type of the API: its fields, and their encodings.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{LazyLock, OnceLock};
 
 use serde_json::Value;
-
-use super::lookup::Lookup;
-
-/// The most fields that a type has after inlining. Encoders keep one slot a field on the stack.
-pub(crate) const MAX_FIELDS: usize = 64;
 
 /// A Go struct.
 pub(crate) struct Type {
@@ -25,7 +21,8 @@ pub(crate) struct Type {
     pub(crate) message: Message,
     /// Positions of fields that JSON contains even if they are zero.
     pub(crate) always: Vec<usize>,
-    pub(super) lookup: Lookup,
+    /// Positions of fields by their names in JSON.
+    pub(super) positions: HashMap<&'static str, usize>,
 }
 
 /// A field of a struct.
@@ -137,12 +134,7 @@ pub(crate) enum Part {
 impl Type {
     /// The field of this JSON name. Names are case-sensitive.
     pub(crate) fn field(&self, json: &str) -> Option<&Field> {
-        self.fields.get(self.position(json)?)
-    }
-
-    /// The position of the field of this JSON name. Cost: one hash.
-    pub(crate) fn position(&self, json: &str) -> Option<usize> {
-        self.lookup.find(json, |position| self.fields.get(position).is_some_and(|field| field.json == json))
+        self.fields.get(*self.positions.get(json)?)
     }
 
     /// The zero value: an object with the fields that JSON always contains.
@@ -247,7 +239,7 @@ impl Type {
             fields: Vec::new(),
             message: Message::default(),
             always: Vec::new(),
-            lookup: Lookup::default(),
+            positions: HashMap::new(),
         }
     }
 }

@@ -36,5 +36,5 @@ fn create_one(core: &Core, kind: &str, namespace: &str, mut object: Value) {
     let Some(entry) = Entry::named("v1", kind) else { return };
     entry.kind.strategy.default(&mut object);
     let creation = Creation { entry, namespace, dry_run: false, manager: MANAGER };
-    _ = verbs::create(core, creation, object, &mut Vec::new());
+    _ = verbs::create(core, creation, object);
 }

@@ -2,7 +2,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::duration::human;
-use super::{Include, Options, Printer, cells, columns};
+use super::{Include, Printer, cells, columns};
 use crate::kinds::KINDS;
 use crate::schema::Type;
 
@@ -10,8 +10,8 @@ fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
 }
 
-fn options(include: Option<&str>) -> Options {
-    Options::parse(include).unwrap()
+fn included(object: Option<&str>) -> Include {
+    Include::parse(object).unwrap()
 }
 
 /// `1y2d3h4m5s` in seconds.
@@ -58,7 +58,7 @@ fn rows_have_as_many_cells_as_there_are_columns() {
 /// The table of a pod.
 fn table(pod: &Value, include: Option<&str>, columns: bool) -> String {
     let type_ = Type::named("k8s.io/api/core/v1.Pod").expect("a type");
-    let printer = Printer::new(("v1", "Pod"), type_, options(include), now()).expect("a printer");
+    let printer = Printer::new(("v1", "Pod"), type_, included(include), now()).expect("a printer");
     let mut out = Vec::new();
     printer.write_one(pod.clone(), columns, &mut out);
     String::from_utf8(out).expect("text")
@@ -106,12 +106,12 @@ fn rows_show_what_was_asked_of_their_objects() {
     );
     assert_eq!(row(Some("Object")), object);
     assert_eq!(row(Some("None")), r#""object":null}]}"#);
-    assert_eq!(options(None).include, Include::Metadata);
+    assert_eq!(included(None), Include::Metadata);
 }
 
 #[test]
 fn unknown_choices_are_refused() {
-    let error = Options::parse(Some("Foo")).unwrap_err();
+    let error = Include::parse(Some("Foo")).unwrap_err();
     assert_eq!(
         (error.code, error.message.as_str()),
         (

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::commit;
-use super::create::{self, Creation, warn_of_repeated_owners};
+use super::create::{self, Creation};
 use super::lifecycle;
 use super::meta;
 use super::names;
@@ -86,7 +86,6 @@ fn create_instead(
         return Err(precondition_failed(change, "UID", change.uid, ""));
     }
     let mut object = make(None, warnings)?;
-    warn_of_repeated_owners(&mut object, warnings);
     lifecycle::admit_create(core, entry, namespace, name)?;
     parse_version(meta::text(&object, "resourceVersion"))?;
     // Any number is ignored here, other than at a plain creation.
@@ -114,7 +113,6 @@ fn update(
         return Err(precondition_failed(change, "UID", change.uid, uid));
     }
     let mut object = make(Some(&old), warnings)?;
-    warn_of_repeated_owners(&mut object, warnings);
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;
     keep_times(&old, &mut object);
@@ -185,34 +183,14 @@ fn ends_deletion(entry: &Entry, object: &Value, old: &Value) -> bool {
 
 /// 409 in the words of `storage.Preconditions`, which print the key in etcd.
 pub(crate) fn precondition_failed(change: Change<'_>, what: &str, wanted: &str, found: &str) -> Status {
-    let place = Place { namespace: change.namespace, name: change.name, dry_run: change.dry_run };
-    failed_precondition(change.entry, place, what, wanted, found)
-}
-
-/// The object that a precondition is about.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    /// Dry runs do not get to the storage, which prefixes the key.
-    pub(crate) dry_run: bool,
-}
-
-/// 409 in the words of `storage.Preconditions`.
-pub(crate) fn failed_precondition(
-    entry: &Entry,
-    place: Place<'_>,
-    what: &str,
-    wanted: &str,
-    found: &str,
-) -> Status {
-    let Place { namespace, name, dry_run } = place;
+    let Change { entry, namespace, name, dry_run, .. } = change;
     let prefix = match entry.kind.plural {
         "services" => "services/specs",
         "endpoints" => "services/endpoints",
         "nodes" => "minions",
         other => other,
     };
+    // Dry runs do not get to the storage, which prefixes the key.
     let root = if dry_run { "" } else { "/registry" };
     let key = if entry.kind.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
     let cause = format!(

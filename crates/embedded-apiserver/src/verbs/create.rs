@@ -35,14 +35,12 @@ pub(crate) fn create(
     core: &Core,
     creation: Creation<'_>,
     mut object: Value,
-    warnings: &mut Vec<String>,
 ) -> Result<Bytes, Status> {
     let Creation { entry, namespace, manager, .. } = creation;
     for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta::remove(&mut object, field);
     }
     fit_namespace(entry.kind, namespace, &mut object)?;
-    warn_of_repeated_owners(&mut object, warnings);
     tracking::manager(entry, "").update(None, &mut object, manager, core.environment.now());
     lifecycle::admit_create(core, entry, namespace, meta::text(&object, "name"))?;
     // Only a number other than 0 counts as a version here.
@@ -60,18 +58,6 @@ pub(crate) fn create(
             Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
             result => return result,
         }
-    }
-}
-
-/// Warns of owner references that the object has twice, and drops them.
-pub(crate) fn warn_of_repeated_owners(object: &mut Value, warnings: &mut Vec<String>) {
-    let repeated = meta::drop_repeated_owners(object);
-    if !repeated.is_empty() {
-        warnings.push(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
-             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
-            repeated.join(", ")
-        ));
     }
 }
 

@@ -76,7 +76,7 @@ async fn routed(
 ) -> Response<Body> {
     let Parts { method, uri, headers, .. } = request;
     let query = Query::parse(uri.query().unwrap_or_default());
-    let Some(path) = decode_percent(uri.path()) else { return text(400, "400 Bad Request") };
+    let path = decode_percent(uri.path());
     match route(method, &path) {
         Ok(Route::Objects(target)) => {
             let Some(entry) = Entry::of(target.kind) else {
@@ -108,7 +108,7 @@ fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
             "/healthz/ping" | "/livez/ping" | "/readyz/ping" => return of(200, TEXT, b"ok".to_vec()),
             _ => {}
         }
-        if let Some(response) = openapi::answer(path, uri.query(), headers) {
+        if let Some(response) = openapi::answer(path, headers) {
             return response.map(Body::from);
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -180,7 +180,7 @@ fn created(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
     let by = manager(&options, call.headers);
     let creation = Creation { entry, namespace, dry_run: options.dry_run, manager: &by };
     let generates = core.auditor.is_some() && meta::text(&object, "name").is_empty();
-    let body = create::create(core, creation, object, warnings)?;
+    let body = create::create(core, creation, object)?;
     let created = if generates { Some(meta::text(&entry.tree(&body)?, "name").to_owned()) } else { None };
     Ok(Outcome { code: 201, content: Content::Stored(body), created })
 }

@@ -49,22 +49,3 @@ pub(crate) fn remove(object: &mut Value, field: &str) {
         tree::remove(meta, field);
     }
 }
-
-/// Drops repeated owner references, and returns the uids of those dropped.
-pub(crate) fn drop_repeated_owners(object: &mut Value) -> Vec<String> {
-    let mut dropped = Vec::new();
-    if let Some(Value::Array(owners)) =
-        object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences"))
-    {
-        let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
-        for owner in owners.drain(..) {
-            if kept.contains(&owner) {
-                dropped.push(tree::text(&owner, "uid").to_owned());
-            } else {
-                kept.push(owner);
-            }
-        }
-        *owners = kept;
-    }
-    dropped
-}

@@ -28,7 +28,7 @@ pub(crate) fn event(
     user: &str,
     received: Timestamp,
 ) -> Option<AuditEvent> {
-    let path = decode_percent(request.uri.path())?;
+    let path = decode_percent(request.uri.path());
     let Ok(Route::Objects(target)) = route(&request.method, &path) else { return None };
     let entry = Entry::of(target.kind)?;
     let query = Query::parse(request.uri.query().unwrap_or_default());

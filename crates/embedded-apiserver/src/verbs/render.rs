@@ -18,7 +18,7 @@ use crate::kinds::tree::with_head;
 use crate::list::{Page, json_chunks, protobuf_chunks};
 use crate::schema::Type;
 use crate::status::Status;
-use crate::table::{self, Printer};
+use crate::table::{Include, Printer};
 use crate::watch::{Watch, WatchEvent, json_frame, protobuf_frame};
 
 /// Appends an encoded object as JSON, with its kind and API version or without.
@@ -36,8 +36,8 @@ fn write_json(entry: &Entry, bytes: &[u8], head: bool, out: &mut Vec<u8>) {
 pub(crate) struct Renderer {
     entry: &'static Entry,
     format: Format,
-    /// The options of tables, if one is asked for.
-    table: Option<table::Options>,
+    /// What rows of tables include, if one is asked for.
+    table: Option<Include>,
     /// Tables show ages.
     environment: Arc<dyn Environment>,
 }
@@ -53,8 +53,8 @@ impl Renderer {
         query: &Query,
         environment: &Arc<dyn Environment>,
     ) -> Result<Self, Status> {
-        let options = || table::Options::parse(query.first("includeObject"));
-        let table = media.table.then(options).transpose()?;
+        let include = || Include::parse(query.first("includeObject"));
+        let table = media.table.then(include).transpose()?;
         Ok(Self { entry, format: media.format, table, environment: environment.clone() })
     }
 
@@ -65,9 +65,9 @@ impl Renderer {
         type_: Option<&'static Type>,
         object: &Value,
     ) -> Option<Vec<u8>> {
-        let options = self.table.filter(|_| head.1 != "Status")?;
+        let include = self.table.filter(|_| head.1 != "Status")?;
         let mut table = Vec::new();
-        Printer::new(head, type_?, options, self.environment.now())?.write_one(
+        Printer::new(head, type_?, include, self.environment.now())?.write_one(
             object.clone(),
             true,
             &mut table,
@@ -76,9 +76,9 @@ impl Renderer {
     }
 
     /// The printer of tables of stored objects, with ages of this moment.
-    fn printer(&self, options: table::Options) -> Result<Printer<'static>, Status> {
+    fn printer(&self, include: Include) -> Result<Printer<'static>, Status> {
         let head = (self.entry.api_version.as_str(), self.entry.kind.kind);
-        Printer::new(head, self.entry.type_, options, self.environment.now()).ok_or_else(no_tables)
+        Printer::new(head, self.entry.type_, include, self.environment.now()).ok_or_else(no_tables)
     }
 
     /// The tree of a stored object.
@@ -94,9 +94,9 @@ impl Renderer {
 /// 406 for a table that there is not.
 pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
     let &Renderer { entry, format, .. } = renderer;
-    if let Some(options) = renderer.table {
+    if let Some(include) = renderer.table {
         let mut table = Vec::new();
-        renderer.printer(options)?.write_one(renderer.tree(stored), true, &mut table);
+        renderer.printer(include)?.write_one(renderer.tree(stored), true, &mut table);
         return Ok(answer::json_bytes(code, table));
     }
     if format == Format::Protobuf {
@@ -114,10 +114,10 @@ pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<R
 /// 406 for a table that there is not.
 pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, Status> {
     let &Renderer { entry, format, .. } = renderer;
-    if let Some(options) = renderer.table {
+    if let Some(include) = renderer.table {
         let mut table = Vec::new();
         let trees = page.items.iter().map(|object| renderer.tree(object.body()));
-        renderer.printer(options)?.write(&page.metadata_json(), trees, true, &mut table);
+        renderer.printer(include)?.write(&page.metadata_json(), trees, true, &mut table);
         return Ok(answer::json_bytes(200, table));
     }
     let bodies: Vec<Bytes> = page.items.iter().map(|object| object.body().clone()).collect();
@@ -140,9 +140,9 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, S
 /// 406 for a table.
 pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, Status> {
     let Renderer { entry, format, .. } = renderer;
-    if let Some(options) = renderer.table {
-        renderer.printer(options)?;
-        return Ok(watch_tables(renderer, options, watch));
+    if let Some(include) = renderer.table {
+        renderer.printer(include)?;
+        return Ok(watch_tables(renderer, include, watch));
     }
     let is_json = format == Format::Json;
     let content_type =
@@ -158,7 +158,7 @@ pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, 
 }
 
 /// A watch whose objects are tables of one row. Only the first has the columns.
-fn watch_tables(renderer: Renderer, options: table::Options, watch: Watch) -> Response<Body> {
+fn watch_tables(renderer: Renderer, include: Include, watch: Watch) -> Response<Body> {
     let mut columns = true;
     let chunks = watch.into_chunks(move |event: &WatchEvent, out: &mut Vec<u8>| {
         let (name, bytes) = match event {
@@ -171,7 +171,7 @@ fn watch_tables(renderer: Renderer, options: table::Options, watch: Watch) -> Re
         };
         let first = std::mem::take(&mut columns);
         // The caller has seen that there is one.
-        let Ok(printer) = renderer.printer(options) else { return };
+        let Ok(printer) = renderer.printer(include) else { return };
         json_frame(out, name, |out| printer.write_one(renderer.tree(&bytes), first, out));
     });
     answer::of(200, "application/json", Body::chunks(chunks))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{Call, Content, Outcome};
-use super::change::{Place, failed_precondition};
+use super::change::precondition_failed;
 use super::commit;
 use super::decode::{self, Expected};
 use super::meta;
@@ -106,9 +106,7 @@ fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
         for (what, field) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
             let (wanted, found) = (meta::text(&object, field), meta::text(&pod, field));
             if !wanted.is_empty() && wanted != found {
-                let place =
-                    Place { namespace: &target.namespace, name: &target.name, dry_run: options.dry_run };
-                return Err(failed_precondition(entry, place, what, wanted, found));
+                return Err(precondition_failed(call.change(&options), what, wanted, found));
             }
         }
         let scope = core.scope(entry, &target.namespace, "binding", options.dry_run);

@@ -2,7 +2,6 @@
 
 use super::call::{Call, Outcome};
 use super::change::{Change, change};
-use super::create::warn_of_repeated_owners;
 use super::decode;
 use super::meta;
 use super::names;
@@ -25,7 +24,6 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
     entry.kind.strategy.default(&mut object);
     fit_namespace(entry.kind, &target.namespace, &mut object)?;
     names::check_name(&object, &target.name)?;
-    warn_of_repeated_owners(&mut object, warnings);
     let by = manager(&options, call.headers);
     let fields = tracking::manager(entry, target.subresource);
     let uid = meta::text(&object, "uid").to_owned();

@@ -16,48 +16,41 @@ use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 /// The bytes are no message, a known field has another wire type, or a quantity is malformed. Text that is not UTF-8 is no error:
 /// each wrong byte becomes U+FFFD.
 pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
-    let (mut map, mut seen) = (Map::new(), 0);
-    fields_of(of, &of.message, bytes, &mut map, &mut seen)?;
-    for &position in &of.always {
-        if let Some(field) = of.fields.get(position)
-            && seen & (1 << position) == 0
-        {
+    let mut map = Map::new();
+    fields_of(of, &of.message, bytes, &mut map)?;
+    for field in of.always.iter().filter_map(|&position| of.fields.get(position)) {
+        if !map.contains_key(field.json) {
             map.insert(field.json.to_owned(), field.node.zero());
         }
     }
     Ok(Value::Object(map))
 }
 
-/// Decodes the fields of a message into an object. `seen` has a bit for each field that may be there.
+/// Decodes the fields of a message into an object.
 fn fields_of(
     of: &'static Type,
     message: &'static Message,
     bytes: &[u8],
     map: &mut Map<String, Value>,
-    seen: &mut u64,
 ) -> Result<(), DecodeError> {
     let mut fields = Fields::new(message.name, bytes);
     while let Some((number, wire)) = fields.next_field()? {
         match message.entry(number).map(|Entry { part, .. }| part) {
             None => {}
-            Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
+            Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                let bit = 1 << position;
-                let again = *seen & bit != 0;
-                *seen |= bit;
-                if again
-                    && let Some(previous) = map.get_mut(field.json)
+                if let Some(previous) = map.get_mut(field.json)
                     && append(&field.node, &fields, wire, previous)?
                 {
                     continue;
                 }
                 // Of two values, the last counts.
                 let value = node(&field.node, &fields, wire)?;
-                if !field.omits(&value) {
-                    map.insert(field.json.to_owned(), value);
-                } else if again {
+                if field.omits(&value) {
                     map.remove(field.json);
+                } else {
+                    map.insert(field.json.to_owned(), value);
                 }
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::write::Writer;
 use crate::codec::fields_v1;
 use crate::codec::time;
-use crate::schema::{MAX_FIELDS, Message, Node, Part, Shape, Type};
+use crate::schema::{Message, Node, Part, Shape, Type};
 
 /// Encodes a canonical tree as the message of its type, byte for byte as Go's `Marshal`. `kind` and `apiVersion` are not part
 /// of it.
@@ -15,30 +15,18 @@ use crate::schema::{MAX_FIELDS, Message, Node, Part, Shape, Type};
 /// [`json::decode`]: crate::codec::json::decode
 pub(crate) fn encode(of: &'static Type, tree: &Value) -> Vec<u8> {
     let mut writer = Writer::default();
-    object(&mut writer, of, tree);
+    message(&mut writer, of, &of.message, tree);
     writer.finish()
 }
 
-/// The fields of an object by their positions in its type.
-type Slots<'a> = [Option<&'a Value>; MAX_FIELDS];
-
-fn object(writer: &mut Writer, of: &'static Type, tree: &Value) {
-    let mut slots: Slots<'_> = [None; MAX_FIELDS];
-    for (name, value) in tree.as_object().into_iter().flatten() {
-        if let Some(slot) = of.position(name).and_then(|position| slots.get_mut(position)) {
-            *slot = Some(value);
-        }
-    }
-    message(writer, of, &of.message, &slots);
-}
-
-fn message(writer: &mut Writer, of: &'static Type, message_of: &'static Message, slots: &Slots<'_>) {
+/// Writes the fields of an object, those of structs that JSON inlines in a message of their own.
+fn message(writer: &mut Writer, of: &'static Type, message_of: &'static Message, tree: &Value) {
     for entry in &message_of.entries {
         match &entry.part {
-            Part::Inlined(inner) => writer.nested(entry.number, |writer| message(writer, of, inner, slots)),
+            Part::Inlined(inner) => writer.nested(entry.number, |writer| message(writer, of, inner, tree)),
             Part::Field(position) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                let value = slots.get(*position).copied().flatten().unwrap_or(&Value::Null);
+                let value = tree.get(field.json).unwrap_or(&Value::Null);
                 if !(value.is_null() && field.node.pointer) {
                     node(writer, entry.number, &field.node, value);
                 }
@@ -73,7 +61,9 @@ fn node(writer: &mut Writer, number: u32, of: &'static Node, value: &Value) {
                 writer.bytes(1, value.to_string().as_bytes());
             }
         }),
-        Shape::Struct(inner) => writer.nested(number, |writer| object(writer, inner.get(), value)),
+        Shape::Struct(inner) => {
+            writer.nested(number, |writer| message(writer, inner.get(), &inner.get().message, value))
+        }
         Shape::List(item) => {
             for value in value.as_array().into_iter().flatten() {
                 node(writer, number, item, value);

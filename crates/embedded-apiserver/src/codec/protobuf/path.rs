@@ -11,7 +11,7 @@ pub(crate) fn field_numbers(of: &'static Type, path: &str) -> Option<Vec<u32>> {
     let mut current = Some(of);
     for name in path.split('.') {
         let of = current?;
-        let position = of.position(name)?;
+        let position = of.fields.iter().position(|field| field.json == name)?;
         push_numbers(&of.message, position, &mut numbers).then_some(())?;
         current = match of.fields.get(position)?.node.shape {
             Shape::Struct(inner) => Some(inner.get()),

@@ -24,7 +24,9 @@ fn quantities_have_the_canonical_form_of_go() {
 
 #[test]
 fn quantities_have_values() {
-    for (text, value) in [("0", 0), ("500m", 500_000_000), ("1.5", 1_500_000_000), ("1Ki", 1_024_000_000_000), ("1n", 1)] {
+    for (text, value) in
+        [("0", 0), ("500m", 500_000_000), ("1.5", 1_500_000_000), ("1Ki", 1_024_000_000_000), ("1n", 1)]
+    {
         assert_eq!(nanos(text), Some(value), "{text}");
     }
     for text in ["", "x", "1x", "1.2.3", "-", "."] {

@@ -2,14 +2,7 @@
 
 use crate::status::Status;
 
-/// The options of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// The part of its object that each row has besides the cells.
-    pub(crate) include: Include,
-}
-
-/// The query parameter `includeObject`.
+/// The part of its object that each row has besides the cells: the query parameter `includeObject`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -17,23 +10,22 @@ pub(crate) enum Include {
     Object,
 }
 
-impl Options {
+impl Include {
     /// Reads the query parameter `includeObject`.
     ///
     /// # Errors
     /// 400 if it has another value than `None`, `Metadata`, `Object` or none.
     pub(crate) fn parse(include_object: Option<&str>) -> Result<Self, Status> {
-        let include = match include_object.unwrap_or_default() {
-            "None" => Include::None,
-            "" | "Metadata" => Include::Metadata,
-            "Object" => Include::Object,
+        match include_object.unwrap_or_default() {
+            "None" => Ok(Self::None),
+            "" | "Metadata" => Ok(Self::Metadata),
+            "Object" => Ok(Self::Object),
             other => {
-                return Err(Status::bad_request(format!(
+                Err(Status::bad_request(format!(
                     "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
                      'Object', 'None', or empty"
-                )));
+                )))
             }
-        };
-        Ok(Self { include })
+        }
     }
 }

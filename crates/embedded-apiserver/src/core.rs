@@ -85,9 +85,6 @@ impl Entry {
     }
 
     /// The tree of a stored object, as the rules see it.
-    ///
-    /// # Errors
-    /// The bytes are malformed.
     pub(crate) fn tree(&self, stored: &[u8]) -> Result<Value, Status> {
         protobuf::decode(self.type_, stored).map_err(Status::internal)
     }

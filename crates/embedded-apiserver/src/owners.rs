@@ -26,9 +26,6 @@ type Dependents = BTreeMap<Resource, BTreeSet<Arc<str>>>;
 
 impl Owners {
     /// Writes an object and enters its owners. Only writes of objects that have or had owners wait for each other.
-    ///
-    /// # Errors
-    /// Those of the write, which then changed nothing.
     pub(crate) fn commit(
         &self,
         resource: Resource,

@@ -72,9 +72,6 @@ pub(crate) static REVIEWS: &[Review] = &[
 ];
 
 /// The review with its status.
-///
-/// # Errors
-/// There is no token to review.
 pub(crate) fn answer(review: &Review, mut object: Value, user: &str, users: &Users) -> Result<Value, Status> {
     let status = match review.kind {
         "TokenReview" => token_status(&object, users)?,

@@ -17,9 +17,6 @@ enum Format {
 }
 
 /// The canonical form of a quantity: "0.5" is "500m", "1024Mi" is "1Gi", "1.5Gi" is "1536Mi".
-///
-/// # Errors
-/// The text is not a quantity, or one beyond 10^29.
 pub(super) fn canonical(text: &str) -> Result<String, &'static str> {
     let (nanos, format) = parse(text).ok_or(MALFORMED)?;
     Ok(print(nanos, format))

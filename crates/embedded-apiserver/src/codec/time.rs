@@ -30,9 +30,7 @@ impl Layout {
 }
 
 /// The canonical form of a time.
-///
-/// # Errors
-/// The text of Go's `time.ParseError`, as if it were the year that is malformed.
+/// Errors: the text of Go's `time.ParseError`, as if it were the year that is malformed.
 pub(super) fn parse(layout: Layout, text: &str) -> Result<Value, String> {
     let wrong = |part: &str, chunk: &str| {
         let (layout, _) = layout.texts();

@@ -80,9 +80,7 @@ impl http_body::Body for Body {
 }
 
 /// Reads the body of a request.
-///
-/// # Errors
-/// 413 beyond 3 MiB, 500 if the connection fails.
+/// Errors: 413 beyond 3 MiB, 500 if the connection fails.
 pub(crate) async fn read<B>(body: B) -> Result<Bytes, Status>
 where
     B: http_body::Body,

@@ -7,9 +7,7 @@ use super::negotiate::Format;
 use crate::status::Status;
 
 /// The encoding that the client declares; JSON without a declaration.
-///
-/// # Errors
-/// 415 for an unknown media type.
+/// Errors: 415 for an unknown media type.
 pub(crate) fn format_of(headers: &HeaderMap) -> Result<Format, Status> {
     let declared = declared(headers);
     if declared.is_empty() {

@@ -51,9 +51,6 @@ pub(crate) enum Endpoint {
 }
 
 /// Chooses the encoding of the answer to a request: the first that the client names and the server has.
-///
-/// # Errors
-/// 406 if the client accepts none.
 pub(crate) fn negotiate(headers: &HeaderMap, endpoint: Endpoint) -> Result<Media, Status> {
     let refused = || {
         let message = format!("only the following media types are accepted: {}", Format::LIST);

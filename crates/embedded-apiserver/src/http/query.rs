@@ -37,9 +37,7 @@ impl Query {
     }
 
     /// A number.
-    ///
-    /// # Errors
-    /// 400 with the words of `strconv.ParseInt`.
+    /// Errors: 400 with the words of `strconv.ParseInt`.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(text) = self.first(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|error: std::num::ParseIntError| {

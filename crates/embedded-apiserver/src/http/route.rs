@@ -49,9 +49,6 @@ impl std::fmt::Debug for Kind {
 }
 
 /// Finds the route of a request, by its decoded path.
-///
-/// # Errors
-/// 404 and 405.
 pub(crate) fn route(method: &Method, path: &str) -> Result<Route, Status> {
     let tokens: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match tokens.as_slice() {

@@ -102,9 +102,6 @@ impl Reservation {
     }
 
     /// Checks that an address is in a range.
-    ///
-    /// # Errors
-    /// It is in none; the text is upstream's.
     pub(crate) fn check_range(&self, ip: IpAddr) -> Result<(), String> {
         let is_host = |network: &Network| {
             let (first, hosts) = hosts(*network);
@@ -118,9 +115,6 @@ impl Reservation {
     }
 
     /// Takes a requested address of a [range](Self::check_range).
-    ///
-    /// # Errors
-    /// It is taken; the text is upstream's.
     pub(crate) fn take_ip(&mut self, ip: IpAddr) -> Result<(), String> {
         if self.dry_run || self.take(Claim::Ip(ip)) {
             Ok(())
@@ -144,9 +138,7 @@ impl Reservation {
     }
 
     /// Takes a requested port.
-    ///
-    /// # Errors
-    /// It is taken or out of the range; the text is upstream's.
+    /// Errors: it is taken or out of the range; the text is upstream's.
     pub(crate) fn take_port(&mut self, port: i64) -> Result<(), String> {
         const TAKEN: &str = "provided port is already allocated";
         let range = self.node_ports();

@@ -81,9 +81,7 @@ fn generated_name(environment: &dyn Environment, base: &str) -> String {
 }
 
 /// Makes the namespace of the object that of the path.
-///
-/// # Errors
-/// 400 if it has another one.
+/// Errors: 400 if it has another one.
 pub(crate) fn fit_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
     let wanted = if kind.namespaced { namespace } else { "" };
     let given = tree::text(tree::field(object, "metadata"), "namespace");

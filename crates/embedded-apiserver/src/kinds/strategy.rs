@@ -95,18 +95,13 @@ pub(crate) trait Strategy: Send + Sync {
     fn default(&self, _object: &mut Value) {}
 
     /// Does what upstream's built-in admission plugins do to the object. `old` is absent at creation.
-    ///
-    /// # Errors
-    /// A plugin refuses the object.
     fn admit(&self, _scope: &Scope<'_>, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
         Ok(())
     }
 
     /// Allocates what is unique in the cluster, such as cluster IPs, before the object is validated (upstream's
     /// `BeginCreate` and `BeginUpdate`). `old` is absent at creation.
-    ///
-    /// # Errors
-    /// Nothing is left to allocate, or the requested value is taken.
+    /// Errors: nothing is left to allocate, or the requested value is taken.
     fn begin(
         &self,
         _scope: &Scope<'_>,

@@ -26,9 +26,6 @@ impl Prepared {
 /// generated name the caller tries again with a copy of the object as it was, up to 8 times in all, as upstream does.
 ///
 /// Cost: one pass over the object.
-///
-/// # Errors
-/// The object is refused.
 pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     metadata::wipe(object);
     let strategy = scope.kind.strategy;
@@ -59,9 +56,6 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
 /// it.
 ///
 /// Cost: one pass over the objects.
-///
-/// # Errors
-/// The change is refused.
 pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
     strategy.admit(scope, object, Some(old))?;

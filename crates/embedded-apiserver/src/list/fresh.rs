@@ -10,9 +10,7 @@ use crate::store::Store;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Waits until the store is at a version.
-///
-/// # Errors
-/// 504 after three seconds.
+/// Errors: 504 after three seconds.
 pub(crate) async fn wait_for(store: &Store, version: u64) -> Result<(), Status> {
     let mut versions = store.versions();
     let reached = versions.wait_for(|current| *current >= version);

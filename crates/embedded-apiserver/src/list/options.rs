@@ -21,9 +21,7 @@ pub(crate) struct ListOptions {
 
 impl ListOptions {
     /// Reads the parameters of a query.
-    ///
-    /// # Errors
-    /// 400 for a parameter that cannot be parsed.
+    /// Errors: 400 for a parameter that cannot be parsed.
     pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
         // The order of the errors is that of the API server: numbers, labels, fields.
         let mut options = Self {

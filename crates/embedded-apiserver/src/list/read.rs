@@ -47,9 +47,7 @@ struct Plan {
 ///
 /// Cost: the namespace's objects (each is selected by a scan), or with a limit the objects up to it and a count of the
 /// rest; at an older version also the changes since then.
-///
-/// # Errors
-/// 400 for an unusable version or token, 410 for a compacted version, 504 for one of the future, after three seconds.
+/// Errors: 400 for an unusable version or token, 410 for a compacted version, 504 after three seconds for one of the future.
 pub(crate) async fn list(store: &Store, request: &Request) -> Result<Page, Status> {
     let plan = plan(request)?;
     let (At::Latest(wanted) | At::Exact(wanted)) = plan.at;

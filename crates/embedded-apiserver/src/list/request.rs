@@ -36,9 +36,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// Checks the parameters.
-    ///
-    /// # Errors
-    /// 400 for a field that the kind does not have.
+    /// Errors: 400 for a field that the kind does not have.
     pub(crate) fn new(target: Target, mut options: ListOptions) -> Result<Self, Status> {
         let fields = std::mem::take(&mut options.fields)
             .for_kind(target.namespaced, &target.selectable)

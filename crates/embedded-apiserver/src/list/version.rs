@@ -3,17 +3,11 @@
 use crate::selectors::go_quote;
 
 /// Parses a resourceVersion; empty is 0.
-///
-/// # Errors
-/// The message of the API server.
 pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     parse_uint(text).map_err(|error| format!("resourceVersion: Invalid value: {}: {error}", go_quote(text)))
 }
 
 /// Parses a number; empty is 0.
-///
-/// # Errors
-/// The message of `strconv.ParseUint`.
 pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);

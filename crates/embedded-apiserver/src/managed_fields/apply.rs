@@ -23,10 +23,7 @@ impl FieldManager<'_> {
     /// The live object with a configuration applied to it by `manager`. `live` is absent if the object is created.
     ///
     /// The result is as the configuration left it: the caller decodes it as the type, which drops nulls, and fills defaults.
-    ///
-    /// # Errors
-    /// 409 if others own fields that it changes and `force` is not set; 400 if it is of another kind; 500, as upstream, if it
-    /// does not fit the type.
+    /// Errors: 409 if others own fields that it changes and `force` is not set; 400 for another kind; 500 if it does not fit.
     pub(crate) fn apply(
         &self,
         live: Option<&Value>,

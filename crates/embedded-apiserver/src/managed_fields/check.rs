@@ -67,9 +67,6 @@ fn check_items(list: List, items: &[Value], problems: &mut Problems) {
 }
 
 /// Compares a value with the type of a scalar.
-///
-/// # Errors
-/// Upstream's text, without a path.
 fn check_scalar(scalar: Scalar, value: &Value) -> Result<(), String> {
     match (scalar, value) {
         (_, Value::Null)

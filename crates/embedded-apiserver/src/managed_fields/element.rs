@@ -33,9 +33,6 @@ pub(crate) enum Unreadable {
 
 impl<'a> Element<'a> {
     /// Reads `f:…`, `k:{…}`, `v:…` or `i:…`.
-    ///
-    /// # Errors
-    /// The text is of none of these forms.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Unreadable> {
         let (Some(kind), Some(rest)) = (text.get(..2), text.get(2..)) else {
             return Err(Unreadable::Malformed);

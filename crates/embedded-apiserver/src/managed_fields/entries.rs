@@ -80,9 +80,6 @@ fn operation(applied: bool) -> &'static str {
 }
 
 /// Reads all entries. Of two with one identity, the later wins.
-///
-/// # Errors
-/// An entry is malformed; upstream's text, as far as it has one.
 pub(crate) fn decode(list: Option<&Value>) -> Result<Vec<Entry<'_>>, String> {
     let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut entries: Vec<Entry<'_>> = Vec::with_capacity(list.len() + 1);

@@ -6,9 +6,6 @@ use super::element::{Element, Unreadable};
 use super::set::{Node, Set};
 
 /// Reads a set. Elements of unknown types are left out, as upstream does.
-///
-/// # Errors
-/// A key is no element, or a value no object.
 pub(crate) fn decode(fields: &Value) -> Result<Set<'_>, Unreadable> {
     decode_below(fields).map(|(set, _)| set)
 }

@@ -16,9 +16,6 @@ use super::shape::Shape;
 
 /// Takes the fields that differ between `old` and `new` away from all owners but `own`, and the removed ones as well.
 /// Returns what differs.
-///
-/// # Errors
-/// Owners of changed fields, unless `force` is set.
 pub(super) fn take<'o, 'a>(
     manager: &FieldManager<'_>,
     (old, new): (&'o Value, &'o Value),

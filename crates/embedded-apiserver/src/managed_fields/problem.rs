@@ -31,9 +31,6 @@ impl Problems {
     }
 
     /// Nothing, or the errors as one text.
-    ///
-    /// # Errors
-    /// There are errors.
     pub(crate) fn into_result(self) -> Result<(), String> {
         if self.is_empty() { Ok(()) } else { Err(self.to_string()) }
     }

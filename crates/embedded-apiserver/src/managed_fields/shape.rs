@@ -146,9 +146,6 @@ impl List {
     }
 
     /// The step to an item.
-    ///
-    /// # Errors
-    /// The item cannot be told apart from others; upstream's text.
     pub(crate) fn element(self, item: &Value) -> Result<Element<'_>, String> {
         match self.kind {
             ListKind::Atomic => Err("invalid indexing of non-associative list".to_owned()),

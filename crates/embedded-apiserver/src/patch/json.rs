@@ -11,9 +11,7 @@ const MOST_STEPS: usize = 16;
 
 /// The object with the operations of a JSON patch made in order. An object may be changed at places that it has, and get fields
 /// and items where they have a parent.
-///
-/// # Errors
-/// 422 if an operation is another one, is about what is not there, or is a test that fails.
+/// Errors: 422 if an operation is another one, is about what is not there, or is a test that fails.
 pub(crate) fn json(original: &Value, patch: &Value) -> Result<Value, Status> {
     let mut object = original.clone();
     for operation in patch.as_array().ok_or_else(unprocessable)? {

@@ -21,9 +21,7 @@ use merge::merge_map;
 
 /// The object with a strategic merge patch applied. The patch loses the directives that were followed, as in upstream, whose
 /// errors about the result show it.
-///
-/// # Errors
-/// 400 or 422 if a directive is malformed; 500, as upstream, for other errors in the patch.
+/// Errors: 400 or 422 if a directive is malformed; 500, as upstream, for other errors in the patch.
 pub(crate) fn strategic(of: &'static Type, original: &Value, patch: &mut Value) -> Result<Value, Status> {
     let (Value::Object(original), Value::Object(patch)) = (original, patch) else {
         return Err(Status::bad_request("invalid JSON document"));

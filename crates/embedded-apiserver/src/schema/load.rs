@@ -21,9 +21,6 @@ struct Struct {
 }
 
 /// Parses the file.
-///
-/// # Errors
-/// The line that is wrong.
 pub(super) fn parse(text: &'static str) -> Result<Vec<Type>, String> {
     let mut declarations = Declarations::default();
     let mut current = None;

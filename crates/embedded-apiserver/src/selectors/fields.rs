@@ -43,9 +43,6 @@ struct Term {
 
 impl FieldSelector {
     /// Parses a selector.
-    ///
-    /// # Errors
-    /// The message of the API server.
     pub(crate) fn parse(selector: &str) -> Result<Self, String> {
         let mut parts = split_terms(selector);
         parts.sort_unstable();
@@ -62,9 +59,7 @@ impl FieldSelector {
     }
 
     /// Checks that a kind has these fields.
-    ///
-    /// # Errors
-    /// The message of the API server. Kinds with fields of their own have another one than kinds without.
+    /// Errors: the message of the API server. Kinds with fields of their own have another one than kinds without.
     pub(crate) fn for_kind(self, namespaced: bool, fields: &[SelectableField]) -> Result<Self, String> {
         for term in &self.terms {
             let known = match term.field.as_str() {

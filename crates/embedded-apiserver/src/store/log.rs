@@ -108,9 +108,6 @@ impl Log {
     }
 
     /// The changes after a version, newest last; those of the resource are complete.
-    ///
-    /// # Errors
-    /// Some changes of the resource are gone.
     pub(super) fn after(
         &self,
         resource: Resource,

@@ -128,9 +128,6 @@ impl Store {
     }
 
     /// Writes an object. `body` is its message; its resourceVersion is replaced by the version of this write.
-    ///
-    /// # Errors
-    /// The state is not the expected one.
     pub(crate) fn put(
         &self,
         resource: Resource,
@@ -154,9 +151,6 @@ impl Store {
     }
 
     /// Deletes an object and returns its last state with the version of the deletion, as the DELETED event has it.
-    ///
-    /// # Errors
-    /// The state is not the expected one.
     pub(crate) fn delete(
         &self,
         resource: Resource,
@@ -178,9 +172,6 @@ impl Store {
 
     /// Calls `visit` in the order of keys for the objects at a version, or now, and returns the version of what was
     /// visited. Visits happen under the lock for reading: they must be short.
-    ///
-    /// # Errors
-    /// The version is compacted or in the future.
     pub(crate) fn visit(
         &self,
         resource: Resource,
@@ -224,9 +215,6 @@ impl Store {
 
     /// The changes of a resource after a version that `wanted` accepts, up to `max` of them, and the version up to which
     /// the log was read.
-    ///
-    /// # Errors
-    /// Some of the changes are gone.
     pub(crate) fn events_after(
         &self,
         resource: Resource,

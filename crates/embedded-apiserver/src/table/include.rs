@@ -12,9 +12,7 @@ pub(crate) enum Include {
 
 impl Include {
     /// Reads the query parameter `includeObject`.
-    ///
-    /// # Errors
-    /// 400 if it has another value than `None`, `Metadata`, `Object` or none.
+    /// Errors: 400 if it has another value than `None`, `Metadata`, `Object` or none.
     pub(crate) fn parse(include_object: Option<&str>) -> Result<Self, Status> {
         match include_object.unwrap_or_default() {
             "None" => Ok(Self::None),

@@ -42,9 +42,6 @@ impl<'a> Call<'a> {
     }
 
     /// The body of the request.
-    ///
-    /// # Errors
-    /// It is too large.
     pub(crate) fn body(&self) -> Result<&Bytes, Status> {
         self.body.as_ref().map_err(Clone::clone)
     }

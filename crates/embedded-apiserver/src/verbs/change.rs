@@ -46,9 +46,6 @@ pub(crate) struct Changed {
 pub(crate) type Make<'a> = dyn FnMut(Option<&Value>, &mut Vec<String>) -> Result<Value, Status> + 'a;
 
 /// Changes an object, or creates it.
-///
-/// # Errors
-/// The change is refused.
 pub(crate) fn change(
     core: &Core,
     change: Change<'_>,

@@ -9,9 +9,6 @@ use crate::core::{Core, Entry, Happened};
 use crate::store::{Expect, Refused, Stored};
 
 /// Writes an object in place of `before`. `tree` is what `body` encodes.
-///
-/// # Errors
-/// Another request was faster.
 pub(crate) fn put(
     core: &Core,
     entry: &'static Entry,
@@ -34,9 +31,6 @@ pub(crate) fn put(
 }
 
 /// Deletes an object and releases what it had allocated. Returns the last state with the version of the deletion.
-///
-/// # Errors
-/// Another request was faster.
 pub(crate) fn remove(
     core: &Core,
     entry: &'static Entry,

@@ -28,9 +28,6 @@ pub(crate) struct Creation<'a> {
 }
 
 /// Creates an object, decoded and without kind and apiVersion. Returns the stored bytes.
-///
-/// # Errors
-/// The object is refused, or exists.
 pub(crate) fn create(
     core: &Core,
     creation: Creation<'_>,
@@ -62,9 +59,7 @@ pub(crate) fn create(
 }
 
 /// Stores a new object that passed all checks.
-///
-/// # Errors
-/// 409 if it exists.
+/// Errors: 409 if it exists.
 pub(crate) fn store(
     core: &Core,
     creation: Creation<'_>,

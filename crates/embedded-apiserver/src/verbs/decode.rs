@@ -34,9 +34,6 @@ impl From<&'static Entry> for Expected<'static> {
 
 /// Decodes a body to the canonical tree of the expected kind, without kind and apiVersion. Unknown fields
 /// become warnings, or fail the request, as `validation` says.
-///
-/// # Errors
-/// 400.
 pub(crate) fn body(
     format: Format,
     bytes: &Bytes,
@@ -78,18 +75,13 @@ pub(crate) fn body(
 }
 
 /// Checks that a patch has not made an object of another kind.
-///
-/// # Errors
-/// The words of upstream's decoder.
 pub(crate) fn check_kind(expected: Expected<'_>, api_version: &str, kind: &str) -> Result<(), String> {
     let (api_version, kind) = with_defaults(api_version.to_owned(), kind.to_owned(), expected);
     check(expected, &api_version, &kind)
 }
 
 /// Decodes a body whose kind is not looked at closely, such as `DeleteOptions`.
-///
-/// # Errors
-/// 400 with the plain words of the decoder.
+/// Errors: 400 with the plain words of the decoder.
 pub(crate) fn options(format: Format, bytes: &Bytes, type_: &'static Type) -> Result<Value, Status> {
     let found = head(format, bytes).map_err(Status::bad_request)?;
     if !found.kind.is_empty() && found.kind != type_.name {

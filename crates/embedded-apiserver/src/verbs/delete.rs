@@ -40,9 +40,6 @@ enum Attempt {
 }
 
 /// Deletes an object, or marks it as being deleted.
-///
-/// # Errors
-/// There is no such object, or the options do not fit it.
 pub(crate) fn delete(
     core: &Core,
     entry: &'static Entry,

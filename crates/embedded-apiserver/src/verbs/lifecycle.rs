@@ -12,9 +12,6 @@ const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 const PHASE: &[u32] = &[3, 1];
 
 /// Allows new objects only in existing namespaces that are not being deleted.
-///
-/// # Errors
-/// 404 and 403.
 pub(crate) fn admit_create(core: &Core, entry: &Entry, namespace: &str, name: &str) -> Result<(), Status> {
     if phase(core, entry, namespace)?.as_deref() != Some("Terminating") {
         return Ok(());
@@ -31,9 +28,6 @@ pub(crate) fn admit_create(core: &Core, entry: &Entry, namespace: &str, name: &s
 }
 
 /// Allows deletions, but not of the namespaces that every cluster needs.
-///
-/// # Errors
-/// 403.
 pub(crate) fn admit_delete(entry: &Entry, name: &str) -> Result<(), Status> {
     if entry.kind.plural == "namespaces" && IMMORTAL.contains(&name) {
         return Err(Status::forbidden("", "namespaces", name, "this namespace may not be deleted"));

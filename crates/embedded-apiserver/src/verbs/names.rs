@@ -10,9 +10,7 @@ use crate::status::Status;
 use crate::store::key;
 
 /// The key of an object by its path (`NamespaceKeyFunc`).
-///
-/// # Errors
-/// 400 for a name that no object can have.
+/// Errors: 400 for a name that no object can have.
 pub(crate) fn key_of(entry: &Entry, namespace: &str, name: &str) -> Result<String, Status> {
     if entry.kind.namespaced && namespace.is_empty() {
         return Err(Status::bad_request("Namespace parameter required."));
@@ -29,9 +27,6 @@ pub(crate) fn key_of(entry: &Entry, namespace: &str, name: &str) -> Result<Strin
 }
 
 /// Checks that the object has the name of the path.
-///
-/// # Errors
-/// 400.
 pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Status> {
     let given = meta::text(object, "name");
     if given.is_empty() {

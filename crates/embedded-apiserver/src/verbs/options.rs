@@ -31,17 +31,11 @@ pub(crate) struct WriteOptions {
 
 impl WriteOptions {
     /// Reads the parameters of `CreateOptions` or `UpdateOptions`.
-    ///
-    /// # Errors
-    /// 422 with all errors.
     pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self, Status> {
         Self::checked(query, kind, Errors::default())
     }
 
     /// Reads the parameters of a patch.
-    ///
-    /// # Errors
-    /// 422 with all errors.
     pub(crate) fn of_patch(query: &Query, applies: bool) -> Result<Self, Status> {
         let mut errors = Errors::default();
         if applies {
@@ -98,9 +92,7 @@ pub(crate) struct DeleteOptions {
 
 impl DeleteOptions {
     /// Reads the body, or the query if there is no body.
-    ///
-    /// # Errors
-    /// 400 and 415 for what cannot be read, 422 for parameters that exclude each other.
+    /// Errors: 400 and 415 for what cannot be read, 422 for parameters that exclude each other.
     pub(crate) fn parse(headers: &HeaderMap, query: &Query, body: &Bytes) -> Result<Self, Status> {
         let (options, dry_run) =
             if body.is_empty() { Self::of_query(query)? } else { Self::of_body(headers, body)? };

@@ -40,9 +40,6 @@ pub(crate) fn is_known(content_type: &str) -> bool {
 }
 
 /// Changes an object, or with server-side apply creates it.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let patch = Patch::read(call)?;
@@ -84,9 +81,7 @@ pub(crate) struct Patch {
 
 impl Patch {
     /// Reads the patch of a request, before its object is looked up.
-    ///
-    /// # Errors
-    /// 415, the parameters are refused, or the patch is not JSON.
+    /// Errors: 415, the parameters are refused, or the patch is not JSON.
     pub(crate) fn read(call: Call<'_>) -> Result<Self, Status> {
         let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
         let kind =
@@ -106,9 +101,7 @@ impl Patch {
     }
 
     /// The patched view of an object, such as its scale.
-    ///
-    /// # Errors
-    /// The patch is refused, or is one of server-side apply, which views do not support.
+    /// Errors: the patch is refused, or is one of server-side apply, which views do not support.
     pub(crate) fn patched_view(
         &self,
         of: Expected<'static>,

@@ -17,9 +17,6 @@ use crate::watch;
 const WATCH_TIME: Duration = Duration::from_secs(45 * 60);
 
 /// Reads an object.
-///
-/// # Errors
-/// There is no such object, or not at the version.
 pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, query, .. } = call;
     let key = names::key_of(entry, &target.namespace, &target.name)?;
@@ -45,9 +42,6 @@ pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
 }
 
 /// Lists or watches objects.
-///
-/// # Errors
-/// The parameters are refused.
 pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>, Status> {
     let renderer = || Renderer::new(call.entry, media, call.query, &call.core.environment);
     let request = request(call)?;

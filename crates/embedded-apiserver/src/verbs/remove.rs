@@ -13,9 +13,6 @@ use crate::status::Status;
 const SHOWN: &[&str] = &["namespaces", "pods", "serviceaccounts", "services"];
 
 /// Deletes an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;

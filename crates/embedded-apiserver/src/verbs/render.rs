@@ -44,9 +44,7 @@ pub(crate) struct Renderer {
 
 impl Renderer {
     /// Reads the parameters of a table, if one is wanted.
-    ///
-    /// # Errors
-    /// 400 for a table that there is not.
+    /// Errors: 400 for a table that there is not.
     pub(crate) fn new(
         entry: &'static Entry,
         media: Media,
@@ -89,9 +87,6 @@ impl Renderer {
 }
 
 /// One object.
-///
-/// # Errors
-/// 406 for a table that there is not.
 pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
     let &Renderer { entry, format, .. } = renderer;
     if let Some(include) = renderer.table {
@@ -109,9 +104,6 @@ pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<R
 }
 
 /// A list.
-///
-/// # Errors
-/// 406 for a table that there is not.
 pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, Status> {
     let &Renderer { entry, format, .. } = renderer;
     if let Some(include) = renderer.table {
@@ -135,9 +127,6 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, S
 }
 
 /// A watch. The media type was checked.
-///
-/// # Errors
-/// 406 for a table.
 pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, Status> {
     let Renderer { entry, format, .. } = renderer;
     if let Some(include) = renderer.table {

@@ -22,9 +22,6 @@ const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
 
 /// Reads the scale of an object.
-///
-/// # Errors
-/// There is no such object.
 pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let key = names::key_of(entry, &target.namespace, &target.name)?;
@@ -35,9 +32,6 @@ pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
 }
 
 /// Replaces the scale of an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let options = WriteOptions::parse(call.query, "UpdateOptions")?;
     let format = content_type::format_of(call.headers)?;
@@ -47,9 +41,6 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
 }
 
 /// Patches the scale of an object.
-///
-/// # Errors
-/// The request is refused; server-side apply is not supported here.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let patch = Patch::read(call)?;
     let wanted = |scale: &Value, warnings: &mut Vec<String>| patch.patched_view(expected()?, scale, warnings);

@@ -22,9 +22,6 @@ const TOKEN_KIND: &str = "TokenRequest";
 const TOKEN_TIME: i64 = 3600;
 
 /// Acts on an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn create(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     match call.target.subresource {
         "token" => token(call, warnings),

@@ -12,9 +12,6 @@ use crate::kinds::fit_namespace;
 use crate::status::Status;
 
 /// Replaces an object or a part of it.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let body = call.body()?;

@@ -39,9 +39,7 @@ pub(crate) struct Watch {
 }
 
 /// Begins a watch. `timeout` is its length if the request names none.
-///
-/// # Errors
-/// 500 for a version that is no number, as the API server answers. All later errors are events of the watch.
+/// Errors: 500 for a version that is no number, as the API server answers. All later errors are events of the watch.
 pub(crate) async fn watch(
     store: Arc<Store>,
     request: Request,
@@ -101,7 +99,8 @@ impl Watch {
         if self.is_over() { None } else { self.pending.pop_front() }
     }
 
-    /// True if its time is over, or the state it watches was replaced, or the server closes. Events that are pending are lost, as in the API server.
+    /// True if its time is over, or the state it watches was replaced, or the server closes. Events that are pending are lost, as
+    /// in the API server.
     fn is_over(&self) -> bool {
         self.end.is_some_and(|end| end <= Instant::now()) || self.lost_its_store()
     }

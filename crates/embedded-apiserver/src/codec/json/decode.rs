@@ -27,9 +27,7 @@ const MAX_PROBLEMS: usize = 100;
 /// Decodes the JSON of an object to the canonical tree of its type. Names are case-sensitive; null is the zero value.
 ///
 /// Returns Go's words about unknown fields too, in the order of their names, and none with [`FieldValidation::Ignore`].
-///
-/// # Errors
-/// A value that does not fit its field, a malformed quantity or time, in Go's words.
+/// Errors: a value that does not fit its field, a malformed quantity or time, in Go's words.
 pub(crate) fn decode(
     of: &'static Type,
     tree: Value,

@@ -13,9 +13,7 @@ pub(crate) use encode::{encode, encode_untyped};
 pub(crate) use super::error::DecodeError;
 
 /// Reads JSON of any type. Of a key that occurs twice, the last value counts.
-///
-/// # Errors
-/// The text is not JSON, or nests more than 127 levels.
+/// Errors: the text is not JSON, or nests more than 127 levels.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, DecodeError> {
     serde_json::from_slice(text).map_err(|_| DecodeError("malformed JSON".to_owned()))
 }

@@ -11,9 +11,7 @@ use super::admit;
 
 /// Binds a stored pod to the node that a `Binding` names. The caller commits the pod with its usual loop; preconditions
 /// are the uid and resourceVersion of the binding's metadata.
-///
-/// # Errors
-/// The binding is malformed, or the pod is bound already, is being deleted, or is gated.
+/// Errors: the binding is malformed, or the pod is bound already, is being deleted, or is gated.
 pub(crate) fn bind(scope: &Scope<'_>, pod: &mut Value, binding: &Value) -> Result<(), Status> {
     let target = tree::field(binding, "target");
     let node = tree::text(target, "name");

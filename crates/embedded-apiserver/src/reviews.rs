@@ -13,7 +13,6 @@ pub(crate) struct Review {
     pub(crate) version: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) plural: &'static str,
-    pub(crate) namespaced: bool,
     /// The name of its Go type in the schema.
     pub(crate) type_name: &'static str,
 }
@@ -29,10 +28,9 @@ const fn review(
     group: &'static str,
     kind: &'static str,
     plural: &'static str,
-    namespaced: bool,
     type_name: &'static str,
 ) -> Review {
-    Review { group, version: "v1", kind, plural, namespaced, type_name }
+    Review { group, version: "v1", kind, plural, type_name }
 }
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
@@ -44,29 +42,19 @@ pub(crate) static REVIEWS: &[Review] = &[
         AUTHENTICATION,
         "SelfSubjectReview",
         "selfsubjectreviews",
-        false,
         "k8s.io/api/authentication/v1.SelfSubjectReview",
     ),
-    review(AUTHENTICATION, "TokenReview", "tokenreviews", false, "k8s.io/api/authentication/v1.TokenReview"),
-    review(
-        AUTHORIZATION,
-        "LocalSubjectAccessReview",
-        "localsubjectaccessreviews",
-        true,
-        "k8s.io/api/authorization/v1.LocalSubjectAccessReview",
-    ),
+    review(AUTHENTICATION, "TokenReview", "tokenreviews", "k8s.io/api/authentication/v1.TokenReview"),
     review(
         AUTHORIZATION,
         "SelfSubjectAccessReview",
         "selfsubjectaccessreviews",
-        false,
         "k8s.io/api/authorization/v1.SelfSubjectAccessReview",
     ),
     review(
         AUTHORIZATION,
         "SubjectAccessReview",
         "subjectaccessreviews",
-        false,
         "k8s.io/api/authorization/v1.SubjectAccessReview",
     ),
 ];

@@ -84,7 +84,7 @@ pub(super) fn resource_list(kinds: &[Kind], group: &str, version: &str) -> Optio
         resources.push(json!({
             "name": review.plural,
             "singularName": review.singular(),
-            "namespaced": review.namespaced,
+            "namespaced": false,
             "kind": review.kind,
             "verbs": ["create"],
         }));

@@ -141,7 +141,7 @@ fn objects(method: &Method, group: &str, version: &str, rest: &[&str]) -> Option
         let review = REVIEWS.iter().find(|review| {
             review.plural == place.plural && review.group == group && review.version == version
         })?;
-        if review.namespaced != place.namespaced || !place.name.is_empty() {
+        if place.namespaced || !place.name.is_empty() {
             return None;
         }
         Some(match *method {

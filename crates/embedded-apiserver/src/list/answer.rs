@@ -15,13 +15,13 @@ const VARINT_4: u8 = 0x20;
 
 /// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list;
 /// `write` appends the JSON of an object.
-pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: Fn(&[u8], &mut Vec<u8>)>(
+pub(crate) fn json_chunks<W: Fn(&[u8], &mut Vec<u8>)>(
     page: &Page,
     api_version: &str,
     kind: &str,
-    bodies: I,
+    bodies: Vec<Bytes>,
     write: W,
-) -> impl Iterator<Item = Bytes> + use<B, I, W> {
+) -> impl Iterator<Item = Bytes> + use<W> {
     let (kind, api_version) = (Value::from(kind), Value::from(api_version));
     let metadata = page.metadata_json();
     let head = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":["#);
@@ -41,7 +41,7 @@ pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: Fn(&[u8]
             if !std::mem::take(&mut first) {
                 buffer.push(b',');
             }
-            write(body.as_ref(), &mut buffer);
+            write(&body, &mut buffer);
         }
         Some(take(&mut buffer))
     })
@@ -50,14 +50,14 @@ pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: Fn(&[u8]
 /// The list as protobuf in its envelope, in chunks of about 64 KiB, byte for byte as Go's serializer writes it.
 ///
 /// Cost: the bodies are read twice, first for their lengths.
-pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B> + Clone>(
+pub(crate) fn protobuf_chunks(
     page: &Page,
     api_version: &str,
     kind: &str,
-    bodies: I,
-) -> impl Iterator<Item = Bytes> + use<B, I> {
+    bodies: Vec<Bytes>,
+) -> impl Iterator<Item = Bytes> + use<> {
     let metadata = page.metadata_protobuf();
-    let items: usize = bodies.clone().into_iter().map(|body| delimited_length(body.as_ref().len())).sum();
+    let items: usize = bodies.iter().map(|body| delimited_length(body.len())).sum();
     let raw = delimited_length(metadata.len()) + items;
 
     let mut type_meta = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B> + Clone>
                 delimited(&mut buffer, 4, b"");
                 break;
             };
-            delimited(&mut buffer, 2, body.as_ref());
+            delimited(&mut buffer, 2, &body);
         }
         Some(take(&mut buffer))
     })

@@ -187,7 +187,7 @@ async fn chunks_make_up_the_list() {
         let name = kube_protobuf::meta(body).unwrap().name.to_owned();
         json.extend(format!("{{\"name\":\"{name}\"}}").bytes());
     };
-    let bodies = || list.items.iter().map(|object| object.body());
+    let bodies = || list.items.iter().map(|object| object.body().clone()).collect::<Vec<_>>();
     let chunks: Vec<_> = json_chunks(&list, "v1", "EndpointsList", bodies(), writer).collect();
     assert!(chunks.len() > 1);
     let json: serde_json::Value = serde_json::from_slice(&chunks.concat()).unwrap();
@@ -210,7 +210,7 @@ async fn chunks_make_up_the_list() {
 async fn an_empty_list_is_that_of_a_real_api_server() {
     let empty = Page { version: 92, ..Page::default() };
     let writer = |_: &[u8], _: &mut Vec<u8>| {};
-    let json: Vec<_> = json_chunks(&empty, "v1", "PodList", [b""; 0], writer).collect();
+    let json: Vec<_> = json_chunks(&empty, "v1", "PodList", Vec::new(), writer).collect();
     assert_eq!(json.concat(), b"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"92\"},\"items\":[]}\n");
 }
 

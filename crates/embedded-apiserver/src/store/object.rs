@@ -68,10 +68,3 @@ impl Stored {
         &self.body
     }
 }
-
-/// The message.
-impl AsRef<[u8]> for Stored {
-    fn as_ref(&self) -> &[u8] {
-        &self.body
-    }
-}

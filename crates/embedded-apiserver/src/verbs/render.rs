@@ -115,9 +115,6 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, S
     let bodies: Vec<Bytes> = page.items.iter().map(|object| object.body().clone()).collect();
     let (api_version, kind) = (entry.api_version.as_str(), entry.list_kind.as_str());
     let body = if format == Format::Protobuf {
-        // The iterator is cloned to count the bytes first.
-        let bodies: Arc<[Bytes]> = bodies.into();
-        let bodies = (0..bodies.len()).filter_map(move |index| bodies.get(index).cloned());
         Body::chunks(stream::iter(protobuf_chunks(page, api_version, kind, bodies)))
     } else {
         let write = move |body: &[u8], out: &mut Vec<u8>| write_json(entry, body, false, out);

@@ -37,7 +37,10 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Bytes>>
         path => {
             let name = path.strip_prefix("v3/")?;
             let found = documents().iter().find(|(of, _)| of == name);
-            Some(found.map_or_else(|| empty(StatusCode::NOT_FOUND), |(_, document)| document.response(FOREVER)))
+            Some(
+                found
+                    .map_or_else(|| empty(StatusCode::NOT_FOUND), |(_, document)| document.response(FOREVER)),
+            )
         }
     }
 }

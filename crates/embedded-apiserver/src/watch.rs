@@ -3,7 +3,6 @@
 //! The rules are those of kube-apiserver 1.37 with its watch cache: `k8s.io/apiserver pkg/storage/cacher`, and for Events,
 //! which have no cache, `pkg/storage/etcd3/watcher.go`.
 
-mod bookmarks;
 mod events;
 mod frames;
 mod stream;

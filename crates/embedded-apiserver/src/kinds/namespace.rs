@@ -23,12 +23,8 @@ impl Strategy for Namespace {
     fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
         tree::set(object, "status", json!({ "phase": "Active" }));
         let spec = tree::field_mut(object, "spec");
-        if tree::texts(spec, "finalizers").contains(&FINALIZER) {
-            return;
-        }
-        match tree::field_mut(spec, "finalizers") {
-            Value::Array(finalizers) => finalizers.push(FINALIZER.into()),
-            other => *other = json!([FINALIZER]),
+        if !tree::texts(spec, "finalizers").contains(&FINALIZER) {
+            tree::push(spec, "finalizers", FINALIZER);
         }
     }
 

@@ -38,13 +38,8 @@ impl Strategy for Node {
         let is_it = |taint: &Value| {
             tree::text(taint, "key") == NOT_READY && tree::text(taint, "effect") == "NoSchedule"
         };
-        if tree::list(spec, "taints").iter().any(is_it) {
-            return Ok(());
-        }
-        let taint = json!({ "key": NOT_READY, "effect": "NoSchedule" });
-        match tree::field_mut(spec, "taints") {
-            Value::Array(taints) => taints.push(taint),
-            other => *other = json!([taint]),
+        if !tree::list(spec, "taints").iter().any(is_it) {
+            tree::push(spec, "taints", json!({ "key": NOT_READY, "effect": "NoSchedule" }));
         }
         Ok(())
     }

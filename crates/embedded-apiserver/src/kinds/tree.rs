@@ -112,6 +112,14 @@ pub(crate) fn set(value: &mut Value, key: &str, new: impl Into<Value>) {
     fields_mut(value).insert(key.to_owned(), new.into());
 }
 
+/// Adds an item to the list of the field, made if it is absent.
+pub(crate) fn push(value: &mut Value, key: &str, item: impl Into<Value>) {
+    match field_mut(value, key) {
+        Value::Array(items) => items.push(item.into()),
+        other => *other = Value::Array(vec![item.into()]),
+    }
+}
+
 /// Sets the field to a copy of another object's field, or removes it if that has none.
 pub(crate) fn copy(value: &mut Value, key: &str, from: &Value) {
     match from.get(key) {

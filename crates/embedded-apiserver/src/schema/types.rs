@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{LazyLock, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A Go struct.
 pub(crate) struct Type {
@@ -139,8 +139,17 @@ impl Type {
 
     /// The zero value: an object with the fields that JSON always contains.
     pub(crate) fn zero(&self) -> Value {
-        let fields = self.always.iter().filter_map(|&position| self.fields.get(position));
-        Value::Object(fields.map(|field| (field.json.to_owned(), field.node.zero())).collect())
+        self.complete(Map::new())
+    }
+
+    /// The object of these fields and those that JSON always contains.
+    pub(crate) fn complete(&self, mut object: Map<String, Value>) -> Value {
+        for field in self.always.iter().filter_map(|&position| self.fields.get(position)) {
+            if !object.contains_key(field.json) {
+                object.insert(field.json.to_owned(), field.node.zero());
+            }
+        }
+        Value::Object(object)
     }
 }
 
@@ -182,7 +191,7 @@ impl Node {
             Shape::Bool => value != &Value::Bool(true),
             Shape::Int32 | Shape::Int64 => value.as_i64().unwrap_or(0) == 0,
             Shape::List(_) | Shape::Items(_) => value.as_array().is_none_or(Vec::is_empty),
-            Shape::Map(_) => value.as_object().is_none_or(serde_json::Map::is_empty),
+            Shape::Map(_) => value.as_object().is_none_or(Map::is_empty),
             _ => false,
         }
     }

@@ -18,12 +18,10 @@ impl Include {
             "None" => Ok(Self::None),
             "" | "Metadata" => Ok(Self::Metadata),
             "Object" => Ok(Self::Object),
-            other => {
-                Err(Status::bad_request(format!(
-                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+            other => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
                      'Object', 'None', or empty"
-                )))
-            }
+            ))),
         }
     }
 }

@@ -28,11 +28,7 @@ pub(crate) struct Creation<'a> {
 }
 
 /// Creates an object, decoded and without kind and apiVersion. Returns the stored bytes.
-pub(crate) fn create(
-    core: &Core,
-    creation: Creation<'_>,
-    mut object: Value,
-) -> Result<Bytes, Status> {
+pub(crate) fn create(core: &Core, creation: Creation<'_>, mut object: Value) -> Result<Bytes, Status> {
     let Creation { entry, namespace, manager, .. } = creation;
     for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta::remove(&mut object, field);

@@ -8,7 +8,6 @@ use std::time::Duration;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use super::bookmarks::next_bookmark;
 use super::events::{WatchEvent, WatchKind, convert};
 use crate::list::{Request, parse_version, too_large, wait_for};
 use crate::status::Status;
@@ -16,6 +15,10 @@ use crate::store::{Compacted, Life, Span, Store};
 
 /// Number of events that are read from the log at once.
 const BATCH: usize = 256;
+/// Bookmarks come about this often.
+const PERIOD: Duration = Duration::from_secs(60);
+/// The last bookmark comes this long before the end of the watch.
+const BEFORE_END: Duration = Duration::from_secs(2);
 
 /// A watch that has begun. It holds a place in the log, not a copy of it: a reader that does not read costs nothing until
 /// the log is compacted beyond its place, which ends the watch with 410.
@@ -226,4 +229,12 @@ async fn at(time: Option<Instant>) {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
+}
+
+/// The time of the next bookmark, if there is another one before the end (`nextBookmarkTime` of the cacher).
+fn next_bookmark(now: Instant, end: Option<Instant>) -> Option<Instant> {
+    let periodic = now + PERIOD;
+    let Some(end) = end else { return Some(periodic) };
+    let next = end.checked_sub(BEFORE_END)?.min(periodic);
+    (next > now).then_some(next)
 }

@@ -74,12 +74,7 @@ impl Decoder {
                 map.insert(key, value);
             }
         }
-        for field in of.always.iter().filter_map(|&position| of.fields.get(position)) {
-            if !map.contains_key(field.json) {
-                map.insert(field.json.to_owned(), field.node.zero());
-            }
-        }
-        Ok(Value::Object(map))
+        Ok(of.complete(map))
     }
 
     fn value(&mut self, of: &'static Node, value: Value, place: &Place<'_>) -> Result<Value, DecodeError> {

@@ -15,12 +15,7 @@ use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut map = Map::new();
     fields_of(of, &of.message, bytes, &mut map)?;
-    for field in of.always.iter().filter_map(|&position| of.fields.get(position)) {
-        if !map.contains_key(field.json) {
-            map.insert(field.json.to_owned(), field.node.zero());
-        }
-    }
-    Ok(Value::Object(map))
+    Ok(of.complete(map))
 }
 
 /// Decodes the fields of a message into an object.

@@ -91,9 +91,6 @@ fn add_tolerations(spec: &mut Value) {
         }
         let toleration =
             json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300 });
-        match tree::field_mut(spec, "tolerations") {
-            Value::Array(items) => items.push(toleration),
-            other => *other = json!([toleration]),
-        }
+        tree::push(spec, "tolerations", toleration);
     }
 }

@@ -78,8 +78,5 @@ fn set_scheduled(scope: &Scope<'_>, pod: &mut Value) {
         *before = condition;
         return;
     }
-    match tree::field_mut(status, "conditions") {
-        Value::Array(conditions) => conditions.push(condition),
-        other => *other = json!([condition]),
-    }
+    tree::push(status, "conditions", condition);
 }

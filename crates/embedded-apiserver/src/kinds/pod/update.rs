@@ -36,21 +36,17 @@ fn is_same_otherwise(new: &Value, old: &Value) -> bool {
             || (is_gated && matches!(key, "nodeSelector" | "affinity"))
             || (grace_is_mended && key == "terminationGracePeriodSeconds")
     };
+    is_same_but(new, old, may_change)
+        && CONTAINERS.iter().all(|key| {
+            let mut pairs = tree::list(new, key).iter().zip(tree::list(old, key));
+            pairs.all(|(new, old)| is_same_but(new, old, |key| key == "image"))
+        })
+}
+
+fn is_same_but(new: &Value, old: &Value, may_change: impl Fn(&str) -> bool) -> bool {
     let (Some(new_fields), Some(old_fields)) = (new.as_object(), old.as_object()) else {
         return new == old;
     };
     let mut keys = new_fields.keys().chain(old_fields.keys()).filter(|key| !may_change(key));
-    keys.all(|key| tree::same(tree::field(new, key), tree::field(old, key)))
-        && CONTAINERS.iter().all(|key| {
-            let pairs = tree::list(new, key).iter().zip(tree::list(old, key));
-            pairs.into_iter().all(|(new, old)| is_same_but_image(new, old))
-        })
-}
-
-fn is_same_but_image(new: &Value, old: &Value) -> bool {
-    let (Some(new_fields), Some(old_fields)) = (new.as_object(), old.as_object()) else {
-        return new == old;
-    };
-    let mut keys = new_fields.keys().chain(old_fields.keys()).filter(|key| *key != "image");
     keys.all(|key| tree::same(tree::field(new, key), tree::field(old, key)))
 }

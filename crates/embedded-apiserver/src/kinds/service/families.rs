@@ -125,9 +125,11 @@ fn infer(spec: &mut Value) {
         if index < known + inferred.len() {
             continue;
         }
-        inferred.push(Value::from(if ip::is_v6(ip) { "IPv6" } else { "IPv4" }));
+        inferred.push(if ip::is_v6(ip) { "IPv6" } else { "IPv4" });
     }
-    append(spec, inferred);
+    for family in inferred {
+        tree::push(spec, "ipFamilies", family);
+    }
 }
 
 /// Makes the list of families complete: IPv4 if it is empty, and the second if there must be two.
@@ -137,18 +139,8 @@ fn complete(spec: &mut Value) {
     }
     let wants_two = Spec(spec).policy() != SINGLE;
     if let ([family], true) = (Spec(spec).families().as_slice(), wants_two) {
-        let second = Value::from(other(family));
-        append(spec, vec![second]);
-    }
-}
-
-fn append(spec: &mut Value, families: Vec<Value>) {
-    if families.is_empty() {
-        return;
-    }
-    match tree::field_mut(spec, "ipFamilies") {
-        Value::Array(items) => items.extend(families),
-        other => *other = Value::Array(families),
+        let second = other(family);
+        tree::push(spec, "ipFamilies", second);
     }
 }
 

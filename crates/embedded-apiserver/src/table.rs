@@ -29,23 +29,20 @@ pub(crate) use include::Include;
 pub(crate) struct Printer<'a> {
     api_version: &'a str,
     kind: &'a str,
-    /// The types of the objects and of their metadata alone.
     type_: &'static Type,
-    metadata_type: &'static Type,
     include: Include,
     now: Timestamp,
 }
 
 impl<'a> Printer<'a> {
-    /// The printer of a kind, at a time from which ages count. `None` if the schema lacks a type.
+    /// The printer of a kind, at a time from which ages count.
     pub(crate) fn new(
         (api_version, kind): (&'a str, &'a str),
         type_: &'static Type,
         include: Include,
         now: Timestamp,
-    ) -> Option<Self> {
-        let metadata_type = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata")?;
-        Some(Self { api_version, kind, type_, metadata_type, include, now })
+    ) -> Self {
+        Self { api_version, kind, type_, include, now }
     }
 
     /// Appends the table of objects.
@@ -118,7 +115,8 @@ impl<'a> Printer<'a> {
             Include::None | Include::Metadata => {
                 let metadata = object.get_mut("metadata").map_or(Value::Null, Value::take);
                 object = Map::from_iter([("metadata".to_owned(), metadata)]).into();
-                (self.metadata_type, "meta.k8s.io/v1", "PartialObjectMetadata")
+                let type_ = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata");
+                (type_.unwrap_or(self.type_), "meta.k8s.io/v1", "PartialObjectMetadata")
             }
         };
         json::encode(type_, &with_head(object, api_version, kind), out);

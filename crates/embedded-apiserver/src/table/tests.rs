@@ -58,7 +58,7 @@ fn rows_have_as_many_cells_as_there_are_columns() {
 /// The table of a pod.
 fn table(pod: &Value, include: Option<&str>, columns: bool) -> String {
     let type_ = Type::named("k8s.io/api/core/v1.Pod").expect("a type");
-    let printer = Printer::new(("v1", "Pod"), type_, included(include), now()).expect("a printer");
+    let printer = Printer::new(("v1", "Pod"), type_, included(include), now());
     let mut out = Vec::new();
     printer.write_one(pod.clone(), columns, &mut out);
     String::from_utf8(out).expect("text")

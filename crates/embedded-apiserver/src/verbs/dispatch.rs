@@ -148,24 +148,24 @@ async fn objects(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Response<
         react(call.core);
     }
     let created = outcome.created.clone();
-    let mut response = show(media.format, &renderer()?, outcome)?;
+    let mut response = show(media.format, &renderer()?, outcome);
     if let Some(name) = created {
         response.extensions_mut().insert(Created(name));
     }
     Ok(response)
 }
 
-fn show(format: Format, renderer: &Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
+fn show(format: Format, renderer: &Renderer, outcome: Outcome) -> Response<Body> {
     let code = outcome.code;
-    Ok(match outcome.content {
-        Content::Stored(body) => render::object(code, renderer, &body)?,
+    match outcome.content {
+        Content::Stored(body) => render::object(code, renderer, &body),
         Content::Other(api_version, kind, type_, shown) => {
             match renderer.table_of((api_version, kind), type_, &shown) {
                 Some(table) => json_bytes(code, table),
                 None => object(code, format, (api_version, kind), type_, shown),
             }
         }
-    })
+    }
 }
 
 /// `handlers/create.go`.

@@ -47,12 +47,12 @@ pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>,
     let request = request(call)?;
     if !request.options.watch {
         let page = list::list(&call.core.store, &request).await?;
-        return render::list(&renderer()?, &page);
+        return Ok(render::list(&renderer()?, &page));
     }
     let store = call.core.store.clone();
     let renderer = renderer()?;
     let watch = watch::watch(store, request, Some(WATCH_TIME)).await?;
-    render::watch(renderer, watch)
+    Ok(render::watch(renderer, watch))
 }
 
 /// The list or watch that a call asks for.

@@ -65,18 +65,15 @@ impl Renderer {
     ) -> Option<Vec<u8>> {
         let include = self.table.filter(|_| head.1 != "Status")?;
         let mut table = Vec::new();
-        Printer::new(head, type_?, include, self.environment.now())?.write_one(
-            object.clone(),
-            true,
-            &mut table,
-        );
+        let printer = Printer::new(head, type_?, include, self.environment.now());
+        printer.write_one(object.clone(), true, &mut table);
         Some(table)
     }
 
     /// The printer of tables of stored objects, with ages of this moment.
-    fn printer(&self, include: Include) -> Result<Printer<'static>, Status> {
+    fn printer(&self, include: Include) -> Printer<'static> {
         let head = (self.entry.api_version.as_str(), self.entry.kind.kind);
-        Printer::new(head, self.entry.type_, include, self.environment.now()).ok_or_else(no_tables)
+        Printer::new(head, self.entry.type_, include, self.environment.now())
     }
 
     /// The tree of a stored object.
@@ -87,30 +84,30 @@ impl Renderer {
 }
 
 /// One object.
-pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
+pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Response<Body> {
     let &Renderer { entry, format, .. } = renderer;
     if let Some(include) = renderer.table {
         let mut table = Vec::new();
-        renderer.printer(include)?.write_one(renderer.tree(stored), true, &mut table);
-        return Ok(answer::json_bytes(code, table));
+        renderer.printer(include).write_one(renderer.tree(stored), true, &mut table);
+        return answer::json_bytes(code, table);
     }
     if format == Format::Protobuf {
         let body = kube_protobuf::wrap(&entry.api_version, entry.kind.kind, stored);
-        return Ok(answer::of(code, format.name(), body));
+        return answer::of(code, format.name(), body);
     }
     let mut text = Vec::with_capacity(stored.len() * 2);
     write_json(entry, stored, true, &mut text);
-    Ok(answer::json_bytes(code, text))
+    answer::json_bytes(code, text)
 }
 
 /// A list.
-pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, Status> {
+pub(crate) fn list(renderer: &Renderer, page: &Page) -> Response<Body> {
     let &Renderer { entry, format, .. } = renderer;
     if let Some(include) = renderer.table {
         let mut table = Vec::new();
         let trees = page.items.iter().map(|object| renderer.tree(object.body()));
-        renderer.printer(include)?.write(&page.metadata_json(), trees, true, &mut table);
-        return Ok(answer::json_bytes(200, table));
+        renderer.printer(include).write(&page.metadata_json(), trees, true, &mut table);
+        return answer::json_bytes(200, table);
     }
     let bodies: Vec<Bytes> = page.items.iter().map(|object| object.body().clone()).collect();
     let (api_version, kind) = (entry.api_version.as_str(), entry.list_kind.as_str());
@@ -120,15 +117,14 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, S
         let write = move |body: &[u8], out: &mut Vec<u8>| write_json(entry, body, false, out);
         Body::chunks(stream::iter(json_chunks(page, api_version, kind, bodies, write)))
     };
-    Ok(answer::of(200, format.name(), body))
+    answer::of(200, format.name(), body)
 }
 
 /// A watch. The media type was checked.
-pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, Status> {
+pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Response<Body> {
     let Renderer { entry, format, .. } = renderer;
     if let Some(include) = renderer.table {
-        renderer.printer(include)?;
-        return Ok(watch_tables(renderer, include, watch));
+        return watch_tables(renderer, include, watch);
     }
     let is_json = format == Format::Json;
     let content_type =
@@ -140,7 +136,7 @@ pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, 
         }
         WatchEvent::Error(status) => error_frame(status, is_json, out),
     });
-    Ok(answer::of(200, content_type, Body::chunks(chunks)))
+    answer::of(200, content_type, Body::chunks(chunks))
 }
 
 /// A watch whose objects are tables of one row. Only the first has the columns.
@@ -156,9 +152,9 @@ fn watch_tables(renderer: Renderer, include: Include, watch: Watch) -> Response<
             WatchEvent::Error(status) => return error_frame(status, true, out),
         };
         let first = std::mem::take(&mut columns);
-        // The caller has seen that there is one.
-        let Ok(printer) = renderer.printer(include) else { return };
-        json_frame(out, name, |out| printer.write_one(renderer.tree(&bytes), first, out));
+        json_frame(out, name, |out| {
+            renderer.printer(include).write_one(renderer.tree(&bytes), first, out);
+        });
     });
     answer::of(200, "application/json", Body::chunks(chunks))
 }
@@ -198,8 +194,4 @@ fn error_frame(status: &Status, is_json: bool, out: &mut Vec<u8>) {
     } else {
         protobuf_frame(out, "ERROR", "v1", "Status", &protobuf::encode(type_, &tree));
     }
-}
-
-fn no_tables() -> Status {
-    Status::new(406, "NotAcceptable", "tables are not served here")
 }

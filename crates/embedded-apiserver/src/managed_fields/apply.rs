@@ -132,7 +132,7 @@ impl FieldManager<'_> {
         {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
-        check(Shape::of_type(self.of), config).into_result().map_err(|error| {
+        check(Shape::of_type(self.of), config).map_err(|error| {
             unknown(format!("failed to create typed patch object ({}): {error}", self.name_of(config)))
         })
     }

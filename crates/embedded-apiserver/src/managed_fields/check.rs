@@ -7,62 +7,62 @@ use serde_json::Value;
 use crate::patch::go_text;
 
 use super::element::Element;
-use super::problem::Problems;
 use super::shape::{List, ListKind, Scalar, Shape};
 
 /// Compares a value with the structure of its place. Items with the same key are errors.
-pub(crate) fn check(shape: Shape, value: &Value) -> Problems {
-    let mut problems = Problems::default();
-    if value.is_null() {
-        return problems;
+/// Errors: upstream's text about all places that do not fit.
+pub(crate) fn check(shape: Shape, value: &Value) -> Result<(), String> {
+    let mut problems = Vec::new();
+    walk(shape, value, "", &mut problems);
+    match problems.as_slice() {
+        [] => Ok(()),
+        [only] => Err(only.clone()),
+        many => Err(format!("errors:\n  {}", many.join("\n  "))),
     }
-    match shape {
-        Shape::Scalar(scalar) => {
-            if let Err(message) = check_scalar(scalar, value) {
-                problems.add(message);
-            }
-        }
-        Shape::Struct { .. } | Shape::Map { .. } => match value {
-            Value::Object(fields) => {
-                for (name, field) in fields {
-                    let step = Element::Field(name.into());
-                    let Some((below, _)) = shape.child(name) else {
-                        let mut unknown = Problems::default();
-                        unknown.add("field not declared in schema");
-                        problems.add_below(&step, unknown);
-                        // upstream stops, too
-                        break;
-                    };
-                    problems.add_below(&step, check(below, field));
-                }
-            }
-            _ => problems.add(format!("expected map, got {}", wrapped(value))),
-        },
-        Shape::List(list) => match value {
-            Value::Array(items) => check_items(list, items, &mut problems),
-            _ => problems.add(format!("expected list, got {}", wrapped(value))),
-        },
-        Shape::Any { .. } => {}
-    }
-    problems
 }
 
-fn check_items(list: List, items: &[Value], problems: &mut Problems) {
+/// An error about the place at a path.
+fn problem(path: &str, message: &str) -> String {
+    if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") }
+}
+
+fn walk(shape: Shape, value: &Value, path: &str, problems: &mut Vec<String>) {
+    let wrong = |kind: &str| problem(path, &format!("expected {kind}, got {}", wrapped(value)));
+    match (shape, value) {
+        (_, Value::Null) | (Shape::Any { .. }, _) => {}
+        (Shape::Scalar(scalar), _) => {
+            problems.extend(check_scalar(scalar, value).err().map(|message| problem(path, &message)));
+        }
+        (Shape::Struct { .. } | Shape::Map { .. }, Value::Object(fields)) => {
+            for (name, field) in fields {
+                let path = format!("{path}{}", Element::Field(name.into()));
+                let Some((below, _)) = shape.child(name) else {
+                    // Upstream stops, too.
+                    return problems.push(problem(&path, "field not declared in schema"));
+                };
+                walk(below, field, &path, problems);
+            }
+        }
+        (Shape::List(list), Value::Array(items)) => walk_items(list, items, path, problems),
+        (Shape::List(_), _) => problems.push(wrong("list")),
+        (Shape::Struct { .. } | Shape::Map { .. }, _) => problems.push(wrong("map")),
+    }
+}
+
+fn walk_items(list: List, items: &[Value], path: &str, problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
-        if matches!(list.kind, ListKind::Atomic) {
-            let step = Element::Index(i64::try_from(index).unwrap_or(i64::MAX));
-            problems.add_below(&step, check(list.item(), item));
-            continue;
-        }
         let step = match list.element(item) {
+            _ if matches!(list.kind, ListKind::Atomic) => {
+                Element::Index(i64::try_from(index).unwrap_or(i64::MAX))
+            }
             Ok(step) => step,
-            Err(message) => return problems.add(format!("element {index}: {message}")),
+            Err(message) => return problems.push(problem(path, &format!("element {index}: {message}"))),
         };
         if !seen.insert(step.clone()) {
-            problems.add(format!("duplicate entries for key {step}"));
+            problems.push(problem(path, &format!("duplicate entries for key {step}")));
         }
-        problems.add_below(&step, check(list.item(), item));
+        walk(list.item(), item, &format!("{path}{step}"), problems);
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn unchanged<T>(
     }
     let shape = Shape::of_type(manager.of);
     for object in [live, &applied] {
-        if !check(shape, object).is_empty() {
+        if check(shape, object).is_err() {
             return None;
         }
     }

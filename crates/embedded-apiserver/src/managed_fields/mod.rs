@@ -14,7 +14,6 @@ mod fields_v1;
 mod last_applied;
 mod merge;
 mod owners;
-mod problem;
 mod remove;
 mod reset;
 mod set;

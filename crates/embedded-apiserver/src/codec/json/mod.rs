@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) use decode::{FieldValidation, decode};
 pub(crate) use encode::{encode, encode_untyped};
 
-pub(crate) use super::error::DecodeError;
+use super::error::DecodeError;
 
 /// Reads JSON of any type. Of a key that occurs twice, the last value counts.
 /// Errors: the text is not JSON, or nests more than 127 levels.

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::json_type_of;
-use super::place::{Place, Step};
+use super::place::{Place, Step, json_type_of};
 use crate::codec::error::DecodeError;
 use crate::codec::quantity;
 use crate::codec::time::{self, Layout};

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 pub(crate) use decode::{FieldValidation, decode};
 pub(crate) use encode::{encode, encode_untyped};
+pub(crate) use place::json_type_of;
 
 use super::error::DecodeError;
 
@@ -16,18 +17,6 @@ use super::error::DecodeError;
 /// Errors: the text is not JSON, or nests more than 127 levels.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, DecodeError> {
     serde_json::from_slice(text).map_err(|_| DecodeError("malformed JSON".to_owned()))
-}
-
-/// The type of a value in the words of `encoding/json`.
-pub(crate) fn json_type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Places in a body, and what can be wrong there.
 
+use serde_json::Value;
+
 use crate::codec::text::quote;
 use crate::schema::Field;
 
@@ -70,5 +72,17 @@ impl<'a> Place<'a> {
             }
         }
         format!("unknown field {}", quote(&path))
+    }
+}
+
+/// The type of a value in the words of `encoding/json`.
+pub(crate) fn json_type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

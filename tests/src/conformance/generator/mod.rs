@@ -11,6 +11,9 @@ mod reads;
 mod resource;
 mod writes;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use random_operations::rng::Rng;
 use serde_json::{Value, json};
 
@@ -28,26 +31,39 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 pub(crate) const SEQUENCE: &str = "sequence=⟦ns⟧";
 
-/// A verb: its options, how often it is chosen, and the function that makes the requests.
+/// A verb, how often it is chosen, and the function that makes the requests.
 pub(crate) struct Verb {
     name: &'static str,
     weight: usize,
-    /// The first is the usual one.
-    options: &'static [&'static str],
     make: fn(&mut Generator, &'static Resource, &'static str),
 }
 
 static VERBS: &[Verb] = &[
-    Verb { name: "create", weight: 22, options: writes::CREATE, make: writes::create },
-    Verb { name: "get", weight: 8, options: reads::GET, make: reads::get },
-    Verb { name: "list", weight: 14, options: reads::LIST, make: reads::list },
-    Verb { name: "watch", weight: 8, options: reads::WATCH, make: reads::watch },
-    Verb { name: "update", weight: 14, options: writes::UPDATE, make: writes::update },
-    Verb { name: "patch", weight: 16, options: patches::PATCH, make: patches::patch },
-    Verb { name: "status", weight: 7, options: writes::STATUS, make: writes::status },
-    Verb { name: "delete", weight: 8, options: writes::DELETE, make: writes::delete },
-    Verb { name: "bad", weight: 3, options: odd::BAD, make: odd::bad },
+    Verb { name: "create", weight: 22, make: writes::create },
+    Verb { name: "get", weight: 8, make: reads::get },
+    Verb { name: "list", weight: 14, make: reads::list },
+    Verb { name: "watch", weight: 8, make: reads::watch },
+    Verb { name: "update", weight: 14, make: writes::update },
+    Verb { name: "patch", weight: 16, make: patches::patch },
+    Verb { name: "status", weight: 7, make: writes::status },
+    Verb { name: "delete", weight: 8, make: writes::delete },
+    Verb { name: "bad", weight: 3, make: odd::bad },
 ];
+
+/// The options of a verb or of other requests, from `options.txt`.
+fn options(of: &str) -> &'static [&'static str] {
+    static OPTIONS: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+        let lines = include_str!("options.txt").lines().filter_map(|line| line.split_once(": "));
+        lines.map(|(of, options)| (of, options.split(", ").collect())).collect()
+    });
+    OPTIONS.get(of).unwrap_or_else(|| panic!("options.txt has no line for {of}"))
+}
+
+impl Verb {
+    fn options(&self) -> &'static [&'static str] {
+        options(self.name)
+    }
+}
 
 /// Options that take seconds.
 const SLOW: [&str; 3] = ["future version", "timeout", "bookmarks"];
@@ -58,7 +74,7 @@ pub(crate) fn cells() -> impl Iterator<Item = Cell> {
         let verbs = VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
         verbs.flat_map(|verb| {
             let cell = |option| Cell { resource: resource.plural, verb: verb.name, option };
-            verb.options.iter().map(move |option| cell(*option))
+            verb.options().iter().map(move |option| cell(*option))
         })
     });
     of_resources.chain(odd::cells())
@@ -82,22 +98,22 @@ pub(crate) fn sequence(seed: u64) -> Vec<Request> {
 /// The combination with this number, of those that random choice would miss at times. Neighbouring sequences have
 /// neighbouring numbers, so that a run reaches all of them.
 fn combination(number: usize) -> (&'static Resource, &'static Verb, &'static str) {
-    let options: usize = VERBS.iter().map(|verb| verb.options.len()).sum();
+    let options: usize = VERBS.iter().map(|verb| verb.options().len()).sum();
     let resource = &RESOURCES[number / options % RESOURCES.len()];
     let mut rest = number % options;
     for verb in VERBS {
-        if let Some(option) = verb.options.get(rest) {
+        if let Some(option) = verb.options().get(rest) {
             // A resource without status gets what comes first.
             let usable = verb.name != "status" || resource.status;
             return if usable {
                 (resource, verb, option)
             } else {
-                (resource, &VERBS[0], VERBS[0].options[0])
+                (resource, &VERBS[0], VERBS[0].options()[0])
             };
         }
-        rest -= verb.options.len();
+        rest -= verb.options().len();
     }
-    (resource, &VERBS[0], VERBS[0].options[0])
+    (resource, &VERBS[0], VERBS[0].options()[0])
 }
 
 pub(crate) struct Generator {
@@ -183,8 +199,8 @@ impl Generator {
         } else {
             25
         };
-        let option = if self.rng.percent(usual) { verb.options[0] } else { *self.rng.pick(verb.options) };
-        if SLOW.contains(&option) && !self.rng.percent(15) { verb.options[0] } else { option }
+        let option = if self.rng.percent(usual) { verb.options()[0] } else { *self.rng.pick(verb.options()) };
+        if SLOW.contains(&option) && !self.rng.percent(15) { verb.options()[0] } else { option }
     }
 
     /// Names of existing objects.

@@ -2,48 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Generator, JSON, PROTOBUF, Resource, SEQUENCE, query};
+use super::{Generator, JSON, PROTOBUF, Resource, SEQUENCE, options, query};
 use crate::conformance::request::{Body, Cell};
 
-/// Errors of addresses, methods and parameters, for every resource.
-pub(super) const BAD: &[&str] = &[
-    "put collection",
-    "patch collection",
-    "post object",
-    "unknown subresource",
-    "head",
-    "options",
-    "trailing slash",
-    "bad namespace",
-    "unknown version",
-    "status of collection",
-    "delete parameters",
-    "bad field validation",
-    "bad field manager",
-    "post status",
-    "unknown method",
-    "empty name",
-    "percent",
-    "watch missing namespace",
-    "delete status",
-];
-
-const REVIEWS: &[&str] = &[
-    "token review",
-    "unknown token",
-    "subject access review",
-    "self subject access review",
-    "get review",
-    "review protobuf",
-];
-const TOKENS: &[&str] = &["token", "audiences", "expiration", "missing account", "get token"];
-const PATHS: &[&str] = &["unknown path", "unknown group", "unknown resource", "health", "post to a group"];
-
 fn groups() -> [(&'static str, &'static [&'static str]); 3] {
-    [("reviews", REVIEWS), ("token", TOKENS), ("paths", PATHS)]
+    ["reviews", "token", "paths"].map(|resource| (resource, options(resource)))
 }
 
-/// The cells of this module, apart from [`BAD`].
+/// The cells of this module, apart from those of the verb `bad`.
 pub(super) fn cells() -> impl Iterator<Item = Cell> {
     groups().into_iter().flat_map(|(resource, options)| {
         options.iter().map(move |option| Cell { resource, verb: "bad", option })

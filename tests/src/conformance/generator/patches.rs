@@ -7,51 +7,6 @@ use super::objects::{self, UID};
 use super::{Generator, JSON, Resource, object, query, writes};
 use crate::conformance::request::{Body, Cell, Edit, Request};
 
-pub(super) const PATCH: &[&str] = &[
-    "merge",
-    "merge version",
-    "merge stale version",
-    "merge invalid",
-    "merge name",
-    "merge missing",
-    "merge dry run",
-    "merge not an object",
-    "merge wrong type",
-    "merge unknown field",
-    "merge uid",
-    "strategic",
-    "strategic lists",
-    "strategic delete",
-    "strategic replace",
-    "strategic order",
-    "strategic bad directive",
-    "strategic retain keys",
-    "strategic invalid",
-    "apply",
-    "apply create",
-    "apply other manager",
-    "apply conflict",
-    "apply force",
-    "apply no manager",
-    "apply fewer fields",
-    "apply wrong kind",
-    "apply managed fields",
-    "apply dry run",
-    "apply unknown field",
-    "apply invalid",
-    "apply missing name",
-    "apply version",
-    "wrong content type",
-    "no content type",
-    "truncated",
-    "empty body",
-    "answer protobuf",
-    "answer table",
-    "field manager",
-    "force without apply",
-    "empty patch",
-];
-
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";

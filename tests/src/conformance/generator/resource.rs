@@ -28,14 +28,27 @@ pub(crate) struct Resource {
     pub(crate) invalid: fn(&mut Rng) -> Vec<Edit>,
 }
 
+/// The plainest one; the others name what is different.
+const SERVICE_ACCOUNTS: Resource = Resource {
+    plural: "serviceaccounts",
+    kind: "ServiceAccount",
+    api_version: "v1",
+    api: "/api/v1",
+    namespaced: true,
+    status: false,
+    weight: 5,
+    fields: &[],
+    content: o::service_account,
+    change: |rng| o::or_metadata(rng, "change of a ServiceAccount"),
+    status_change: o::nothing,
+    invalid: |rng| o::edit(rng, "invalid metadata"),
+};
+
 /// All resources with objects.
 pub(crate) static RESOURCES: &[Resource] = &[
     Resource {
         plural: "pods",
         kind: "Pod",
-        api_version: "v1",
-        api: "/api/v1",
-        namespaced: true,
         status: true,
         weight: 20,
         fields: &[
@@ -54,13 +67,11 @@ pub(crate) static RESOURCES: &[Resource] = &[
         change: |rng| o::or_metadata(rng, "change of a pod"),
         status_change: o::pod_status,
         invalid: |rng| o::or_invalid_metadata(rng, "invalid pod"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "services",
         kind: "Service",
-        api_version: "v1",
-        api: "/api/v1",
-        namespaced: true,
         status: true,
         weight: 20,
         fields: &["spec.type=ClusterIP", "spec.clusterIP=None", "spec.type!=NodePort"],
@@ -68,42 +79,31 @@ pub(crate) static RESOURCES: &[Resource] = &[
         change: o::change_service,
         status_change: |rng| o::edit(rng, "status of a Service"),
         invalid: |rng| o::or_invalid_metadata(rng, "invalid Service"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "endpoints",
         kind: "Endpoints",
-        api_version: "v1",
-        api: "/api/v1",
-        namespaced: true,
-        status: false,
         weight: 8,
-        fields: &[],
         content: o::endpoints,
         change: o::change_endpoints,
-        status_change: o::nothing,
         invalid: |rng| o::or_invalid_metadata(rng, "invalid Endpoints"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "endpointslices",
         kind: "EndpointSlice",
         api_version: "discovery.k8s.io/v1",
         api: "/apis/discovery.k8s.io/v1",
-        namespaced: true,
-        status: false,
         weight: 12,
-        fields: &[],
         content: o::slice,
         change: o::change_slice,
-        status_change: o::nothing,
         invalid: |rng| o::or_invalid_metadata(rng, "invalid slice"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "events",
         kind: "Event",
-        api_version: "v1",
-        api: "/api/v1",
-        namespaced: true,
-        status: false,
         weight: 4,
         fields: &[
             "involvedObject.name=p0",
@@ -117,70 +117,49 @@ pub(crate) static RESOURCES: &[Resource] = &[
         ],
         content: o::event,
         change: |rng| o::or_metadata(rng, "change of an Event"),
-        status_change: o::nothing,
         invalid: |rng| o::edit(rng, "invalid Event"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "leases",
         kind: "Lease",
         api_version: "coordination.k8s.io/v1",
         api: "/apis/coordination.k8s.io/v1",
-        namespaced: true,
-        status: false,
         weight: 6,
-        fields: &[],
         content: o::lease,
         change: |rng| o::or_metadata(rng, "change of a Lease"),
-        status_change: o::nothing,
         invalid: |rng| o::or_invalid_metadata(rng, "invalid Lease"),
+        ..SERVICE_ACCOUNTS
     },
-    Resource {
-        plural: "serviceaccounts",
-        kind: "ServiceAccount",
-        api_version: "v1",
-        api: "/api/v1",
-        namespaced: true,
-        status: false,
-        weight: 5,
-        fields: &[],
-        content: o::service_account,
-        change: |rng| o::or_metadata(rng, "change of a ServiceAccount"),
-        status_change: o::nothing,
-        invalid: |rng| o::edit(rng, "invalid metadata"),
-    },
+    SERVICE_ACCOUNTS,
     Resource {
         plural: "replicasets",
         kind: "ReplicaSet",
         api_version: "apps/v1",
         api: "/apis/apps/v1",
-        namespaced: true,
         status: true,
         weight: 5,
         fields: &["status.replicas=0"],
         content: o::replica_set,
         change: |rng| o::or_metadata(rng, "change of a workload"),
         status_change: |rng| o::edit(rng, "status of a workload"),
-        invalid: |rng| o::edit(rng, "invalid metadata"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "deployments",
         kind: "Deployment",
         api_version: "apps/v1",
         api: "/apis/apps/v1",
-        namespaced: true,
         status: true,
         weight: 6,
-        fields: &[],
         content: o::deployment,
         change: |rng| o::or_metadata(rng, "change of a workload"),
         status_change: |rng| o::edit(rng, "status of a workload"),
-        invalid: |rng| o::edit(rng, "invalid metadata"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "nodes",
         kind: "Node",
-        api_version: "v1",
-        api: "/api/v1",
         namespaced: false,
         status: true,
         weight: 6,
@@ -188,13 +167,11 @@ pub(crate) static RESOURCES: &[Resource] = &[
         content: o::node,
         change: |rng| o::or_metadata(rng, "change of a Node"),
         status_change: |rng| o::edit(rng, "status of a Node"),
-        invalid: |rng| o::edit(rng, "invalid metadata"),
+        ..SERVICE_ACCOUNTS
     },
     Resource {
         plural: "namespaces",
         kind: "Namespace",
-        api_version: "v1",
-        api: "/api/v1",
         namespaced: false,
         status: true,
         weight: 4,
@@ -202,7 +179,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
         content: o::namespace,
         change: o::change_metadata,
         status_change: |rng| o::edit(rng, "status of a Namespace"),
-        invalid: |rng| o::edit(rng, "invalid metadata"),
+        ..SERVICE_ACCOUNTS
     },
 ];
 

@@ -123,22 +123,14 @@ impl Pair {
     /// The differences after a step that began with `before`; empty if there are none.
     pub(crate) fn differences(&self, before: &Self) -> String {
         let mut text = self.violations();
-        for service in self.services() {
-            let determined = before.is_determined(service);
-            let (upstream, ours) = self.groups(service);
-            let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
-            for name in names {
-                let (upstream, ours) = of(upstream, ours, name);
-                let mut differ = |left: &Lines, right: &Lines| {
-                    difference(&mut text, service, name, left, right);
-                };
-                differ(&upstream.endpoints, &ours.endpoints);
-                if before.determines_fills(self, service, name) {
-                    differ(&upstream.fills, &ours.fills);
-                }
-                if determined {
-                    differ(&upstream.metadata, &ours.metadata);
-                }
+        for (service, name, upstream, ours) in self.all_groups() {
+            let mut differ = |left: &Lines, right: &Lines| difference(&mut text, service, name, left, right);
+            differ(&upstream.endpoints, &ours.endpoints);
+            if before.determines_fills(self, service, name) {
+                differ(&upstream.fills, &ours.fills);
+            }
+            if before.is_determined(service) {
+                differ(&upstream.metadata, &ours.metadata);
             }
         }
         text
@@ -147,13 +139,8 @@ impl Pair {
     /// The same for overlapping changes, which determine endpoints only.
     pub(crate) fn endpoint_differences(&self) -> String {
         let mut text = self.violations();
-        for service in self.services() {
-            let (upstream, ours) = self.groups(service);
-            let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
-            for name in names {
-                let (upstream, ours) = of(upstream, ours, name);
-                difference(&mut text, service, name, &upstream.endpoints, &ours.endpoints);
-            }
+        for (service, name, upstream, ours) in self.all_groups() {
+            difference(&mut text, service, name, &upstream.endpoints, &ours.endpoints);
         }
         text
     }
@@ -179,10 +166,10 @@ impl Pair {
             return true;
         }
         let (upstream, ours) = self.groups(service);
-        let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
-        names
-            .into_iter()
-            .all(|name| self.fills_are_equal(service, name) && self.only_grew(after, service, name))
+        upstream.keys().chain(ours.keys()).all(|name| {
+            let (upstream, ours) = self.group(service, name);
+            upstream.fills == ours.fills && self.only_grew(after, service, name)
+        })
     }
 
     /// True if hints that are spread over zones are equal on both sides, and of one slice of each address type, so that
@@ -207,14 +194,10 @@ impl Pair {
     /// The number of groups that have several slices with equal fills on both sides, and of all that have several.
     pub(crate) fn packed_groups(&self) -> (usize, usize) {
         let mut counts = (0, 0);
-        for service in self.services() {
-            let (upstream, ours) = self.groups(service);
-            for name in upstream.keys() {
-                let (upstream, ours) = of(upstream, ours, name);
-                if upstream.slices() > 1 {
-                    counts.1 += 1;
-                    counts.0 += usize::from(upstream.fills == ours.fills);
-                }
+        for (_, _, upstream, ours) in self.all_groups() {
+            if upstream.slices() > 1 {
+                counts.1 += 1;
+                counts.0 += usize::from(upstream.fills == ours.fills);
             }
         }
         counts
@@ -230,8 +213,19 @@ impl Pair {
         text
     }
 
-    fn services(&self) -> BTreeSet<&String> {
-        self.upstream.services.keys().chain(self.ours.services.keys()).collect()
+    /// Each group of either side: its Service, its name, and what it is under upstream and under ours.
+    fn all_groups(&self) -> impl Iterator<Item = (&String, &String, &Group, &Group)> {
+        let services = self.upstream.services.iter().chain(&self.ours.services);
+        let names = services.flat_map(|(service, groups)| groups.keys().map(move |name| (service, name)));
+        names.collect::<BTreeSet<_>>().into_iter().map(|(service, name)| {
+            let (upstream, ours) = self.group(service, name);
+            (service, name, upstream, ours)
+        })
+    }
+
+    fn group(&self, service: &str, name: &str) -> (&Group, &Group) {
+        let (upstream, ours) = self.groups(service);
+        (upstream.get(name).unwrap_or(&NO_GROUP), ours.get(name).unwrap_or(&NO_GROUP))
     }
 
     fn groups(&self, service: &str) -> (&Groups, &Groups) {
@@ -249,23 +243,14 @@ impl Pair {
         equal && upstream.values().all(|group| group.slices() <= 1)
     }
 
-    fn fills_are_equal(&self, service: &str, group: &str) -> bool {
-        let (upstream, ours) = self.groups(service);
-        let (upstream, ours) = of(upstream, ours, group);
-        upstream.fills == ours.fills
-    }
-
     fn only_grew(&self, after: &Self, service: &str, group: &str) -> bool {
-        let (upstream, ours) = self.groups(service);
-        let (upstream_after, ours_after) = after.groups(service);
-        let (upstream, ours) = of(upstream, ours, group);
-        let (upstream_after, ours_after) = of(upstream_after, ours_after, group);
+        let (upstream, ours) = self.group(service, group);
+        let (upstream_after, ours_after) = after.group(service, group);
         upstream.only_grew(upstream_after) && ours.only_grew(ours_after)
     }
 
     fn determines_fills(&self, after: &Self, service: &str, group: &str) -> bool {
-        let (upstream, ours) = self.groups(service);
-        let (upstream, ours) = of(upstream, ours, group);
+        let (upstream, ours) = self.group(service, group);
         let few = upstream.slices() <= 1 && ours.slices() <= 1;
         upstream.fills == ours.fills && (few || self.only_grew(after, service, group))
     }
@@ -273,10 +258,6 @@ impl Pair {
 
 static NO_GROUP: Group =
     Group { endpoints: Lines::new(), hinted: Lines::new(), fills: Lines::new(), metadata: Lines::new() };
-
-fn of<'a>(upstream: &'a Groups, ours: &'a Groups, group: &str) -> (&'a Group, &'a Group) {
-    (upstream.get(group).unwrap_or(&NO_GROUP), ours.get(group).unwrap_or(&NO_GROUP))
-}
 
 /// Adds the lines that only one of the two has: `-` for upstream, `+` for ours.
 fn difference(text: &mut String, service: &str, group: &str, upstream: &Lines, ours: &Lines) {

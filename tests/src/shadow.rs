@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::audit::{Mark, Request};
 use crate::cluster::{Cluster, User};
 use crate::manager::{Controller, Kind, ManagerOptions};
-use crate::metrics::{Exposition, Value as Number};
+use crate::metrics::Exposition;
 use crate::pages::Pages;
 use crate::parity::Run;
 use crate::process::{Process, Usage};
@@ -76,8 +76,7 @@ impl Shadow {
     pub async fn sum_of(&self, metric: &str) -> f64 {
         let page = wait::until("metrics", LIMIT, || self.pages.get("/metrics")).await;
         let metrics = Exposition::parse(&page.text).unwrap_or_else(|error| panic!("{error}: {}", page.text));
-        let series = metrics.metrics.get(metric).into_iter().flat_map(|metric| metric.series.values());
-        series.map(|value| if let Number::Number(number) = value { *number } else { 0.0 }).sum()
+        metrics.sum(metric)
     }
 
     /// What it has written to its log.

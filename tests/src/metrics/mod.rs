@@ -152,6 +152,16 @@ impl Exposition {
         }
     }
 
+    /// The sum of all series of a metric, of a histogram that of their observations; 0 without series.
+    pub fn sum(&self, name: &str) -> f64 {
+        let series = self.metrics.get(name).into_iter().flat_map(|metric| metric.series.values());
+        let numbers = series.map(|value| match value {
+            Value::Number(number) => *number,
+            Value::Histogram(histogram) => histogram.count.unwrap_or_default(),
+        });
+        numbers.sum()
+    }
+
     /// A series of a histogram.
     pub fn histogram(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Histogram> {
         match self.get(name, labels)? {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tests::binaries;
-use tests::metrics::{Exposition, Histogram, Value};
+use tests::metrics::{Exposition, Histogram};
 use tests::pages::Pages;
 use tests::ports;
 use tests::process::{Process, Usage};
@@ -143,30 +143,12 @@ fn caches(controllers: &str) -> usize {
 
 /// The number of syncs of the EndpointSlice controller.
 pub(crate) fn syncs(metrics: &Exposition) -> f64 {
-    total(metrics, "endpoint_slice_controller_endpoints_sync_duration")
-}
-
-/// The sum of the series of a metric; 0 without series.
-fn total(metrics: &Exposition, name: &str) -> f64 {
-    let series = metrics.metrics.get(name).into_iter().flat_map(|metric| metric.series.values());
-    let numbers = series.map(|value| match value {
-        Value::Number(number) => *number,
-        Value::Histogram(histogram) => histogram.count.unwrap_or_default(),
-    });
-    numbers.sum()
+    metrics.sum("endpoint_slice_controller_endpoints_sync_duration")
 }
 
 /// The histogram of the lock's holds, by access.
 pub(crate) fn holds(metrics: &Exposition, access: &str) -> Histogram {
-    let series = metrics.metrics.get("cache_lock_hold_seconds").into_iter().flat_map(|metric| &metric.series);
-    let of_access = series.filter(|(labels, _)| labels.get("access").is_some_and(|value| value == access));
-    of_access
-        .map(|(_, value)| value)
-        .find_map(|value| match value {
-            Value::Histogram(histogram) => Some(histogram.clone()),
-            Value::Number(_) => None,
-        })
-        .unwrap_or_default()
+    metrics.histogram("cache_lock_hold_seconds", &[("access", access)]).cloned().unwrap_or_default()
 }
 
 pub(crate) fn line(Usage { cpu, rss, peak_rss }: Usage) -> String {

@@ -35,66 +35,39 @@ pub struct Generator {
     addresses: u16,
 }
 
-/// The kinds of operations, with their relative frequency.
-#[derive(Debug, Clone, Copy)]
-enum Choice {
-    CreatePod,
-    BindPod,
-    StartPod,
-    FlipPod,
-    MovePod,
-    FinishPod,
-    TerminatePod,
-    RemovePod,
-    RelabelPod,
-    CreateService,
-    DeleteService,
-    ServicePorts,
-    ServiceSelector,
-    ServiceLabels,
-    ServiceNothing,
-    ServicePublishing,
-    ServiceTraffic,
-    ServiceTopology,
-    ServiceKind,
-    ServiceFamilies,
-    CreateNode,
-    LabelNode,
-    NodeReadiness,
-    DeleteNode,
-    SetEndpoints,
-    DeleteEndpoints,
-}
+/// A kind of operation: its relative frequency, and the function that makes one if there is an object for it.
+type Choice = (usize, fn(&mut Generator) -> Option<Operation>);
 
-const CHOICES: [(Choice, usize); 24] = [
-    (Choice::CreatePod, 18),
-    (Choice::BindPod, 4),
-    (Choice::StartPod, 12),
-    (Choice::FlipPod, 16),
-    (Choice::MovePod, 4),
-    (Choice::FinishPod, 4),
-    (Choice::TerminatePod, 7),
-    (Choice::RemovePod, 8),
-    (Choice::RelabelPod, 9),
-    (Choice::CreateService, 9),
-    (Choice::DeleteService, 3),
-    (Choice::ServicePorts, 7),
-    (Choice::ServiceSelector, 6),
-    (Choice::ServiceLabels, 7),
-    (Choice::ServiceNothing, 2),
-    (Choice::ServicePublishing, 4),
-    (Choice::ServiceTraffic, 6),
-    (Choice::ServiceTopology, 4),
-    (Choice::ServiceKind, 4),
-    (Choice::ServiceFamilies, 5),
-    (Choice::CreateNode, 3),
-    (Choice::LabelNode, 3),
-    (Choice::NodeReadiness, 2),
-    (Choice::DeleteNode, 1),
+const CHOICES: [Choice; 24] = [
+    (18, Generator::create_pod),
+    (4, Generator::bind_pod),
+    (12, Generator::start_pod),
+    (16, Generator::flip_pod),
+    (4, Generator::move_pod),
+    (4, Generator::finish_pod),
+    (7, Generator::terminate_pod),
+    (8, Generator::remove_pod),
+    (9, Generator::relabel_pod),
+    (9, Generator::create_service),
+    (3, Generator::delete_service),
+    (7, |it| it.change_service(Service::change_ports)),
+    (6, |it| it.change_service(Service::change_selector)),
+    (7, |it| it.change_service(Service::change_labels)),
+    (2, |it| it.change_service(|service, rng| service.change_nothing(rng))),
+    (4, |it| it.change_service(|service, _| service.change_publishing())),
+    (6, |it| it.change_service(Service::change_traffic_distribution)),
+    (4, |it| it.topology.then(|| it.change_service(Service::change_topology_mode))?),
+    (4, |it| it.change_service(Service::change_kind)),
+    (5, |it| it.rng.any(it.services.values_mut())?.change_families(&mut it.rng)),
+    (3, Generator::create_node),
+    (3, Generator::label_node),
+    (2, Generator::node_readiness),
+    (1, Generator::delete_node),
 ];
 
 /// Choices with custom Endpoints.
-const MORE_CHOICES: [(Choice, usize); 2] = [(Choice::SetEndpoints, 40), (Choice::DeleteEndpoints, 6)];
+const MORE_CHOICES: [Choice; 2] =
+    [(40, |it| Some(endpoints::set(&mut it.rng))), (6, |it| Some(endpoints::delete(&mut it.rng)))];
 
 impl Generator {
     pub fn new(seed: u64, topology: bool, custom_endpoints: bool, ends_are_seen: bool) -> Self {
@@ -114,9 +87,9 @@ impl Generator {
 
     /// The next step. A longer trace of a seed begins with a shorter one.
     pub fn step(&mut self) -> Step {
-        let more: &[(Choice, usize)] = if self.custom_endpoints { &MORE_CHOICES } else { &[] };
+        let more: &[Choice] = if self.custom_endpoints { &MORE_CHOICES } else { &[] };
         let choices = || CHOICES.iter().chain(more);
-        let sum: usize = choices().map(|(_, weight)| weight).sum();
+        let sum: usize = choices().map(|(weight, _)| weight).sum();
         let operation = loop {
             // A cluster in use is the interesting start for changes of all kinds.
             if (self.pods.len() < FEW_PODS || self.services.len() < FEW_SERVICES) && self.rng.percent(60) {
@@ -127,13 +100,13 @@ impl Generator {
                 }
             }
             let mut left = self.rng.below(sum);
-            let choice = choices().find(|(_, weight)| {
+            let choice = choices().find(|(weight, _)| {
                 let found = left < *weight;
                 left = left.saturating_sub(*weight);
                 found
             });
-            let (choice, _) = choice.expect("the number is below the sum");
-            if let Some(operation) = self.operation(*choice) {
+            let (_, make) = choice.expect("the number is below the sum");
+            if let Some(operation) = make(self) {
                 break operation;
             }
         };
@@ -157,31 +130,6 @@ impl Generator {
         Step { touch, operation, synced, chance: self.chance.clone() }
     }
 
-    /// None if there is no object for the operation.
-    fn operation(&mut self, choice: Choice) -> Option<Operation> {
-        match choice {
-            Choice::CreatePod => self.create_pod(),
-            Choice::BindPod => self.bind_pod(),
-            Choice::StartPod => self.start_pod(),
-            Choice::FlipPod => self.flip_pod(),
-            Choice::MovePod => self.move_pod(),
-            Choice::FinishPod => self.finish_pod(),
-            Choice::TerminatePod => self.terminate_pod(),
-            Choice::RemovePod => self.remove_pod(),
-            Choice::RelabelPod => self.relabel_pod(),
-            Choice::CreateService => self.create_service(),
-            Choice::DeleteService => self.delete_service(),
-            Choice::ServiceTopology if !self.topology => None,
-            Choice::CreateNode => self.create_node(),
-            Choice::LabelNode => self.label_node(),
-            Choice::NodeReadiness => self.node_readiness(),
-            Choice::DeleteNode => self.delete_node(),
-            Choice::SetEndpoints => Some(endpoints::set(&mut self.rng)),
-            Choice::DeleteEndpoints => Some(endpoints::delete(&mut self.rng)),
-            _ => self.change_service(choice),
-        }
-    }
-
     fn create_service(&mut self) -> Option<Operation> {
         let missing = services::NAMES.into_iter().filter(|name| !self.services.contains_key(name));
         let name = self.rng.any(missing)?;
@@ -196,20 +144,9 @@ impl Generator {
         Some(Operation::DeleteService { name: name.to_owned() })
     }
 
-    fn change_service(&mut self, choice: Choice) -> Option<Operation> {
-        let rng = &mut self.rng;
-        let service = rng.any(self.services.values_mut())?;
-        Some(match choice {
-            Choice::ServicePorts => service.change_ports(rng),
-            Choice::ServiceSelector => service.change_selector(rng),
-            Choice::ServiceLabels => service.change_labels(rng),
-            Choice::ServicePublishing => service.change_publishing(),
-            Choice::ServiceTraffic => service.change_traffic_distribution(rng),
-            Choice::ServiceTopology => service.change_topology_mode(rng),
-            Choice::ServiceKind => service.change_kind(rng),
-            Choice::ServiceFamilies => return service.change_families(rng),
-            _ => service.change_nothing(rng),
-        })
+    fn change_service(&mut self, change: fn(&mut Service, &mut Rng) -> Operation) -> Option<Operation> {
+        let service = self.rng.any(self.services.values_mut())?;
+        Some(change(service, &mut self.rng))
     }
 }
 

@@ -39,31 +39,21 @@ pub(crate) enum Fault {
     Policy,
 }
 
-/// The number of times that each kind begins, in an hour.
-const RATES: [(Fault, usize); 22] = [
-    (Fault::Reset, 90),
-    (Fault::Close, 60),
-    (Fault::Stall, 90),
-    (Fault::DeadPeers, 40),
-    (Fault::IdleTimeout, 30),
-    (Fault::Kill, 60),
-    (Fault::Terminate, 30),
-    (Fault::Freeze, 50),
-    (Fault::ServerRestart, 20),
-    (Fault::ServerFreeze, 20),
-    (Fault::Forbidden, 20),
-    (Fault::LeaseStolen, 12),
-    (Fault::LeaseDeleted, 12),
-    (Fault::LeaseEdited, 12),
-    (Fault::ForeignEdit, 40),
-    (Fault::ForeignDelete, 40),
-    (Fault::ForeignRelabel, 40),
-    (Fault::ForeignOwner, 40),
-    (Fault::ForeignRecreate, 40),
-    (Fault::ForeignNothing, 40),
-    (Fault::ForeignDeleteAll, 30),
-    (Fault::Policy, 20),
-];
+impl Fault {
+    /// The number of times that it begins, in an hour.
+    fn rate(self) -> usize {
+        match self {
+            Self::Reset | Self::Stall => 90,
+            Self::Close | Self::Kill => 60,
+            Self::Freeze => 50,
+            Self::IdleTimeout | Self::Terminate | Self::ForeignDeleteAll => 30,
+            Self::ServerRestart | Self::ServerFreeze | Self::Forbidden | Self::Policy => 20,
+            Self::LeaseStolen | Self::LeaseDeleted | Self::LeaseEdited => 12,
+            // Dead peers, and most of what other clients do.
+            _ => 40,
+        }
+    }
+}
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,9 +100,9 @@ pub(crate) fn timeline(rng: &mut Rng, round: Duration, replicas: usize, without:
     const HOUR: usize = 3600;
     let mut entries = Vec::new();
     for second in 0..round.as_secs() {
-        for (fault, rate) in RATES {
-            if rng.below(HOUR) < rate && !without.contains(&fault) {
-                begin(fault, rng, replicas, Duration::from_secs(second), &mut entries);
+        for fault in Fault::value_variants() {
+            if rng.below(HOUR) < fault.rate() && !without.contains(fault) {
+                begin(*fault, rng, replicas, Duration::from_secs(second), &mut entries);
             }
         }
     }

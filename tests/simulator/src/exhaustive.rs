@@ -7,9 +7,10 @@ use std::fmt;
 
 use crate::action::{Action, KINDS};
 use crate::fault::{Accident, Fault, Pin};
-use crate::plan::{Entry, Plan, Setup};
+use crate::plan::{Plan, Setup};
 use crate::run::one;
 use crate::scenarios::{self, Scenario};
+use crate::timeline::numbered;
 
 /// The times between two changes, in milliseconds: all is written before the next one, or hardly anything is.
 const PAUSES: [u64; 2] = [3_000, 15];
@@ -119,15 +120,12 @@ impl Cases {
         }
         // Faults end when all has been written.
         entries.push((START + pause * changes.len() as u64 + LATE, Action::Touch(Vec::new())));
-        let numbered = entries.into_iter().enumerate();
-        let timeline =
-            numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }).collect();
         let pin = if let Trouble::At(pin) = trouble { Some(*pin) } else { None };
         Plan {
             seed: *scenario as u64,
             setup: setup(*max),
             rates: Vec::new(),
-            timeline,
+            timeline: numbered(entries),
             muted: None,
             pin,
             measured: false,

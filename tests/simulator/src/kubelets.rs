@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::action::Action;
 use crate::fault::Fault;
 use crate::setup::Setup;
-use crate::timeline::Entry;
+use crate::timeline::{Entry, insert};
 use crate::world::World;
 
 /// The nodes that may be lost: three of four, and so the share that [`PERCENT`] is; or all of one zone, of two.
@@ -88,10 +88,8 @@ pub(crate) fn replace_faults(
     ]);
     // What is there at the beginning stays there.
     let later = |milliseconds: u64| if milliseconds == 0 { 0 } else { milliseconds + NEW_NODES };
-    entries.extend(timeline.drain(..).map(|entry| (later(entry.milliseconds), entry.action)));
-    entries.sort_by_key(|(time, _)| *time);
-    let numbered = entries.into_iter().enumerate();
-    timeline.extend(numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }));
+    timeline.iter_mut().for_each(|entry| entry.milliseconds = later(entry.milliseconds));
+    insert(timeline, entries);
 }
 
 fn is_of_node(action: &Action) -> bool {

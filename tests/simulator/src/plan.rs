@@ -96,26 +96,10 @@ impl Plan {
     /// what they leave behind is wrong, or the fault of a feature gate.
     #[must_use]
     pub fn audited(self) -> Self {
-        use Fault::{
-            ForeignDelete, ForeignDeleteAll, ForeignEdit, ForeignNothing, ForeignOwner, ForeignRecreate,
-            ForeignRelabel, ForeignTake, GateSwitch, LabelSwitch, PolicyMark, PolicyReassign, SecondWriter,
-        };
-        let others = [
-            ForeignNothing,
-            ForeignDeleteAll,
-            ForeignTake,
-            SecondWriter,
-            PolicyMark,
-            PolicyReassign,
-            ForeignEdit,
-            ForeignDelete,
-            ForeignRelabel,
-            ForeignOwner,
-            ForeignRecreate,
-            LabelSwitch,
-            GateSwitch,
-        ];
-        let plan = others.into_iter().fold(self, Self::without);
+        // Those of other clients, of operators, and of hostile clients and policies.
+        let left_out = Fault::ForeignEdit..=Fault::PolicyReassign;
+        let left_out = Fault::ALL.iter().copied().filter(|fault| left_out.contains(fault));
+        let plan = left_out.fold(self, Self::without);
         Self { audited: true, ..plan }
     }
 

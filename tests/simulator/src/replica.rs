@@ -21,15 +21,20 @@ use crate::world::World;
 
 /// A replica, which is restarted whenever its process ends.
 pub struct Replica {
-    pub number: usize,
-    world: Arc<World>,
-    current: Arc<Mutex<Option<Arc<Host>>>>,
-    clocks: Arc<Clocks>,
+    state: Arc<State>,
     /// True while it is to be restarted.
     wanted: watch::Sender<bool>,
     supervisor: JoinHandle<()>,
-    metrics: Arc<Mutex<Option<Arc<Registry>>>>,
-    memory: Arc<Mutex<Vec<Memory>>>,
+}
+
+/// What a replica shares with the task that restarts its process.
+struct State {
+    number: usize,
+    world: Arc<World>,
+    clocks: Arc<Clocks>,
+    current: Mutex<Option<Arc<Host>>>,
+    metrics: Mutex<Option<Arc<Registry>>>,
+    memory: Mutex<Vec<Memory>>,
 }
 
 const LOST: &str = "leader election lost";
@@ -43,46 +48,46 @@ const SHUTDOWN: Duration = Duration::from_secs(90);
 impl Replica {
     /// Starts a replica.
     pub fn start(world: &Arc<World>, number: usize) -> Self {
-        let (current, metrics) = (Arc::<Mutex<Option<Arc<Host>>>>::default(), Arc::default());
-        let clocks = Arc::new(Clocks::new(world.start));
-        let memory = Arc::<Mutex<Vec<Memory>>>::default();
-        let wanted = watch::Sender::new(true);
-        let supervisor = Supervisor {
-            world: Arc::clone(world),
+        let state = Arc::new(State {
             number,
-            current: Arc::clone(&current),
-            clocks: Arc::clone(&clocks),
-            wanted: wanted.subscribe(),
-            metrics: Arc::clone(&metrics),
-            memory: Arc::clone(&memory),
-        };
-        let supervisor = tokio::spawn(supervisor.run());
-        Self { number, world: Arc::clone(world), current, clocks, wanted, supervisor, metrics, memory }
+            world: Arc::clone(world),
+            clocks: Arc::new(Clocks::new(world.start)),
+            current: Mutex::default(),
+            metrics: Mutex::default(),
+            memory: Mutex::default(),
+        });
+        let wanted = watch::Sender::new(true);
+        let supervisor = tokio::spawn(Arc::clone(&state).supervise(wanted.subscribe()));
+        Self { state, wanted, supervisor }
+    }
+
+    pub fn number(&self) -> usize {
+        self.state.number
     }
 
     /// The host of its process, if one runs.
     pub fn host(&self) -> Option<Arc<Host>> {
-        self.current.lock().clone()
+        self.state.current.lock().clone()
     }
 
     /// The metrics of its process, if its caches were synced.
     pub fn metrics(&self) -> Option<Arc<Registry>> {
-        self.metrics.lock().clone()
+        self.state.metrics.lock().clone()
     }
 
     /// The memory of the controllers of its process.
     pub fn memory(&self) -> Vec<Memory> {
-        self.memory.lock().clone()
+        self.state.memory.lock().clone()
     }
 
     /// Moves its wall clock.
     pub fn jump(&self, seconds: i64) {
-        self.clocks.jump(seconds);
+        self.state.clocks.jump(seconds);
     }
 
     /// Changes the rate of its clocks.
     pub fn set_rate(&self, percent: u32) {
-        self.clocks.set_rate(percent);
+        self.state.clocks.set_rate(percent);
     }
 
     /// Ends it for good by SIGTERM.
@@ -92,26 +97,16 @@ impl Replica {
             host.terminate();
         }
         if timeout(SHUTDOWN, self.supervisor).await.is_err() {
-            self.world.violation(format!("r{} does not end after SIGTERM", self.number));
+            self.state.world.violation(format!("r{} does not end after SIGTERM", self.state.number));
         }
     }
 }
 
-struct Supervisor {
-    world: Arc<World>,
-    number: usize,
-    current: Arc<Mutex<Option<Arc<Host>>>>,
-    clocks: Arc<Clocks>,
-    wanted: watch::Receiver<bool>,
-    metrics: Arc<Mutex<Option<Arc<Registry>>>>,
-    memory: Arc<Mutex<Vec<Memory>>>,
-}
-
-impl Supervisor {
-    async fn run(mut self) {
+impl State {
+    async fn supervise(self: Arc<Self>, mut wanted: watch::Receiver<bool>) {
         // What a killed process left behind is neither run nor dropped: its requests on the way arrive.
         let mut killed = Vec::new();
-        while *self.wanted.borrow() {
+        while *wanted.borrow() {
             let host = Host::new(&self.world, self.number, Arc::clone(&self.clocks));
             *self.current.lock() = Some(Arc::clone(&host));
             self.world.log(|| format!("r{} starts", self.number));
@@ -141,7 +136,7 @@ impl Supervisor {
             let delay = 200 + 20 * u64::try_from(rng.below(200)).unwrap_or_default();
             tokio::select! {
                 biased;
-                _ = self.wanted.wait_for(|wanted| !wanted) => {}
+                _ = wanted.wait_for(|wanted| !wanted) => {}
                 () = sleep(Duration::from_millis(delay)) => {}
             }
         }
@@ -157,28 +152,15 @@ impl Supervisor {
         }
     }
 
-    fn spawn(&self, host: &Arc<Host>) -> JoinHandle<Result<(), String>> {
+    fn spawn(self: &Arc<Self>, host: &Arc<Host>) -> JoinHandle<Result<(), String>> {
         let (metrics, registry) = oneshot::channel();
         let (memory, memories) = oneshot::channel();
         let (terminate, terminated) = oneshot::channel();
         host.terminates_by(terminate);
-        // What a process sent just before its end says nothing about the next one.
-        let (place, of) = (Arc::clone(&self.metrics), Arc::clone(host));
-        tokio::spawn(async move {
-            if let Ok(registry) = registry.await
-                && !of.is_dead()
-            {
-                *place.lock() = Some(registry);
-            }
-        });
-        let (place, of) = (Arc::clone(&self.memory), Arc::clone(host));
-        tokio::spawn(async move {
-            if let Ok(memories) = memories.await
-                && !of.is_dead()
-            {
-                *place.lock() = memories;
-            }
-        });
+        let (state, of) = (Arc::clone(self), Arc::clone(host));
+        tokio::spawn(keep(registry, of, move |registry| *state.metrics.lock() = Some(registry)));
+        let (state, of) = (Arc::clone(self), Arc::clone(host));
+        tokio::spawn(keep(memories, of, move |memories| *state.memory.lock() = memories));
         let (world, connected) = (Arc::downgrade(&self.world), Arc::clone(host));
         let connect: Connect =
             Arc::new(move |_| Ok(kube::Client::new(Connection::new(&world, &connected), "default")));
@@ -189,6 +171,15 @@ impl Supervisor {
         let process = process.run(configuration, connect);
         let process = async { process.await.map_err(|error| kube_api::error_chain(&*error)) };
         tokio::spawn(within(Arc::clone(host) as _, process))
+    }
+}
+
+/// Keeps what a process sends, unless that was just before its end: it says nothing about the next one.
+async fn keep<T>(sent: oneshot::Receiver<T>, host: Arc<Host>, keep: impl FnOnce(T)) {
+    if let Ok(sent) = sent.await
+        && !host.is_dead()
+    {
+        keep(sent);
     }
 }
 

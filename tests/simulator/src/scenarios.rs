@@ -21,7 +21,6 @@ pub fn all() -> Vec<Scenario> {
     vec![
         Scenario {
             name: "a Service and its pods come and go",
-            max: 100,
             before: Vec::new(),
             changes: vec![
                 service("front", &json!({"app": "a"})),
@@ -30,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
                 removed("one"),
                 operation(Operation::DeleteService { name: "front".to_owned() }),
             ],
+            ..small()
         },
         Scenario {
             name: "a rollout over several slices",
@@ -51,17 +51,15 @@ pub fn all() -> Vec<Scenario> {
         },
         Scenario {
             name: "a Service is created again at once",
-            max: 100,
-            before: vec![service("front", &json!({"app": "a"})), pod("one", "a", 1, true)],
             changes: vec![
                 operation(Operation::DeleteService { name: "front".to_owned() }),
                 service("front", &json!({"app": "b"})),
                 pod("two", "b", 2, true),
             ],
+            ..small()
         },
         Scenario {
             name: "selector and ports change",
-            max: 100,
             before: vec![
                 service("front", &json!({"app": "a"})),
                 pod("one", "a", 1, true),
@@ -76,16 +74,15 @@ pub fn all() -> Vec<Scenario> {
                 changed("front", &json!({"spec": {"selector": null}})),
                 changed("front", &json!({"spec": {"selector": {"app": "a"}}})),
             ],
+            ..small()
         },
         Scenario {
             name: "families come and go",
-            max: 100,
-            before: vec![service("front", &json!({"app": "a"})), pod("one", "a", 1, true)],
             changes: vec![families(&["IPv4", "IPv6"]), pod("two", "a", 2, true), families(&["IPv4"])],
+            ..small()
         },
         Scenario {
             name: "custom Endpoints",
-            max: 100,
             before: vec![service("front", &Value::Null)],
             changes: vec![
                 endpoints(&["10.9.0.1", "10.9.0.2"]),
@@ -94,22 +91,20 @@ pub fn all() -> Vec<Scenario> {
                 endpoints(&["10.9.0.4"]),
                 operation(Operation::DeleteService { name: "front".to_owned() }),
             ],
+            ..small()
         },
         Scenario {
             name: "a Service is delegated for a while",
-            max: 100,
-            before: vec![service("front", &json!({"app": "a"})), pod("one", "a", 1, true)],
             changes: vec![
                 delegated(Some("example.com/other")),
                 pod("two", "a", 2, true),
                 delegated(None),
                 removed("one"),
             ],
+            ..small()
         },
         Scenario {
             name: "nodes change their zones",
-            max: 100,
-            before: vec![service("front", &json!({"app": "a"})), pod("one", "a", 1, true)],
             changes: vec![
                 zone("z"),
                 operation(Operation::DeleteNode { name: "a".to_owned() }),
@@ -121,11 +116,10 @@ pub fn all() -> Vec<Scenario> {
                 }),
                 pod("two", "a", 2, true),
             ],
+            ..small()
         },
         Scenario {
             name: "another client changes our objects",
-            max: 100,
-            before: vec![service("front", &json!({"app": "a"})), pod("one", "a", 1, true)],
             changes: vec![
                 foreign(Interference::Edit, 0),
                 foreign(Interference::Delete, 1),
@@ -133,8 +127,15 @@ pub fn all() -> Vec<Scenario> {
                 pod("two", "a", 2, true),
                 foreign(Interference::Recreate, 1),
             ],
+            ..small()
         },
     ]
+}
+
+/// A Service with one ready pod.
+fn small() -> Scenario {
+    let before = vec![service("front", &json!({"app": "a"})), pod("one", "a", 1, true)];
+    Scenario { name: "", max: 100, before, changes: Vec::new() }
 }
 
 fn operation(operation: Operation) -> Action {

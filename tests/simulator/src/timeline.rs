@@ -31,8 +31,13 @@ impl Entry {
 pub(crate) fn insert(timeline: &mut Vec<Entry>, mut entries: Vec<(u64, Action)>) {
     entries.extend(timeline.drain(..).map(|entry| (entry.milliseconds, entry.action)));
     entries.sort_by_key(|(time, _)| *time);
-    let numbered = entries.into_iter().enumerate();
-    timeline.extend(numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }));
+    *timeline = numbered(entries);
+}
+
+/// Actions in order as a timeline.
+pub fn numbered(entries: Vec<(u64, Action)>) -> Vec<Entry> {
+    let entries = entries.into_iter().enumerate();
+    entries.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }).collect()
 }
 
 /// Draws the changes and faults of a seed, in order of their time.
@@ -91,8 +96,7 @@ pub(crate) fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> V
     entries.sort_by_key(|(time, _)| *time);
     age_backups(rng, setup, &mut entries);
     entries.sort_by_key(|(time, _)| *time);
-    let numbered = entries.into_iter().enumerate();
-    numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }).collect()
+    numbered(entries)
 }
 
 /// The minimum age of a backup when it is restored. The program notices the restore of every backup that is older than

@@ -38,7 +38,7 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
                 let is_retried = ["deferred", "sync_caches", "unfinished"].contains(table) && fails(key);
                 let is_transient = TRANSIENT.contains(table) && !is_retried;
                 if !exists || is_transient {
-                    kept.push(format!("r{} remembers {key} as {table}", replica.number));
+                    kept.push(format!("r{} remembers {key} as {table}", replica.number()));
                 }
             }
         }

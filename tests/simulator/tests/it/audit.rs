@@ -14,6 +14,8 @@ use simulator::audit::{findings, line};
 use simulator::plan::Plan;
 use simulator::run::{Options, all_of, one};
 
+use Plant::{Copy, Other, Slice};
+
 /// `hack/simulate --audit` runs any number.
 const SEEDS: u64 = 100;
 /// Clusters in which each defect is planted.
@@ -23,8 +25,34 @@ const SLICES: &str = "endpointslice-controller.k8s.io";
 const MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// A defect: edits the objects, and returns what must be found; none if the cluster has no object for it.
-type Plant = fn(&mut Vec<Value>) -> Option<String>;
+/// A defect, by what must be found, if the cluster has an object for it.
+enum Plant {
+    /// Of a slice of the controller: the rule, and the edit.
+    Slice(&'static str, fn(&mut Value)),
+    /// Of a copy of such a slice.
+    Copy(&'static str, fn(&mut Value)),
+    Other(fn(&mut Vec<Value>) -> Option<String>),
+}
+
+impl Plant {
+    fn plant(&self, objects: &mut Vec<Value>) -> Option<String> {
+        let (rule, slice) = match self {
+            Self::Slice(rule, edit) => {
+                let slice = slice_of(objects, SLICES)?;
+                edit(&mut objects[slice]);
+                (rule, name(&objects[slice]))
+            }
+            Self::Copy(rule, edit) => {
+                let mut copy = copy(&objects[slice_of(objects, SLICES)?], "zz-copy");
+                edit(&mut copy);
+                objects.push(copy);
+                (rule, "zz-copy".to_owned())
+            }
+            Self::Other(plant) => return plant(objects),
+        };
+        Some(format!("{rule} EndpointSlice {slice}"))
+    }
+}
 
 #[test]
 fn an_audit_of_settled_clusters_finds_nothing() {
@@ -37,24 +65,28 @@ fn an_audit_of_settled_clusters_finds_nothing() {
 #[test]
 fn each_planted_defect_is_found_and_nothing_else() {
     let plants: [(&str, Plant); 16] = [
-        ("duplicate", duplicate),
-        ("pod gone", pod_gone),
-        ("pod replaced", pod_replaced),
-        ("orphaned slice", orphaned_slice),
-        ("orphaned mirror", orphaned_mirror),
-        ("stripped owner", |objects| owner(objects, |metadata| metadata["ownerReferences"] = Value::Null)),
-        ("older owner", |objects| {
-            owner(objects, |metadata| metadata["ownerReferences"][0]["uid"] = "older".into())
-        }),
-        ("no service name", no_service_name),
-        ("two managers", two_managers),
-        ("mistyped manager", mistyped_manager),
-        ("delegated", delegated),
-        ("headless label", headless_label),
-        ("reserved label", reserved_label),
-        ("skip-mirror", skip_mirror),
-        ("Endpoints without a Service", endpoints_without_service),
-        ("slice out of sync", out_of_sync),
+        ("duplicate", Copy("duplicate-endpoint", |_| {})),
+        ("pod gone", Slice("stale-pod", pod_gone)),
+        ("pod replaced", Slice("stale-pod", |it| it["endpoints"][0]["targetRef"]["uid"] = "older".into())),
+        ("orphaned slice", Copy("orphaned-slice", |it| *label(it, SERVICE_NAME) = "vanished".into())),
+        ("orphaned mirror", Copy("orphaned-mirror", |it| *label(it, MANAGED_BY) = MIRROR.into())),
+        ("stripped owner", Slice("slice-owner", |it| it["metadata"]["ownerReferences"] = Value::Null)),
+        (
+            "older owner",
+            Slice("slice-owner", |it| it["metadata"]["ownerReferences"][0]["uid"] = "older".into()),
+        ),
+        ("no service name", Slice("missing-service-name", no_service_name)),
+        ("two managers", Other(two_managers)),
+        (
+            "mistyped manager",
+            Slice("unknown-manager", |it| *label(it, MANAGED_BY) = "endpointslice-controller".into()),
+        ),
+        ("delegated", Other(delegated)),
+        ("headless label", Other(headless_label)),
+        ("reserved label", Other(reserved_label)),
+        ("skip-mirror", Other(skip_mirror)),
+        ("Endpoints without a Service", Other(endpoints_without_service)),
+        ("slice out of sync", Other(out_of_sync)),
     ];
     let mut planted = [0; 16];
     for seed in 0..CLUSTERS {
@@ -66,7 +98,7 @@ fn each_planted_defect_is_found_and_nothing_else() {
         let before = lines(&outcome.settled);
         for ((name, plant), planted) in plants.iter().zip(&mut planted) {
             let mut objects = outcome.settled.clone();
-            let Some(expected) = plant(&mut objects) else { continue };
+            let Some(expected) = plant.plant(&mut objects) else { continue };
             let mut found = lines(&objects);
             found.retain(|line| !before.contains(line));
             assert_eq!(found, [expected], "seed {seed}: {name}");
@@ -105,6 +137,11 @@ fn slice_of(objects: &[Value], manager: &str) -> Option<usize> {
     })
 }
 
+/// A label of an object, which may have none yet.
+fn label<'a>(object: &'a mut Value, key: &str) -> &'a mut Value {
+    &mut object["metadata"]["labels"][key]
+}
+
 fn service_of(slice: &Value) -> String {
     slice["metadata"]["labels"][SERVICE_NAME].as_str().unwrap().to_owned()
 }
@@ -117,55 +154,16 @@ fn copy(slice: &Value, name: &str) -> Value {
     copy
 }
 
-fn duplicate(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    objects.push(copy(&objects[slice], "zz-copy"));
-    Some("duplicate-endpoint EndpointSlice zz-copy".to_owned())
-}
-
 /// A pod that only slices name is planted: other Services and Endpoints may select those that are there.
-fn pod_gone(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    let endpoint = json!({"addresses": ["10.250.0.1"], "conditions": {"ready": true},
-        "targetRef": {"kind": "Pod", "name": "vanished", "uid": "vanished"}});
-    let endpoints = objects[slice]["endpoints"].as_array_mut()?;
+fn pod_gone(slice: &mut Value) {
+    let endpoints = slice["endpoints"].as_array_mut().unwrap();
     endpoints.pop();
-    endpoints.push(endpoint);
-    Some(format!("stale-pod EndpointSlice {}", name(&objects[slice])))
+    endpoints.push(json!({"addresses": ["10.250.0.1"], "conditions": {"ready": true},
+        "targetRef": {"kind": "Pod", "name": "vanished", "uid": "vanished"}}));
 }
 
-fn pod_replaced(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    objects[slice]["endpoints"][0]["targetRef"]["uid"] = "older".into();
-    Some(format!("stale-pod EndpointSlice {}", name(&objects[slice])))
-}
-
-fn orphaned_slice(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    let mut orphan = copy(&objects[slice], "zz-orphan");
-    orphan["metadata"]["labels"][SERVICE_NAME] = "vanished".into();
-    objects.push(orphan);
-    Some("orphaned-slice EndpointSlice zz-orphan".to_owned())
-}
-
-fn orphaned_mirror(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    let mut orphan = copy(&objects[slice], "zz-mirror");
-    orphan["metadata"]["labels"][MANAGED_BY] = MIRROR.into();
-    objects.push(orphan);
-    Some("orphaned-mirror EndpointSlice zz-mirror".to_owned())
-}
-
-fn owner(objects: &mut [Value], edit: fn(&mut Value)) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    edit(&mut objects[slice]["metadata"]);
-    Some(format!("slice-owner EndpointSlice {}", name(&objects[slice])))
-}
-
-fn no_service_name(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    objects[slice]["metadata"]["labels"].as_object_mut()?.remove(SERVICE_NAME);
-    Some(format!("missing-service-name EndpointSlice {}", name(&objects[slice])))
+fn no_service_name(slice: &mut Value) {
+    slice["metadata"]["labels"].as_object_mut().unwrap().remove(SERVICE_NAME);
 }
 
 fn two_managers(objects: &mut Vec<Value>) -> Option<String> {
@@ -178,18 +176,11 @@ fn two_managers(objects: &mut Vec<Value>) -> Option<String> {
     (service != "bedrock").then(|| format!("two-managers Service {service}"))
 }
 
-fn mistyped_manager(objects: &mut Vec<Value>) -> Option<String> {
-    let slice = slice_of(objects, SLICES)?;
-    objects[slice]["metadata"]["labels"][MANAGED_BY] = "endpointslice-controller".into();
-    Some(format!("unknown-manager EndpointSlice {}", name(&objects[slice])))
-}
-
 fn delegated(objects: &mut Vec<Value>) -> Option<String> {
     let slice = slice_of(objects, SLICES)?;
     let service = service_of(&objects[slice]);
     let index = named(objects, "Service", &service)?;
-    objects[index]["metadata"]["labels"]["service.kubernetes.io/endpoint-controller-name"] =
-        "mesh.example".into();
+    *label(&mut objects[index], "service.kubernetes.io/endpoint-controller-name") = "mesh.example".into();
     Some(format!("delegated-service Service {service}"))
 }
 
@@ -207,24 +198,15 @@ fn reserved_label(objects: &mut Vec<Value>) -> Option<String> {
     let slice = slice_of(objects, MIRROR)?;
     let endpoints = service_of(&objects[slice]);
     let index = named(objects, "Endpoints", &endpoints)?;
-    let metadata = &mut objects[index]["metadata"];
-    if metadata["labels"].is_null() {
-        metadata["labels"] = json!({});
-    }
-    metadata["labels"][SERVICE_NAME] = "other".into();
+    *label(&mut objects[index], SERVICE_NAME) = "other".into();
     Some(format!("reserved-label Endpoints {endpoints}"))
 }
 
 fn skip_mirror(objects: &mut Vec<Value>) -> Option<String> {
     let slice = slice_of(objects, MIRROR)?;
     let endpoints = service_of(&objects[slice]);
-    let label = "endpointslice.kubernetes.io/skip-mirror";
     for index in named(objects, "Endpoints", &endpoints).into_iter().chain(mirrors(objects, &endpoints)) {
-        let metadata = &mut objects[index]["metadata"];
-        if metadata["labels"].is_null() {
-            metadata["labels"] = json!({});
-        }
-        metadata["labels"][label] = "True".into();
+        *label(&mut objects[index], "endpointslice.kubernetes.io/skip-mirror") = "True".into();
     }
     Some(format!("skip-mirror Endpoints {endpoints}"))
 }

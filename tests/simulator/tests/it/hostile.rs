@@ -5,9 +5,10 @@ use random_operations::neighbour::{CROWD, Interference};
 use serde_json::{Value, json};
 use simulator::action::Action;
 use simulator::history::Outcome;
-use simulator::plan::{Entry, Plan, Setup};
+use simulator::plan::{Plan, Setup};
 use simulator::policy::{Change, Policy};
 use simulator::run::one;
+use simulator::timeline::numbered;
 
 /// A history of one process, with two endpoints in a slice.
 fn history(entries: Vec<(u64, Action)>) -> Outcome {
@@ -16,8 +17,6 @@ fn history(entries: Vec<(u64, Action)>) -> Outcome {
 
 /// A history with a limit on the writes of one process a second.
 fn history_at(writes_per_second: Option<u32>, entries: Vec<(u64, Action)>) -> Outcome {
-    let numbered = entries.into_iter().enumerate();
-    let timeline = numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action });
     let plan = Plan::of(0);
     let setup = Setup {
         replicas: 1,
@@ -30,7 +29,7 @@ fn history_at(writes_per_second: Option<u32>, entries: Vec<(u64, Action)>) -> Ou
         writes_per_second,
         ..plan.setup.clone()
     };
-    one(&Plan { rates: Vec::new(), setup, timeline: timeline.collect(), ..plan })
+    one(&Plan { rates: Vec::new(), setup, timeline: numbered(entries), ..plan })
 }
 
 fn deletion(service: &'static str, pause_milliseconds: u64) -> Action {

@@ -37,6 +37,8 @@ const DIRECT: Chain = Chain {
     is_accepted: true,
 };
 
+const REFUSED: Chain = Chain { is_accepted: false, ..DIRECT };
+
 const CHAINS: &[Chain] = &[
     DIRECT,
     Chain { name: "through an intermediate", intermediates: &[unchanged], ..DIRECT },
@@ -44,48 +46,22 @@ const CHAINS: &[Chain] = &[
     Chain { name: "root for any purpose", root: for_any_purpose, ..DIRECT },
     Chain { name: "client for any purpose", client: for_any_purpose, ..DIRECT },
     Chain { name: "pinned certificate itself", root: no_authority, is_pinned: true, ..DIRECT },
-    Chain { name: "pinned certificate vouches", root: no_authority, is_accepted: false, ..DIRECT },
-    Chain {
-        name: "silent certificate vouches",
-        root: |params| params.is_ca = IsCa::NoCa,
-        is_accepted: false,
-        ..DIRECT
-    },
-    Chain { name: "pinned and expired", root: expired, is_pinned: true, is_accepted: false, ..DIRECT },
-    Chain { name: "expired root", root: expired, is_accepted: false, ..DIRECT },
-    Chain { name: "root of tomorrow", root: not_yet_valid, is_accepted: false, ..DIRECT },
-    Chain { name: "root for servers", root: only_for_servers, is_accepted: false, ..DIRECT },
-    Chain { name: "root that may not sign", root: only_signs_data, is_accepted: false, ..DIRECT },
-    Chain { name: "root with a riddle", root: critical_and_unknown, is_accepted: false, ..DIRECT },
-    Chain {
-        name: "path too long",
-        root: only_last,
-        intermediates: &[unchanged],
-        is_accepted: false,
-        ..DIRECT
-    },
-    Chain {
-        name: "path of two too long",
-        intermediates: &[only_last, unchanged],
-        is_accepted: false,
-        ..DIRECT
-    },
-    Chain { name: "expired intermediate", intermediates: &[expired], is_accepted: false, ..DIRECT },
-    Chain {
-        name: "intermediate for servers",
-        intermediates: &[only_for_servers],
-        is_accepted: false,
-        ..DIRECT
-    },
-    Chain {
-        name: "intermediate that may not sign",
-        intermediates: &[only_signs_data],
-        is_accepted: false,
-        ..DIRECT
-    },
-    Chain { name: "intermediate that is none", intermediates: &[no_authority], is_accepted: false, ..DIRECT },
-    Chain { name: "expired client", client: expired, is_accepted: false, ..DIRECT },
-    Chain { name: "client for servers", client: only_for_servers, is_accepted: false, ..DIRECT },
+    Chain { name: "pinned certificate vouches", root: no_authority, ..REFUSED },
+    Chain { name: "silent certificate vouches", root: |params| params.is_ca = IsCa::NoCa, ..REFUSED },
+    Chain { name: "pinned and expired", root: expired, is_pinned: true, ..REFUSED },
+    Chain { name: "expired root", root: expired, ..REFUSED },
+    Chain { name: "root of tomorrow", root: not_yet_valid, ..REFUSED },
+    Chain { name: "root for servers", root: only_for_servers, ..REFUSED },
+    Chain { name: "root that may not sign", root: only_signs_data, ..REFUSED },
+    Chain { name: "root with a riddle", root: critical_and_unknown, ..REFUSED },
+    Chain { name: "path too long", root: only_last, intermediates: &[unchanged], ..REFUSED },
+    Chain { name: "path of two too long", intermediates: &[only_last, unchanged], ..REFUSED },
+    Chain { name: "expired intermediate", intermediates: &[expired], ..REFUSED },
+    Chain { name: "intermediate for servers", intermediates: &[only_for_servers], ..REFUSED },
+    Chain { name: "intermediate that may not sign", intermediates: &[only_signs_data], ..REFUSED },
+    Chain { name: "intermediate that is none", intermediates: &[no_authority], ..REFUSED },
+    Chain { name: "expired client", client: expired, ..REFUSED },
+    Chain { name: "client for servers", client: only_for_servers, ..REFUSED },
 ];
 
 fn unchanged(_: &mut CertificateParams) {}

@@ -2,6 +2,7 @@
 
 use futures::StreamExt as _;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -255,19 +256,8 @@ async fn create(objects: &Api<DynamicObject>, object: Value) {
 }
 
 fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
-    let (group, plural) = match kind {
-        "EndpointSlice" => ("discovery.k8s.io", "endpointslices".to_owned()),
-        "Endpoints" => ("", "endpoints".to_owned()),
-        kind => ("", format!("{}s", kind.to_lowercase())),
-    };
-    let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
-    let resource = ApiResource {
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        api_version,
-        kind: kind.to_owned(),
-        plural,
-    };
+    let group = if kind == "EndpointSlice" { "discovery.k8s.io" } else { "" };
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),

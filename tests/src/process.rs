@@ -5,14 +5,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Seek, SeekFrom, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Seek, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Mutex, OnceLock, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::plant::Fault;
+use crate::plant;
 use crate::wait::{self, LIMIT};
 
 /// A running program whose output goes to a log file.
@@ -77,7 +77,7 @@ impl Process {
         let log = folder.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log).expect("opening a log file");
         let before = output.metadata().expect("the length of a log file").len();
-        let output = if Fault::LateLine.is_planted() { written_late(output) } else { output };
+        let output = if plant::is_planted(plant::LATE_LINE) { written_late(output) } else { output };
         let mut command = dies_with_us(program);
         command
             .args(args.into_iter().map(Into::into))
@@ -307,36 +307,20 @@ pub(crate) fn dies_with_us(program: &Path) -> Command {
 pub fn output(program: &Path, args: &[&str], limit: Duration) -> Output {
     let mut command = dies_with_us(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
-    // Read meanwhile: a full pipe would block the program.
-    let stdout = std::thread::spawn({
-        let pipe = child.stdout.take();
-        || read_all(pipe)
+    let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
+    let id = child.id().to_string();
+    let (ended, output) = mpsc::channel();
+    // Reads meanwhile: a full pipe would block the program.
+    std::thread::spawn(move || ended.send(child.wait_with_output()));
+    let in_time = output.recv_timeout(limit);
+    let is_late = in_time.is_err();
+    let output = in_time.or_else(|_| {
+        let _ = Command::new("kill").args(["-KILL", &id]).status();
+        output.recv()
     });
-    let stderr = std::thread::spawn({
-        let pipe = child.stderr.take();
-        || read_all(pipe)
-    });
-    let start = Instant::now();
-    let status = loop {
-        let status = child.try_wait().expect("asking for a child's status");
-        if status.is_some() || start.elapsed() > limit {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let _ = child.kill();
-    let [stdout, stderr] =
-        [stdout, stderr].map(|reader| reader.join().expect("reading the output of a child"));
-    let status =
-        status.unwrap_or_else(|| panic!("{args:?} does not end: {}", String::from_utf8_lossy(&stderr)));
-    Output { status, stdout, stderr }
-}
-
-fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    pipe.expect("a pipe").read_to_end(&mut bytes).expect("reading the output of a child");
-    bytes
+    let output = output.expect("a thread that waits").expect("reading the output of a child");
+    assert!(!is_late, "{args:?} does not end: {}", String::from_utf8_lossy(&output.stderr));
+    output
 }
 
 type Order = (Command, mpsc::Sender<io::Result<Child>>);

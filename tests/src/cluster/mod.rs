@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use crate::audit::AuditLog;
 use crate::binaries;
 use crate::manager::Kind;
-use crate::plant::Fault;
+use crate::plant;
 use crate::ports;
 use crate::process::Process;
 use crate::release;
@@ -118,7 +118,7 @@ impl Cluster {
         let folder = folder();
         let [etcd, etcd_peer, apiserver] = ports::free();
         let ports = Ports { etcd, etcd_peer, apiserver };
-        if Fault::LostPort.is_planted() {
+        if plant::is_planted(plant::LOST_PORT) {
             std::mem::forget(TcpListener::bind((Ipv4Addr::LOCALHOST, apiserver)).expect("a free port"));
         }
         write_files(folder.path(), ports.apiserver);
@@ -128,7 +128,7 @@ impl Cluster {
         }
         let mut etcd = start_etcd(folder.path(), ports);
         let mut server = start_apiserver(folder.path(), ports, &options);
-        if Fault::SlowServer.is_planted() {
+        if plant::is_planted(plant::SLOW_SERVER) {
             server.signal("STOP");
         }
         let client = client_when_ready(folder.path(), &mut etcd, &mut server).await;

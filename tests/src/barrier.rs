@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use crate::manager::Controller;
 use crate::metrics::Exposition;
 use crate::pages::Pages;
+use crate::requests::create;
 use crate::wait::{self, LIMIT};
 
 /// The namespace of the barrier objects.
@@ -71,17 +72,13 @@ struct Names {
 impl Barrier {
     /// Creates the barrier objects in a cluster where these controllers run.
     pub async fn place(client: &Client, controllers: &'static [Controller]) -> Self {
-        let create = PostParams::default();
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        namespaces.create(&create, &namespace).await.expect("creating a namespace");
-        let nodes: Api<Node> = Api::all(client.clone());
-        let node = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        nodes.create(&create, &node).await.expect("creating a node");
-
+        let object = |kind: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": NAMESPACE}});
+        for kind in ["Namespace", "Node"] {
+            create(client, &object(kind)).await.unwrap_or_else(|error| panic!("creating a {kind}: {error}"));
+        }
         let barrier = Self {
             controllers,
-            nodes,
+            nodes: Api::all(client.clone()),
             services: Api::namespaced(client.clone(), NAMESPACE),
             pods: Api::namespaced(client.clone(), NAMESPACE),
             endpoints: Api::namespaced(client.clone(), NAMESPACE),
@@ -97,7 +94,8 @@ impl Barrier {
             "metadata": {"name": NAMESPACE, "labels": {"app": BY_POD}},
             "spec": {"nodeName": NAMESPACE, "containers": [{"name": "main", "image": "none"}]},
         });
-        barrier.pods.create(&create, &serde_json::from_value(pod).unwrap()).await.expect("creating a pod");
+        let pod = serde_json::from_value(pod).unwrap();
+        barrier.pods.create(&PostParams::default(), &pod).await.expect("creating a pod");
         if barrier.runs(Controller::EndpointSliceMirroring) {
             barrier.create_endpoints(BY_ENDPOINTS).await;
         }

@@ -1,7 +1,8 @@
 //! Throw-away credentials of a cluster: users with tokens, their kubeconfigs, a key for service accounts.
 
 use std::fmt::Write as _;
-use std::path::Path;
+
+use serde_json::{Value, json};
 
 /// A user of the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,20 +89,14 @@ pub(crate) fn token_file() -> String {
     })
 }
 
-/// A kubeconfig for one user.
-pub(crate) fn kubeconfig(user: User, url: &str, certificate_authority: &Path) -> String {
-    let config = serde_json::json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "test", "cluster": {
-            "server": url,
-            "certificate-authority": certificate_authority,
-        }}],
-        "users": [{"name": "test", "user": {"token": user.token()}}],
+/// A kubeconfig for a server and its client.
+pub fn kubeconfig(cluster: &Value, user: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster": cluster}],
+        "users": [{"name": "test", "user": user}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        "current-context": "test",
-    });
-    serde_json::to_string_pretty(&config).unwrap()
+    })
 }
 
 /// A new P-256 key in PEM. The API server requires one to sign service account tokens, which no test uses, so the

@@ -15,6 +15,7 @@
 //! | [`late_watches`] | an HTTP proxy that shows the events of some watches late |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | requests to a manager's own HTTPS server |
+//! | [`requests`] | requests with JSON to an API server |
 //! | [`metrics`] | a strict parser of a manager's metrics |
 //! | [`audit`] | requests and their users, from the API server's audit log |
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
@@ -83,6 +84,7 @@ pub mod program;
 pub mod proxy;
 #[cfg(feature = "suites")]
 pub mod random;
+pub mod requests;
 #[cfg(feature = "suites")]
 pub mod scenario;
 #[cfg(feature = "suites")]

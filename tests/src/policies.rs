@@ -10,6 +10,7 @@ use kube::api::PostParams;
 use random_operations::requests::Request;
 use serde_json::{Value, json};
 
+use crate::requests::must;
 use crate::scenario::World;
 use crate::wait::{self, LIMIT};
 
@@ -19,6 +20,11 @@ const NAME: &str = "marks-slices";
 
 /// The annotation.
 pub const MARK: &str = "policy.example/mark";
+
+/// An object of the API of admission.
+pub fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
 
 /// Creates the policy. Some time later it is in force.
 pub fn create() -> [Request; 2] {
@@ -39,10 +45,7 @@ pub fn create() -> [Request; 2] {
 /// Creates the policy in a cluster, and waits until it is in force.
 pub async fn enforce(world: &World) {
     for Request { method, path, body } in create() {
-        let request = http::Request::builder().method(method).uri(&path);
-        let request = request.header("Content-Type", "application/json").body(body.to_string().into_bytes());
-        let created = world.client().request::<Value>(request.expect("a request")).await;
-        created.unwrap_or_else(|error| panic!("{path}: {error}"));
+        must(world.client(), method.as_str(), &path, &body).await;
     }
     let slice: EndpointSlice = serde_json::from_value(
         json!({"metadata": {"name": "probe"}, "addressType": "IPv4", "endpoints": []}),

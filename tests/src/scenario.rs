@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{self as core, Namespace, Node, Service};
+use k8s_openapi::api::core::v1::{self as core, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::barrier::{Barrier, workers_rest};
 use crate::manager::Controller;
 use crate::pages::Pages;
+use crate::requests::create;
 use crate::wait::{self, LIMIT};
 
 pub use random_operations::{NAMESPACE, YEAR};
@@ -129,9 +130,8 @@ impl World {
             client,
             clock: AtomicI64::new(0),
         };
-        let namespaces: Api<Namespace> = Api::all(world.client.clone());
-        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        namespaces.create(&PostParams::default(), &namespace).await.expect("creating a namespace");
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        create(&world.client, &namespace).await.expect("creating a namespace");
         world.node("a", Some("a")).await;
         world.node("b", Some("b")).await;
         world.node("c", None).await;
@@ -183,10 +183,8 @@ impl World {
     /// Creates a node.
     pub async fn node(&self, name: &str, zone: Option<&str>) {
         let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
-        let node = json!({"metadata": {"name": name, "labels": labels}});
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let node = serde_json::from_value(node).unwrap();
-        nodes.create(&PostParams::default(), &node).await.expect("creating a node");
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+        create(&self.client, &node).await.expect("creating a node");
     }
 
     /// Creates a Service.
@@ -207,6 +205,15 @@ impl World {
     pub async fn delete_service(&self, name: &str) {
         let deleted = self.services.delete(name, &DeleteParams::default()).await;
         deleted.unwrap_or_else(|error| panic!("deleting Service {name}: {error}"));
+    }
+
+    /// Creates Endpoints by hand.
+    pub async fn endpoints(&self, name: &str, subset: Value) {
+        let metadata = json!({"name": name, "namespace": NAMESPACE});
+        let endpoints =
+            json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": [subset]});
+        let created = create(&self.client, &endpoints).await;
+        created.unwrap_or_else(|error| panic!("creating Endpoints {name}: {error}"));
     }
 
     /// Creates a pod and sets its status, in two steps like a scheduler and a kubelet.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::barrier;
 use crate::binaries;
 use crate::process;
+use crate::requests;
 use crate::wait::LIMIT;
 
 /// The paths of the kinds in a dump.
@@ -25,15 +26,7 @@ const PATHS: [&str; 6] = [
 pub async fn dump(client: &Client) -> Value {
     let mut items = Vec::new();
     for path in PATHS {
-        let request = http::Request::get(path).body(Vec::new()).expect("a request");
-        let mut list: Value = client.request(request).await.unwrap_or_else(|error| panic!("{path}: {error}"));
-        let kind = list["kind"].as_str().unwrap_or_default().trim_end_matches("List").to_owned();
-        let api_version = list["apiVersion"].clone();
-        for mut item in list["items"].as_array_mut().map(std::mem::take).unwrap_or_default() {
-            item["kind"] = kind.clone().into();
-            item["apiVersion"] = api_version.clone();
-            items.push(item);
-        }
+        items.extend(requests::list(client, path).await);
     }
     items.retain(|item| item["metadata"]["namespace"] != barrier::NAMESPACE);
     json!({"apiVersion": "v1", "kind": "List", "items": items})

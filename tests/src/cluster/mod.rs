@@ -12,13 +12,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use kube::api::{DeleteParams, ListParams, PostParams};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kube::api::{DeleteParams, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, ResourceExt as _};
-use serde::Deserialize as _;
-use serde::de::DeserializeOwned;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -29,6 +26,7 @@ use crate::plant;
 use crate::ports;
 use crate::process::Process;
 use crate::release;
+use crate::requests;
 use crate::wait::{self, LIMIT};
 
 use self::embedded::EmbeddedServer;
@@ -38,7 +36,7 @@ use self::servers::{
 };
 
 pub use self::seed::Seed;
-pub use crate::credentials::User;
+pub use crate::credentials::{User, kubeconfig};
 
 /// Options of a cluster.
 #[derive(Debug, Clone)]
@@ -294,9 +292,9 @@ impl Cluster {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        let user = subject(User::EndpointControllers);
-        self.bind("ClusterRole", "system:auth-delegator", &user).await;
-        self.bind("Role", "extension-apiserver-authentication-reader", &user).await;
+        let user = requests::user(User::EndpointControllers.name());
+        self.bind(None, "system:auth-delegator", &user).await;
+        self.bind(Some(SYSTEM), "extension-apiserver-authentication-reader", &user).await;
     }
 
     /// Grants a service account the right of deploy/ to read metrics.
@@ -304,46 +302,47 @@ impl Cluster {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        let role: ClusterRole = manifest("deploy/base/rbac/metrics-reader.yaml");
-        let roles: Api<ClusterRole> = Api::all(self.client());
-        let role = roles.create(&PostParams::default(), &role).await.expect("creating a role");
-        let subject = json!({"kind": "ServiceAccount", "namespace": namespace, "name": account});
-        self.bind("ClusterRole", &role.name_any(), &subject).await;
+        let role = self.create_manifest("deploy/base/rbac/metrics-reader.yaml").await;
+        self.bind(None, &role, &requests::account(namespace, account)).await;
     }
 
     /// Grants a user the rights of deploy/shadow, and waits until the authorizer has loaded them.
     pub async fn allow_shadow(&self, user: User) {
-        let role: ClusterRole = documents("deploy/shadow/shadow.yaml")
-            .into_iter()
-            .find(|document| document["kind"] == "ClusterRole")
-            .map(|role| serde_json::from_value(role).expect("a role"))
-            .expect("a role in deploy/shadow");
-        let roles: Api<ClusterRole> = Api::all(self.client());
-        roles.create(&PostParams::default(), &role).await.expect("creating a role");
-        self.bind("ClusterRole", &role.name_any(), &subject(user)).await;
+        let documents = documents("deploy/shadow/shadow.yaml");
+        let role = documents.iter().find(|document| document["kind"] == "ClusterRole");
+        let role = self.create_or_find(role.expect("a role in deploy/shadow")).await;
+        self.bind(None, &role, &requests::user(user.name())).await;
         let services: Api<k8s_openapi::api::core::v1::Service> = Api::all(self.client_of(user).await);
         let first = ListParams::default().limit(1);
         wait::until("rights to read", LIMIT, || services.list(&first)).await;
     }
 
-    /// Binds a `ClusterRole`, or a Role of `kube-system`.
-    async fn bind(&self, kind: &str, role: &str, subject: &Value) {
-        let binding = json!({
-            "metadata": {"name": binding_name(subject["name"].as_str().expect("a name"), role)},
-            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role},
-            "subjects": [subject],
-        });
-        let (client, create) = (self.client(), PostParams::default());
-        if kind == "ClusterRole" {
-            let binding = serde_json::from_value(binding).expect("a binding");
-            let bindings: Api<ClusterRoleBinding> = Api::all(client);
-            bindings.create(&create, &binding).await.expect("binding a role");
-        } else {
-            let binding = serde_json::from_value(binding).expect("a binding");
-            let bindings: Api<RoleBinding> = Api::namespaced(client, SYSTEM);
-            // The namespace is created shortly after the server is ready.
-            wait::until("a binding", LIMIT, || bindings.create(&create, &binding)).await;
-        }
+    /// Binds a `ClusterRole`, or a Role of a namespace.
+    async fn bind(&self, namespace: Option<&str>, role: &str, subject: &Value) {
+        let name = binding_name(subject["name"].as_str().expect("a name"), role);
+        let binding = requests::binding(&name, namespace, role, subject);
+        // The namespace of Roles is created shortly after the server is ready.
+        wait::until("a binding", LIMIT, || requests::create(&self.client, &binding)).await;
+    }
+
+    /// Creates a namespace with a service account that has the right of deploy/ to read metrics; its token.
+    pub async fn scraper(&self, namespace: &str, account: &str) -> String {
+        let create = async |kind: &str, metadata: Value| {
+            let object = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+            requests::create(&self.client, &object).await.expect("creating a scraper");
+        };
+        create("Namespace", json!({"name": namespace})).await;
+        create("ServiceAccount", json!({"name": account, "namespace": namespace})).await;
+        self.allow_scraping(namespace, account).await;
+        self.token(namespace, account).await
+    }
+
+    /// A token of a service account.
+    pub async fn token(&self, namespace: &str, account: &str) -> String {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let answer = requests::must(&self.client, "POST", &path, &request).await;
+        answer["status"]["token"].as_str().expect("a token").to_owned()
     }
 
     /// Creates the Lease of deploy/, and grants the controllers' user the rights that deploy/ grants for the election.
@@ -351,21 +350,32 @@ impl Cluster {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        let lease: Lease = manifest("deploy/base/rbac/lease.yaml");
-        let leases: Api<Lease> = Api::namespaced(self.client(), SYSTEM);
-        let role: Role = manifest("deploy/base/rbac/leader-election.yaml");
-        let roles: Api<Role> = Api::namespaced(self.client(), SYSTEM);
-        let create = PostParams::default();
-        // The namespace is created shortly after the server is ready.
-        wait::until("a Lease", LIMIT, async || or_existing(leases.create(&create, &lease).await)).await;
-        or_existing(roles.create(&create, &role).await).expect("creating a role");
-        self.bind("Role", &role.name_any(), &subject(User::EndpointControllers)).await;
+        self.create_manifest("deploy/base/rbac/lease.yaml").await;
+        let role = self.create_manifest("deploy/base/rbac/leader-election.yaml").await;
+        self.bind(Some(SYSTEM), &role, &requests::user(User::EndpointControllers.name())).await;
+    }
+
+    /// Creates the first object of a manifest of the workspace, if it does not exist yet; its name.
+    async fn create_manifest(&self, file: &str) -> String {
+        self.create_or_find(&documents(file)[0]).await
+    }
+
+    async fn create_or_find(&self, object: &Value) -> String {
+        // Its namespace is created shortly after the server is ready.
+        wait::until("an object of a manifest", LIMIT, async || {
+            match requests::create(&self.client, object).await {
+                Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+                created => created.map(drop),
+            }
+        })
+        .await;
+        object["metadata"]["name"].as_str().expect("a name").to_owned()
     }
 
     /// Binds a controller's user to its roles.
     pub async fn grant_roles(&self, user: User) {
         for role in user.roles() {
-            self.bind("ClusterRole", role, &subject(user)).await;
+            self.bind(None, role, &requests::user(user.name())).await;
         }
     }
 
@@ -391,37 +401,14 @@ impl Cluster {
 
 /// The namespace of Leases and of the roles for them.
 const SYSTEM: &str = "kube-system";
-const RBAC: &str = "rbac.authorization.k8s.io";
-
-/// Takes an object that exists already as created.
-fn or_existing<K>(created: kube::Result<K>) -> kube::Result<()> {
-    match created {
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-        created => created.map(drop),
-    }
-}
 
 fn binding_name(subject: &str, role: &str) -> String {
     format!("test:{subject}:{role}")
 }
 
-/// A user as the subject of a binding.
-fn subject(user: User) -> Value {
-    json!({"apiGroup": RBAC, "kind": "User", "name": user.name()})
-}
-
-/// The first object of a manifest of the workspace.
-fn manifest<K: DeserializeOwned>(file: &str) -> K {
-    serde_json::from_value(documents(file).remove(0)).unwrap_or_else(|error| panic!("{file}: {error}"))
-}
-
 /// The objects of a manifest of the workspace.
 fn documents(file: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"));
-    let documents = serde_yaml::Deserializer::from_str(&text);
-    let read = |document| Value::deserialize(document).unwrap_or_else(|error| panic!("{file}: {error}"));
-    documents.map(read).collect()
+    requests::manifest(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file))
 }
 
 /// A temporary folder for the files of a cluster.

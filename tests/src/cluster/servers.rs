@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client};
+use serde_json::json;
 
 use super::{Cluster, ClusterOptions, Ports, client};
 use crate::binaries;
@@ -49,7 +50,9 @@ pub(super) fn write_files(folder: &Path, port: u16) {
     // Written by the API server at its first start: the certificate, then the authority that signed it.
     let authority = folder.join(CERTIFICATES).join(AUTHORITY);
     for user in User::ALL {
-        write(&kubeconfig_path(folder, user), &credentials::kubeconfig(user, &url, &authority));
+        let cluster = json!({"server": url, "certificate-authority": authority});
+        let config = credentials::kubeconfig(&cluster, &json!({"token": user.token()}));
+        write(&kubeconfig_path(folder, user), &config.to_string());
     }
 }
 

@@ -3,10 +3,10 @@
 use std::net::Ipv4Addr;
 use std::process::ExitStatus;
 
+use serde_json::json;
 use tokio::net::TcpStream;
 
 use crate::cluster::{self, Cluster, User};
-use crate::credentials;
 use crate::manager::{Kind, Manager, ManagerOptions};
 use crate::pages::{Page, Pages};
 use crate::ports;
@@ -55,9 +55,10 @@ impl Observed {
                 return Err("the file is not whole".to_owned());
             }
             TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| error.to_string())?;
-            let url = format!("https://127.0.0.1:{port}");
-            let text = credentials::kubeconfig(User::Admin, &url, &authority);
-            std::fs::write(&kubeconfig, text).map_err(|error| error.to_string())?;
+            let server =
+                json!({"server": format!("https://127.0.0.1:{port}"), "certificate-authority": authority});
+            let config = cluster::kubeconfig(&server, &json!({"token": User::Admin.token()}));
+            std::fs::write(&kubeconfig, config.to_string()).map_err(|error| error.to_string())?;
             cluster::client(&kubeconfig).await.map(Pages::by)
         })
         .await;

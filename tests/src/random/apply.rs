@@ -2,12 +2,12 @@
 
 use futures::future::join_all;
 use http::Method;
-use http::header::CONTENT_TYPE;
 use kube::Client;
 use random_operations::requests::Request;
 use random_operations::{Operation, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::requests;
 use crate::scenario::{NAMESPACE, World};
 
 /// Applies a step. With `wait`, the controllers have handled the operation before the Services are touched, and all
@@ -58,10 +58,7 @@ pub async fn operation(world: &World, operation: &Operation) -> Result<(), kube:
 }
 
 async fn send(client: &Client, Request { method, path, body }: &Request) -> Result<(), kube::Error> {
-    let content = if *method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-    let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content);
-    client.request::<Value>(request.body(bytes).expect("a request")).await.map(drop)
+    requests::send(client, method.as_str(), path, body).await.map(drop)
 }
 
 pub(crate) fn unless_missing<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {

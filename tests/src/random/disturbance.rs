@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use http::{Method, Request};
 use random_operations::requests::path;
 use random_operations::rng::Rng;
 use random_operations::{CONTROLLERS, MANAGED_BY, SERVICE_NAME, Step};
 use serde_json::Value;
 
+use crate::requests::must;
 use crate::scenario::World;
 
 /// The share of steps that are followed by one.
@@ -51,21 +51,13 @@ impl Disturbance {
         // Not those of Endpoints that it had before it had a selector.
         let list =
             format!("{all}?labelSelector={SERVICE_NAME}%3D{service},{MANAGED_BY}%3D{}", CONTROLLERS[0]);
-        let mut slices = send(world, &Method::GET, &list, &Value::Null).await;
+        let mut slices = must(world.client(), "GET", &list, &Value::Null).await;
         for slice in slices["items"].as_array_mut().into_iter().flatten() {
             let path = format!("{all}/{}", slice["metadata"]["name"].as_str().unwrap_or_default());
             match self {
-                Self::DeleteSlices(_) => send(world, &Method::DELETE, &path, &Value::Null).await,
-                Self::Nothing(_) => send(world, &Method::PUT, &path, slice).await,
+                Self::DeleteSlices(_) => must(world.client(), "DELETE", &path, &Value::Null).await,
+                Self::Nothing(_) => must(world.client(), "PUT", &path, slice).await,
             };
         }
     }
-}
-
-async fn send(world: &World, method: &Method, path: &str, body: &Value) -> Value {
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = Request::builder().method(method).uri(path).header("Content-Type", "application/json");
-    let request = request.body(body).expect("a request");
-    let answer = world.client().request(request).await;
-    answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-};
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
@@ -13,6 +11,8 @@ use serde_json::{Value, json};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::pages::{Page, Pages};
+use tests::policies;
+use tests::requests;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
@@ -25,27 +25,22 @@ const MESSAGE: &str = "no slices while the moon is full";
 async fn refuse_slices(cluster: &Cluster) {
     let (client, create) = (cluster.client(), PostParams::default());
     let policy = json!({
-        "metadata": {"name": POLICY},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [{
-                "apiGroups": ["discovery.k8s.io"], "apiVersions": ["v1"], "resources": ["endpointslices"],
-                "operations": ["CREATE"],
-            }]},
-            "validations": [{
-                "expression": "!('kubernetes.io/service-name' in object.metadata.labels && \
-                               object.metadata.labels['kubernetes.io/service-name'] == 'refused')",
-                "message": MESSAGE,
-            }],
-        },
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{
+            "apiGroups": ["discovery.k8s.io"], "apiVersions": ["v1"], "resources": ["endpointslices"],
+            "operations": ["CREATE"],
+        }]},
+        "validations": [{
+            "expression": "!('kubernetes.io/service-name' in object.metadata.labels && \
+                           object.metadata.labels['kubernetes.io/service-name'] == 'refused')",
+            "message": MESSAGE,
+        }],
     });
-    let policies: Api<ValidatingAdmissionPolicy> = Api::all(client.clone());
-    policies.create(&create, &serde_json::from_value(policy).unwrap()).await.unwrap();
-    let binding = json!({
-        "metadata": {"name": POLICY}, "spec": {"policyName": POLICY, "validationActions": ["Deny"]},
-    });
-    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(client.clone());
-    bindings.create(&create, &serde_json::from_value(binding).unwrap()).await.unwrap();
+    let binding = json!({"policyName": POLICY, "validationActions": ["Deny"]});
+    for (kind, spec) in [("ValidatingAdmissionPolicy", policy), ("ValidatingAdmissionPolicyBinding", binding)]
+    {
+        requests::create(&client, &policies::object(kind, POLICY, &spec)).await.unwrap();
+    }
     let slices: Api<EndpointSlice> = Api::namespaced(client, NAMESPACE);
     let probe = json!({
         "metadata": {"name": "probe", "labels": {"kubernetes.io/service-name": "refused"}},

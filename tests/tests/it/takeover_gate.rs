@@ -1,14 +1,14 @@
 //! `--takeover-max-writes`: a wrong flag or gate writes nothing.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Endpoints, Event};
+use k8s_openapi::api::core::v1::Event;
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use serde_json::{Value, json};
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::json;
 use tests::barrier::workers_rest;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
-use tests::scenario::{NAMESPACE, Pod, World};
+use tests::scenario::{Pod, World};
 use tests::wait::{self, LIMIT};
 
 use crate::deploy::PATIENT;
@@ -39,10 +39,8 @@ impl Fixture {
         world.pods((4..=6).map(|n| Pod::new(&format!("other-{n}"), "other", n))).await;
         world.service("custom", json!({}), json!({"ports": [{"name": "http", "port": 80}]})).await;
         let addresses = json!([{"ip": "10.9.0.1"}, {"ip": "10.9.0.2"}, {"ip": "10.9.0.3"}]);
-        let subsets = json!([{"addresses": addresses, "ports": [{"name": "http", "port": 80}]}]);
-        let endpoints: Value = json!({"metadata": {"name": "custom"}, "subsets": subsets});
-        let api: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
-        api.create(&PostParams::default(), &serde_json::from_value(endpoints).unwrap()).await.unwrap();
+        let subset = json!({"addresses": addresses, "ports": [{"name": "http", "port": 80}]});
+        world.endpoints("custom", subset).await;
         world.settle().await;
         workers_rest(Controller::ALL, manager.pages()).await;
         assert!(manager.stop().await.success());

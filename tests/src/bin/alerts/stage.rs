@@ -3,10 +3,6 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use kube::Api;
-use kube::api::PostParams;
 use serde_json::json;
 use tests::binaries;
 use tests::cluster::{Cluster, ClusterOptions, User};
@@ -45,7 +41,7 @@ impl Stage {
         let cluster = Cluster::start(ClusterOptions::default()).await;
         cluster.allow_delegation().await;
         cluster.allow_election().await;
-        let token = token(&cluster).await;
+        let token = cluster.scraper(MONITORING, ACCOUNT).await;
         cluster.allow_shadow(shadow::USER).await;
         let mut replicas: Vec<Replica> = (0..2).map(|number| Replica::new(&cluster, number)).collect();
         let mut shadow = Replica::shadow(&cluster);
@@ -137,19 +133,4 @@ impl Stage {
         }
         (folder, self.cluster.kubeconfig(User::Admin))
     }
-}
-
-/// The token of a service account that may read metrics.
-async fn token(cluster: &Cluster) -> String {
-    let (client, create) = (cluster.client(), PostParams::default());
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let namespace = serde_json::from_value(json!({"metadata": {"name": MONITORING}})).unwrap();
-    namespaces.create(&create, &namespace).await.expect("creating a namespace");
-    let accounts: Api<ServiceAccount> = Api::namespaced(client, MONITORING);
-    let account = serde_json::from_value(json!({"metadata": {"name": ACCOUNT}})).unwrap();
-    accounts.create(&create, &account).await.expect("creating a service account");
-    cluster.allow_scraping(MONITORING, ACCOUNT).await;
-    let answer = accounts.create_token_request(ACCOUNT, &create, &TokenRequest::default()).await;
-    let status = answer.expect("a token").status;
-    status.and_then(|status| status.token).expect("a token in the answer")
 }

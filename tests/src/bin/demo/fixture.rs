@@ -5,15 +5,16 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Endpoints, Namespace, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Kind, LeaderElection, Manager};
 use tests::observe::Observer;
+use tests::requests::create;
 use tests::wait::LIMIT;
 
 use crate::nodes_at_work::NodesAtWork;
@@ -67,9 +68,8 @@ impl Fixture {
             (Cluster::embedded().await, "an API server in memory is")
         };
         let client = cluster.client();
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        namespaces.create(&PostParams::default(), &namespace).await.expect("creating a namespace");
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        create(&client, &namespace).await.expect("creating a namespace");
         cluster.allow_election().await;
         cluster.allow_delegation().await;
         let prometheus = Prometheus::prepare(&cluster).await;

@@ -1,11 +1,6 @@
 //! A stand-in for Prometheus, which reads the manager's metrics with the token of its service account.
 
 use http::header::{ACCEPT, AUTHORIZATION};
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use kube::Api;
-use kube::api::PostParams;
-use serde_json::json;
 use tests::cluster::Cluster;
 use tests::pages::{Page, Pages};
 
@@ -27,17 +22,7 @@ pub(crate) struct Prometheus {
 impl Prometheus {
     /// Creates its service account, with the right to read metrics.
     pub(crate) async fn prepare(cluster: &Cluster) -> Self {
-        let (client, create) = (cluster.client(), PostParams::default());
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        namespaces.create(&create, &namespace).await.expect("creating a namespace");
-        let accounts: Api<ServiceAccount> = Api::namespaced(client, NAMESPACE);
-        let account = serde_json::from_value(json!({"metadata": {"name": ACCOUNT}})).unwrap();
-        accounts.create(&create, &account).await.expect("creating a service account");
-        cluster.allow_scraping(NAMESPACE, ACCOUNT).await;
-        let request = TokenRequest::default();
-        let answer = accounts.create_token_request(ACCOUNT, &create, &request).await.expect("a token");
-        Self { token: answer.status.and_then(|status| status.token).expect("a token in the answer") }
+        Self { token: cluster.scraper(NAMESPACE, ACCOUNT).await }
     }
 
     /// Reads the metrics. Returns those to show, and checks that other tokens are refused.

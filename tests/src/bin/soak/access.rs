@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use expected_objects::{Named, Objects};
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
 use random_operations::requests::path;
 use serde_json::Value;
+use tests::requests;
 use tests::wait::LIMIT;
 use tokio::time::{sleep, timeout};
 
@@ -30,14 +31,9 @@ impl Access {
     /// # Panics
     /// If there is no answer within the limit of tests.
     pub(crate) async fn send(&self, method: &Method, path: &str, body: &Value) -> Option<Value> {
-        let content =
-            if *method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let start = Instant::now();
         loop {
-            let request = Request::builder().method(method).uri(path).header("Content-Type", content);
-            let request = request.body(bytes.clone()).expect("a request");
-            let reason = match timeout(ANSWER, self.0.request::<Value>(request)).await {
+            let reason = match timeout(ANSWER, requests::send(&self.0, method.as_str(), path, body)).await {
                 Ok(Ok(answer)) => return Some(answer),
                 Ok(Err(error)) if is_refusal(&error) => return None,
                 Ok(Err(error)) => error.to_string(),

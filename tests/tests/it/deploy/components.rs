@@ -125,7 +125,7 @@ async fn monitors_verify_the_serving_certificate() {
     }
     let site = Site::prepare(&objects, spec, Vec::new()).await;
     let manager = site.start(|options| options).await;
-    let token = site.token((SYSTEM, &format!("{ACCOUNT}-metrics-reader"))).await;
+    let token = site.cluster.token(SYSTEM, &format!("{ACCOUNT}-metrics-reader")).await;
     let metrics = documented_curl(folder.path(), manager.port(), &token);
     assert!(metrics.contains("# TYPE workqueue_depth gauge"), "{metrics}");
     scrape(&site, &manager).await;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tests::requests::manifest;
 
-use super::manifests::{documents, folder};
+use super::manifests::folder;
 
 /// Commands that install or build what others have written, besides those of hack/lib/common. Our scripts are read for them, too.
 const FOREIGN: [&str; 10] =
@@ -21,7 +22,7 @@ fn root() -> PathBuf {
 }
 
 fn workflow(name: &str) -> Value {
-    documents(&std::fs::read_to_string(root().join(".github/workflows").join(name)).unwrap()).remove(0)
+    manifest(&root().join(".github/workflows").join(name)).remove(0)
 }
 
 /// The values of a field in all steps.
@@ -205,8 +206,7 @@ fn other_workflows_have_no_secret_and_write_nothing() {
 
 #[test]
 fn dependabot_knows_each_lock_file() {
-    let text = std::fs::read_to_string(root().join(".github/dependabot.yml")).unwrap();
-    let updates = documents(&text).remove(0)["updates"].take();
+    let updates = manifest(&root().join(".github/dependabot.yml")).remove(0)["updates"].take();
     for (file, ecosystem) in [("Cargo.lock", "cargo"), ("go.mod", "gomod"), ("requirements.txt", "pip")] {
         let update =
             updates.as_array().unwrap().iter().find(|update| update["package-ecosystem"] == ecosystem);

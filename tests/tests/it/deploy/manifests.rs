@@ -5,10 +5,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kube::Client;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Resource};
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tests::binaries;
+use tests::requests::{self, binding, create, documents};
 use tests::wait::{self, LIMIT};
 
 pub(crate) fn folder() -> PathBuf {
@@ -17,17 +16,7 @@ pub(crate) fn folder() -> PathBuf {
 
 /// The objects of a file, by its path in `deploy/`.
 pub(crate) fn file(path: &str) -> Vec<Value> {
-    read(&folder().join(path))
-}
-
-fn read(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path);
-    documents(&text.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
-}
-
-/// The documents of a YAML stream; a duplicate key is an error.
-pub(crate) fn documents(text: &str) -> Vec<Value> {
-    serde_yaml::Deserializer::from_str(text).map(|document| Value::deserialize(document).unwrap()).collect()
+    requests::manifest(&folder().join(path))
 }
 
 /// The objects of a kustomization of `deploy/`, rendered by kubectl.
@@ -83,19 +72,9 @@ pub(crate) fn name(object: &Value) -> String {
 }
 
 /// Makes the API server validate an object, unknown fields included.
-pub(crate) async fn dry_run(client: &Client, object: &Value) -> Result<(), String> {
-    post(client, &format!("{}?dryRun=All&fieldValidation=Strict", url(object)), object).await.map(drop)
-}
-
-pub(crate) async fn create(client: &Client, object: &Value) -> Result<(), String> {
-    post(client, &format!("{}?fieldValidation=Strict", url(object)), object).await.map(drop)
-}
-
-/// Creates an object as it is: a typed client would drop unknown fields.
-pub(crate) async fn post(client: &Client, url: &str, object: &Value) -> Result<Value, String> {
-    let request = http::Request::post(url).header("Content-Type", "application/json");
-    let request = request.body(serde_json::to_vec(object).unwrap()).unwrap();
-    client.request(request).await.map_err(|error| error.to_string())
+pub(crate) async fn dry_run(client: &Client, object: &Value) -> Result<Value, kube::Error> {
+    let path = format!("{}?dryRun=All&fieldValidation=Strict", requests::collection(object));
+    requests::send(client, "POST", &path, object).await
 }
 
 /// Waits until the authorizer has loaded all roles and bindings so far. It watches each of their four kinds, in order: one
@@ -110,33 +89,25 @@ pub(crate) async fn authorized(client: &Client) {
             "rules": [{"apiGroups": [""], "resources": ["probes"], "verbs": ["get"]}],
         });
         create(client, &role).await.unwrap();
-        let binding = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": role["metadata"],
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-        });
-        create(client, &binding).await.unwrap();
+        create(client, &binding(&name, namespace, &name, &requests::user(&user))).await.unwrap();
         let attributes = json!({"namespace": namespace, "verb": "get", "resource": "probes"});
         wait::until(&format!("the authorizer to know a {kind}"), LIMIT, async || {
-            if is_allowed(client, &user, &attributes).await? { Ok(()) } else { Err("it does not".to_owned()) }
+            match is_allowed(client, &user, &attributes).await {
+                Ok(true) => Ok(()),
+                answer => Err(format!("{answer:?}")),
+            }
         })
         .await;
     }
 }
 
 /// Asks the authorizer about a request for a resource.
-pub(crate) async fn is_allowed(client: &Client, user: &str, attributes: &Value) -> Result<bool, String> {
+pub(crate) async fn is_allowed(client: &Client, user: &str, attributes: &Value) -> Result<bool, kube::Error> {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": user, "resourceAttributes": attributes},
     });
-    let answer = post(client, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    let answer = requests::send(client, "POST", path, &review).await?;
     Ok(answer["status"]["allowed"] == json!(true))
-}
-
-fn url(object: &Value) -> String {
-    let version = text(object, "/apiVersion");
-    let (group, version) = version.split_once('/').unwrap_or(("", version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, text(object, "/kind")));
-    DynamicObject::url_path(&resource, object.pointer("/metadata/namespace").and_then(Value::as_str))
 }

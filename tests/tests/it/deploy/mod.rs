@@ -20,9 +20,10 @@ use serde_json::{Value, json};
 use tests::binaries;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::LeaderElection;
+use tests::requests::{create, manifest};
 use tests::wait::{self, LIMIT};
 
-use manifests::{create, dry_run, file, kustomization, name, text, with_components};
+use manifests::{dry_run, file, kustomization, name, text, with_components};
 
 /// For leaders that are not to lose their Lease, on a busy machine either: their ends release it.
 pub(crate) const PATIENT: LeaderElection = LeaderElection {
@@ -72,7 +73,7 @@ async fn the_api_server_accepts_all_manifests() {
     let mut wrong =
         kustomization("base").into_iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
     wrong["spec"]["replica"] = json!(2);
-    let refusal = dry_run(&client, &wrong).await.unwrap_err();
+    let refusal = dry_run(&client, &wrong).await.unwrap_err().to_string();
     assert!(refusal.contains(r#"unknown field "spec.replica""#), "{refusal}");
     restricted(&client).await;
 }
@@ -89,7 +90,7 @@ async fn restricted(client: &kube::Client) {
     // In some clusters system-cluster-critical is reserved for the system's namespaces, which this test is not about.
     wait::until("a restricted pod", LIMIT, || dry_run(client, &pod)).await;
     pod["spec"]["securityContext"]["seccompProfile"] = Value::Null;
-    let refusal = dry_run(client, &pod).await.unwrap_err();
+    let refusal = dry_run(client, &pod).await.unwrap_err().to_string();
     assert!(refusal.contains("violates PodSecurity"), "{refusal}");
 }
 
@@ -97,9 +98,8 @@ async fn restricted(client: &kube::Client) {
 async fn serve_monitors(client: &kube::Client) {
     let folder = binaries::tool("prometheus-operator").join("example/prometheus-operator-crd");
     for kind in ["servicemonitors", "podmonitors", "prometheusrules"] {
-        let text =
-            std::fs::read_to_string(folder.join(format!("monitoring.coreos.com_{kind}.yaml"))).unwrap();
-        create(client, &manifests::documents(&text)[0]).await.unwrap();
+        let file = folder.join(format!("monitoring.coreos.com_{kind}.yaml"));
+        create(client, &manifest(&file)[0]).await.unwrap();
     }
 }
 

@@ -5,11 +5,12 @@ use tests::cluster::{self, Cluster};
 use tests::manager::Controller;
 use tests::pages::Pages;
 use tests::process::Process;
+use tests::requests::{account, binding, create};
 use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 use tests::{binaries, ports};
 
-use super::manifests::{authorized, create, file, pod, text};
+use super::manifests::{authorized, file, pod, text};
 use super::site::{ACCOUNT, SYSTEM, Site, user};
 
 const PAGE: &str = "endpoint-controller-manager-page";
@@ -22,12 +23,8 @@ async fn users(cluster: &Cluster) {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}});
         create(&client, &account).await.unwrap();
     }
-    let group = "rbac.authorization.k8s.io";
-    let binding = json!({
-        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "page-viewers"},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "endpoint-controller-manager:page-viewer"},
-        "subjects": [{"kind": "ServiceAccount", "name": "viewer", "namespace": "default"}],
-    });
+    let role = "endpoint-controller-manager:page-viewer";
+    let binding = binding("page-viewers", None, role, &account("default", "viewer"));
     create(&client, &binding).await.unwrap();
     authorized(&client).await;
 }

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use tests::cluster::{self, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::pages::{Page, Pages};
+use tests::requests::{self, create};
 use tests::scenario::{Pod, World};
 use tests::wait::{self, Calm, LIMIT};
 use tokio::task::JoinSet;
 
 use super::STATIC_POD;
-use super::manifests::{create, deployment, file, kustomization, text};
+use super::manifests::{deployment, file, kustomization, text};
 use super::site::{ACCOUNT, Certified, SYSTEM, Site};
 use crate::hardening::dead_webhook::Webhook;
 
@@ -217,12 +218,8 @@ async fn allow(admin: &Client) {
         let metadata = json!({"name": "flood", "namespace": namespace});
         let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": [rule]});
         create(admin, &role).await.unwrap();
-        let binding = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata,
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "flood"},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name()}],
-        });
-        create(admin, &binding).await.unwrap();
+        let subject = requests::user(user.name());
+        create(admin, &requests::binding("flood", Some(namespace), "flood", &subject)).await.unwrap();
     }
 }
 

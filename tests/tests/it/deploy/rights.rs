@@ -13,11 +13,12 @@ use tests::binaries;
 use tests::cluster::{self, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::pages::Pages;
+use tests::requests::{self, create};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 use tests::workload::PHASES;
 
-use super::manifests::{create, deployment, file, folder, is_allowed, kustomization};
+use super::manifests::{deployment, file, folder, is_allowed, kustomization};
 use super::site::{ACCOUNT, SYSTEM, Site, user};
 
 /// Each file of rights, and the client name in the user agent of the requests that need them.
@@ -119,9 +120,7 @@ async fn mirroring(world: &World) {
 
 async fn custom_endpoints(world: &World, name: &str) {
     world.service(name, json!({}), json!({"ports": [{"port": 80}]})).await;
-    let endpoints: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
-    let custom = json!({"metadata": {"name": name}, "subsets": [{"addresses": [{"ip": "10.8.0.1"}]}]});
-    endpoints.create(&PostParams::default(), &serde_json::from_value(custom).unwrap()).await.unwrap();
+    world.endpoints(name, json!({"addresses": [{"ip": "10.8.0.1"}]})).await;
 }
 
 /// Every client may read the health pages; metrics need the binding of `metrics-reader.yaml`.
@@ -134,12 +133,8 @@ async fn metrics(site: &Site, manager: &mut Manager) {
         create(&client, &account).await.unwrap();
     }
     let role = "endpoint-controller-manager:metrics-reader";
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "prometheus"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": SYSTEM}],
-    });
-    create(&client, &binding).await.unwrap();
+    let prometheus = requests::account(SYSTEM, "prometheus");
+    create(&client, &requests::binding("prometheus", None, role, &prometheus)).await.unwrap();
     let prometheus = pages(&site.kubeconfig((SYSTEM, "prometheus"), &server).await).await;
     let stranger = pages(&site.kubeconfig((SYSTEM, "stranger"), &server).await).await;
     // Not /metrics, which the harness opens to all clients.
@@ -290,8 +285,10 @@ fn reduce(rule: &mut k8s_openapi::api::rbac::v1::PolicyRule) {
 async fn denied(site: &Site, verb: &str, resource: &str, subresource: &str) -> Result<(), String> {
     let attributes =
         json!({"namespace": NAMESPACE, "verb": verb, "resource": resource, "subresource": subresource});
-    let is_allowed = is_allowed(&site.cluster.client(), &user((SYSTEM, ACCOUNT)), &attributes).await?;
-    if is_allowed { Err(format!("{verb} {resource}/{subresource} is allowed")) } else { Ok(()) }
+    match is_allowed(&site.cluster.client(), &user((SYSTEM, ACCOUNT)), &attributes).await {
+        Ok(false) => Ok(()),
+        answer => Err(format!("{verb} {resource}/{subresource}: {answer:?}")),
+    }
 }
 
 /// The end of the user agent, which names the client in the program.

@@ -8,12 +8,13 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::audit::{Mark, Request};
-use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::cluster::{self, Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::requests::create;
 use tests::wait::{self, LIMIT};
 
 use super::PATIENT;
-use super::manifests::{authorized, create, name, post, text};
+use super::manifests::{authorized, name, text};
 use crate::serving::tls::Authority;
 
 /// The name of everything: the service account, the user of the static pod, the Lease.
@@ -78,29 +79,17 @@ impl Site {
     }
 
     /// A kubeconfig for a server with a token of a service account.
-    pub(crate) async fn kubeconfig(&self, account: (&str, &str), server: &str) -> PathBuf {
-        let name = format!("{}-{}.kubeconfig", account.1, server.replace(['/', ':'], "-"));
-        self.write_kubeconfig(&name, server, &json!({"token": self.token(account).await}))
-    }
-
-    /// A token of a service account.
-    pub(crate) async fn token(&self, (namespace, account): (&str, &str)) -> String {
-        let url = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-        let answer = post(&self.cluster.client(), &url, &request).await.unwrap();
-        text(&answer, "/status/token").to_owned()
+    pub(crate) async fn kubeconfig(&self, (namespace, account): (&str, &str), server: &str) -> PathBuf {
+        let name = format!("{account}-{}.kubeconfig", server.replace(['/', ':'], "-"));
+        let token = self.cluster.token(namespace, account).await;
+        self.write_kubeconfig(&name, server, &json!({"token": token}))
     }
 
     /// A kubeconfig for a server with these credentials.
     pub(crate) fn write_kubeconfig(&self, name: &str, server: &str, user: &Value) -> PathBuf {
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
-            "users": [{"name": "test", "user": user}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        });
+        let cluster = json!({"server": server, "insecure-skip-tls-verify": true});
         let path = self.cluster.folder().join(name);
-        std::fs::write(&path, config.to_string()).unwrap();
+        std::fs::write(&path, cluster::kubeconfig(&cluster, user).to_string()).unwrap();
         path
     }
 

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use kube::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::binaries;
-use tests::cluster::User;
+use tests::cluster::{self, User};
 use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::parity::Run;
 use tests::scenario::{NAMESPACE, Pod};
+use tests::{binaries, requests};
 
 use crate::deploy::manifests::authorized;
 
@@ -48,39 +47,26 @@ impl Kubectl {
     }
 }
 
-async fn post(client: &Client, path: &str, object: &Value) -> Value {
-    let request = http::Request::post(path).header("content-type", "application/json");
-    let request = request.body(object.to_string().into_bytes()).unwrap();
-    client.request(request).await.unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
 /// A kubeconfig of a service account with [`RULES`] in the namespace.
 async fn reader(run: &Run) -> PathBuf {
     let client = run.cluster.client();
-    let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}");
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}});
-    post(&client, &format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts"), &account).await;
-    let rules: Value = serde_json::from_str(RULES).unwrap();
-    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
-        "rules": rules});
-    post(&client, &format!("{rbac}/roles"), &role).await;
-    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": NAMESPACE}]});
-    post(&client, &format!("{rbac}/rolebindings"), &binding).await;
+    let object = |version: &str, kind: &str| {
+        json!({"apiVersion": version, "kind": kind,
+        "metadata": {"name": "reader", "namespace": NAMESPACE}})
+    };
+    let mut role = object("rbac.authorization.k8s.io/v1", "Role");
+    role["rules"] = serde_json::from_str(RULES).unwrap();
+    let account = requests::account(NAMESPACE, "reader");
+    let binding = requests::binding("reader", Some(NAMESPACE), "reader", &account);
+    for object in [object("v1", "ServiceAccount"), role, binding] {
+        requests::create(&client, &object).await.unwrap();
+    }
     authorized(&client).await;
-    let url = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/reader/token");
-    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-    let answer = post(&client, &url, &request).await;
     let admin = std::fs::read(run.cluster.kubeconfig(User::Admin)).unwrap();
     let admin: Value = serde_json::from_slice(&admin).unwrap();
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "reader",
-        "clusters": [{"name": "test", "cluster": admin["clusters"][0]["cluster"]}],
-        "users": [{"name": "reader", "user": {"token": answer["status"]["token"]}}],
-        "contexts": [{"name": "reader", "context": {"cluster": "test", "user": "reader", "namespace": NAMESPACE}}],
-    });
+    let token = json!({"token": run.cluster.token(NAMESPACE, "reader").await});
+    let mut config = cluster::kubeconfig(&admin["clusters"][0]["cluster"], &token);
+    config["contexts"][0]["context"]["namespace"] = json!(NAMESPACE);
     let path = run.cluster.folder().join("reader.kubeconfig");
     std::fs::write(&path, config.to_string()).unwrap();
     path

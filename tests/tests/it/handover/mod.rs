@@ -22,7 +22,7 @@ use tests::dialogue::Dialogue;
 use tests::manager::Controller;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{LIMIT, until};
-use tests::{binaries, process};
+use tests::{binaries, process, requests};
 use tokio::task::JoinSet;
 
 use crate::deploy::site::{HOLD, RELEASED};
@@ -256,9 +256,9 @@ fn churn(cluster: &Cluster) -> JoinSet<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handover_that_would_delete_is_refused() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
-    let endpoints: Api<core::Endpoints> = Api::namespaced(cluster.client(), "default");
-    let object = json!({"metadata": {"name": "state"}, "subsets": [{"addresses": [{"ip": "10.9.0.1"}]}]});
-    endpoints.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let state = json!({"apiVersion": "v1", "kind": "Endpoints",
+        "metadata": {"name": "state", "namespace": "default"}, "subsets": [{"addresses": [{"ip": "10.9.0.1"}]}]});
+    requests::create(&cluster.client(), &state).await.unwrap();
     let mark = cluster.audit().mark();
     let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
     let run = |words: &[&str]| {

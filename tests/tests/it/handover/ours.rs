@@ -7,6 +7,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tests::cluster::Cluster;
 use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::requests;
 
 use crate::deploy::{PATIENT, manifests};
 
@@ -26,7 +27,7 @@ impl Ours {
     /// `kubectl apply -k deploy/base`.
     pub(crate) async fn apply(cluster: &Cluster) {
         for object in manifests::kustomization("base") {
-            let created = manifests::create(&cluster.client(), &object).await;
+            let created = requests::create(&cluster.client(), &object).await;
             // The role for the election is there already, and the Lease is held; kubectl would leave its annotations.
             let may_exist = ["Role", "Lease"].contains(&manifests::text(&object, "/kind"));
             assert!(created.is_ok() || may_exist, "{created:?}");

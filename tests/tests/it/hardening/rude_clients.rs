@@ -4,14 +4,15 @@
 
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::policies;
+use tests::requests::create;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 use tokio::time::{sleep, sleep_until};
@@ -48,10 +49,10 @@ async fn policy(client: &Client, service: &str, operations: &[&str], label: &str
         "failurePolicy": "Fail",
         "reinvocationPolicy": "Never",
     });
-    create(client, "MutatingAdmissionPolicy", "mutatingadmissionpolicies", service, policy).await;
     let binding = json!({"policyName": service});
-    create(client, "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", service, binding)
-        .await;
+    for (kind, spec) in [("MutatingAdmissionPolicy", policy), ("MutatingAdmissionPolicyBinding", binding)] {
+        create(client, &policies::object(kind, service, &spec)).await.unwrap();
+    }
     wait::until("the policy to act", LIMIT, async || {
         let probe = json!({
             "metadata": {"name": "probe", "labels": {SERVICE_NAME: service, MANAGED_BY: "probe"}},
@@ -63,19 +64,6 @@ async fn policy(client: &Client, service: &str, operations: &[&str], label: &str
         if probe.labels().get(label).is_some_and(|seen| seen == value) { Ok(()) } else { Err("not yet") }
     })
     .await;
-}
-
-async fn create(client: &Client, kind: &str, plural: &str, name: &str, spec: Value) {
-    let resource = ApiResource {
-        group: "admissionregistration.k8s.io".to_owned(),
-        version: "v1".to_owned(),
-        api_version: "admissionregistration.k8s.io/v1".to_owned(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    };
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let object = DynamicObject::new(name, &resource).data(json!({"spec": spec}));
-    api.create(&PostParams::default(), &object).await.unwrap_or_else(|error| panic!("{kind}: {error}"));
 }
 
 /// All slices that name this Service, whoever manages them.
@@ -130,14 +118,9 @@ async fn bystander(world: &World, end: tokio::time::Instant) -> Duration {
 }
 
 /// A Service with an Endpoints object, which is mirrored.
-async fn mirrored(client: &Client, world: &World) {
+async fn mirrored(world: &World) {
     world.service("mirrored", json!({}), json!({"ports": [{"port": 80}]})).await;
-    let endpoints = json!({
-        "metadata": {"name": "mirrored"},
-        "subsets": [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"port": 80}]}],
-    });
-    let api: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
-    api.create(&PostParams::default(), &serde_json::from_value(endpoints).unwrap()).await.unwrap();
+    world.endpoints("mirrored", json!({"addresses": [{"ip": "192.0.2.7"}], "ports": [{"port": 80}]})).await;
     world.expect("mirrored", "IPv4", 1, 1).await;
 }
 
@@ -151,7 +134,7 @@ async fn slices_that_clients_and_policies_take_come_back_in_time_and_do_not_pile
     let manager = Manager::start(kind(), &cluster, &options).await;
     policy(&client, "taken", &["CREATE"], MANAGED_BY, "them").await;
     policy(&client, "mirrored", &["CREATE", "UPDATE"], "team", "a").await;
-    mirrored(&client, &world).await;
+    mirrored(&world).await;
     serve(&world, "bystander", 0).await;
     serve(&world, "relabelled", 1).await;
     world.pods((0..PODS).map(|n| Pod::new(&format!("deleted-{n}"), "deleted", 10 + n))).await;

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tests::binaries;
 use tests::cluster::{self, Cluster, ClusterOptions, User};
 use tests::process::Process;
+use tests::requests;
 use tests::wait::{self, LIMIT};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -97,10 +98,7 @@ impl Side {
 
     /// A request with a JSON body; the answer, whatever its status.
     pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
-        let request =
-            http::Request::builder().method(method).uri(path).header("Content-Type", "application/json");
-        let request = request.body(body.to_string().into_bytes()).expect("a request");
-        match self.client.request::<Value>(request).await {
+        match requests::send(&self.client, method, path, body).await {
             Ok(answer) => answer,
             Err(kube::Error::Api(status)) => serde_json::to_value(status).expect("a Status"),
             Err(error) => panic!("{method} {path} of the {} server: {error}", self.name),

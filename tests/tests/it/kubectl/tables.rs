@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
+use tests::requests;
 use tests::wait::{self, LIMIT};
 
 use super::side::Side;
@@ -10,56 +11,25 @@ use super::side::Side;
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const NAMESPACE: &str = "tables";
 
-/// A resource with the addresses of its collections.
-struct Resource {
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    namespaced: bool,
-}
-
-const fn resource(group: &'static str, kind: &'static str, plural: &'static str) -> Resource {
-    Resource { group, version: "v1", kind, plural, namespaced: true }
-}
-
-const RESOURCES: &[Resource] = &[
-    resource("", "Pod", "pods"),
-    resource("", "Service", "services"),
-    resource("", "Endpoints", "endpoints"),
-    resource("discovery.k8s.io", "EndpointSlice", "endpointslices"),
-    Resource { namespaced: false, ..resource("", "Node", "nodes") },
-    Resource { namespaced: false, ..resource("", "Namespace", "namespaces") },
-    resource("", "Event", "events"),
-    resource("coordination.k8s.io", "Lease", "leases"),
-    resource("", "ServiceAccount", "serviceaccounts"),
-    resource("apps", "ReplicaSet", "replicasets"),
-    resource("apps", "Deployment", "deployments"),
+/// Each kind, with its API version.
+const KINDS: [(&str, &str); 11] = [
+    ("v1", "Pod"),
+    ("v1", "Service"),
+    ("v1", "Endpoints"),
+    ("discovery.k8s.io/v1", "EndpointSlice"),
+    ("v1", "Node"),
+    ("v1", "Namespace"),
+    ("v1", "Event"),
+    ("coordination.k8s.io/v1", "Lease"),
+    ("v1", "ServiceAccount"),
+    ("apps/v1", "ReplicaSet"),
+    ("apps/v1", "Deployment"),
 ];
 
-impl Resource {
-    fn of(object: &Value) -> &'static Self {
-        let (group, kind) = (object["apiVersion"].as_str().expect("a version"), &object["kind"]);
-        let group = group.split_once('/').map_or("", |(group, _)| group);
-        let found = RESOURCES.iter().find(|of| of.group == group && of.kind == *kind);
-        found.unwrap_or_else(|| panic!("no resource of {group} {kind}"))
-    }
-
-    fn collection(&self) -> String {
-        let Self { group, version, plural, .. } = self;
-        let prefix =
-            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        if self.namespaced {
-            format!("{prefix}/namespaces/{NAMESPACE}/{plural}")
-        } else {
-            format!("{prefix}/{plural}")
-        }
-    }
-
-    /// The key of the recorded columns.
-    fn key(&self) -> String {
-        if self.group.is_empty() { self.kind.to_owned() } else { format!("{}/{}", self.group, self.kind) }
-    }
+fn collection(api_version: &str, kind: &str) -> String {
+    let namespace = (!matches!(kind, "Node" | "Namespace")).then_some(NAMESPACE);
+    let metadata = json!({"namespace": namespace});
+    requests::collection(&json!({"apiVersion": api_version, "kind": kind, "metadata": metadata}))
 }
 
 /// The objects of `tables.yaml`, at this time.
@@ -89,7 +59,8 @@ fn objects(now: Timestamp) -> Vec<Value> {
 async fn create(side: &Side, objects: &[Value]) {
     side.send("POST", "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await;
     for object in objects {
-        let collection = Resource::of(object).collection();
+        let text = |field: &str| object[field].as_str().expect("a version and a kind");
+        let collection = collection(text("apiVersion"), text("kind"));
         let name = object["metadata"]["name"].as_str().expect("a name");
         let mut created = side.send("POST", &collection, object).await;
         assert_eq!(created["metadata"]["name"], name, "creation on the {} server: {created}", side.name);
@@ -144,9 +115,9 @@ async fn tables_are_those_of_the_real_server() {
     let (real, embedded) = tokio::join!(Box::pin(Side::real()), Side::embedded());
     tokio::join!(create(&real, &objects), create(&embedded, &objects));
     let mut compared = 0;
-    for resource in RESOURCES {
+    for (version, kind) in KINDS {
         for parameter in ["", "?includeObject=None", "?includeObject=Object&limit=3"] {
-            let path = format!("{}{parameter}", resource.collection());
+            let path = format!("{}{parameter}", collection(version, kind));
             let (first, second) = tokio::join!(real.get(&path, TABLE), embedded.get(&path, TABLE));
             assert_eq!(first["columnDefinitions"], second["columnDefinitions"], "columns at {path}");
             assert_eq!(shape(&first), shape(&second), "shape at {path}");
@@ -190,9 +161,10 @@ fn ordered(column: &Value) -> String {
 /// The columns of each kind on the real server, in the form in which the embedded server keeps them.
 pub(super) async fn columns(real: &Side) -> String {
     let mut columns = Vec::new();
-    for resource in RESOURCES {
-        let table = real.get(&resource.collection(), TABLE).await;
-        columns.push((resource.key(), table["columnDefinitions"].clone()));
+    for (version, kind) in KINDS {
+        let table = real.get(&collection(version, kind), TABLE).await;
+        let group = version.split_once('/').map_or(String::new(), |(group, _)| format!("{group}/"));
+        columns.push((group + kind, table["columnDefinitions"].clone()));
     }
     columns.push(("autoscaling/Scale".to_owned(), scale_columns(real).await));
     // Kinds without a printer: what the registry prints of them.

@@ -5,7 +5,7 @@
 
 use k8s_openapi::api::core::v1::{Endpoints, Node, Service};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions, User};
@@ -36,12 +36,10 @@ async fn changes(world: &World) {
     let nodes: Api<Node> = Api::all(world.client().clone());
     let zone = json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "z"}}});
     nodes.patch("a", &PatchParams::default(), &Patch::Merge(zone)).await.unwrap();
-    let custom: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
-    let object = json!({"metadata": {"name": "custom"},
-        "subsets": [{"addresses": [{"ip": "10.9.0.1"}], "ports": [{"port": 80}]}]});
-    custom.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    world.endpoints("custom", json!({"addresses": [{"ip": "10.9.0.1"}], "ports": [{"port": 80}]})).await;
     world.service("custom", json!({}), json!({"ports": [{"port": 80}]})).await;
     world.expect("custom", "IPv4", 1, 1).await;
+    let custom: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
     custom.delete("custom", &DeleteParams::default()).await.unwrap();
     world.sync().await;
 }

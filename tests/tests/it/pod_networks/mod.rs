@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{self as core, Event};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::audit::{Mark, Request};
-use tests::binaries;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::process::Process;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
+use tests::{binaries, requests};
 
 use self::published::{Published, addresses};
 use crate::deploy::manifests::authorized;
@@ -116,14 +116,9 @@ async fn allow(client: &Client) {
     role.rules.get_or_insert_default().push(serde_json::from_value(leases).unwrap());
     let roles: Api<ClusterRole> = Api::all(client.clone());
     roles.create(&PostParams::default(), &role).await.unwrap();
-    let group = "rbac.authorization.k8s.io";
-    let binding: Value = json!({
-        "metadata": {"name": CONTROLLER},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role.metadata.name},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": User::ThirdParty.name()}],
-    });
-    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
-    bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+    let name = role.metadata.name.as_deref().unwrap();
+    let binding = requests::binding(CONTROLLER, None, name, &requests::user(User::ThirdParty.name()));
+    requests::create(client, &binding).await.unwrap();
     authorized(client).await;
 }
 

@@ -11,10 +11,10 @@ use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
-use tests::{binaries, process};
+use tests::{binaries, process, requests};
 
 use crate::deploy::PATIENT;
-use crate::deploy::manifests::{authorized, create, kustomization, name, text};
+use crate::deploy::manifests::{authorized, kustomization, name, text};
 
 /// The words for a program as `deploy/base` runs it.
 pub(super) const PREPARED: &[&str] =
@@ -64,20 +64,14 @@ impl Site {
 
     pub(super) async fn create(&self, object: &Value) {
         let client = self.cluster.client();
-        wait::until(&name(object), LIMIT, || create(&client, object)).await;
+        wait::until(&name(object), LIMIT, || requests::create(&client, object)).await;
     }
 
     /// Binds a role to the user of the controllers.
     pub(super) async fn bind(&self, kind: &str, role: &str) {
-        let api = "rbac.authorization.k8s.io";
-        let metadata =
-            json!({"name": format!("test:{role}"), "namespace": (kind == "Role").then_some("kube-system")});
-        self.create(&json!({
-            "apiVersion": format!("{api}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
-            "roleRef": {"apiGroup": api, "kind": kind, "name": role},
-            "subjects": [{"apiGroup": api, "kind": "User", "name": User::EndpointControllers.name()}],
-        }))
-        .await;
+        let namespace = (kind == "Role").then_some("kube-system");
+        let user = requests::user(User::EndpointControllers.name());
+        self.create(&requests::binding(&format!("test:{role}"), namespace, role, &user)).await;
     }
 
     /// Starts kube-controller-manager with a Lease of its own, and lets it write for a Service with pods and for one with

@@ -3,15 +3,12 @@
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
-use kube::api::PostParams;
 use kube::{Api, Client};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tests::cluster::{self, User};
 use tests::manager::Manager;
 use tests::pages::{Page, Pages};
+use tests::requests;
 use tests::wait::{self, LIMIT};
 
 use super::DELEGATE;
@@ -41,11 +38,15 @@ pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Autho
 
 /// Grants the delegate and the scraper their rights.
 pub(crate) async fn grant(client: &Client) {
-    let cluster: Api<ClusterRoleBinding> = Api::all(client.clone());
-    bind(&cluster, DELEGATE, "ClusterRole", "system:auth-delegator").await;
-    bind(&cluster, SCRAPER, "ClusterRole", "system:monitoring").await;
-    let system: Api<RoleBinding> = Api::namespaced(client.clone(), "kube-system");
-    bind(&system, DELEGATE, "Role", "extension-apiserver-authentication-reader").await;
+    for (user, namespace, role) in [
+        (DELEGATE, None, "system:auth-delegator"),
+        (SCRAPER, None, "system:monitoring"),
+        (DELEGATE, Some("kube-system"), "extension-apiserver-authentication-reader"),
+    ] {
+        let name = format!("test:{}:{role}", user.name());
+        let binding = requests::binding(&name, namespace, role, &requests::user(user.name()));
+        requests::create(client, &binding).await.unwrap();
+    }
     // Both programs end if they are refused what they look up at their start.
     authorized(client).await;
 }
@@ -61,18 +62,6 @@ pub(crate) async fn client_authorities(client: &Client) {
         if is_complete { Ok(()) } else { Err(format!("{:?}", data.keys())) }
     })
     .await;
-}
-
-async fn bind<K>(api: &Api<K>, user: User, kind: &str, role: &str)
-where
-    K: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
-{
-    let binding = json!({
-        "metadata": {"name": format!("test:{}:{role}", user.name())},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name()}],
-    });
-    api.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
 }
 
 /// Clients of one manager.
@@ -130,15 +119,7 @@ impl Clients {
 
 /// A kubeconfig for a manager on loopback and this certificate.
 pub(crate) fn kubeconfig(port: u16, pair: &Pair) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "test", "cluster": {
-            "server": format!("https://127.0.0.1:{port}"),
-            "insecure-skip-tls-verify": true,
-        }}],
-        "users": [{"name": "test", "user": {"client-certificate": pair.certificate, "client-key": pair.key}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        "current-context": "test",
-    })
+    let cluster = json!({"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true});
+    let user = json!({"client-certificate": pair.certificate, "client-key": pair.key});
+    cluster::kubeconfig(&cluster, &user)
 }

@@ -17,39 +17,22 @@ use tests::wait::LIMIT;
 
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A planted difference, and the words with which it must be named.
-struct Planted {
-    /// The Service, or the Endpoints.
-    service: &'static str,
-    action: &'static str,
-    kind: &'static str,
-    /// The beginning of the path of a field; empty for an object that would be deleted.
-    field: &'static str,
-}
-
-const fn planted(
-    service: &'static str,
-    action: &'static str,
-    kind: &'static str,
-    field: &'static str,
-) -> Planted {
-    Planted { service, action, kind, field }
-}
-
-const PLANTED: [Planted; 13] = [
-    planted("ready", "update", "EndpointSlice", "endpoints[10.1.0.1].conditions.ready"),
-    planted("port", "update", "EndpointSlice", "ports[http/81/TCP]"),
-    planted("missing", "create", "EndpointSlice", "endpoints[10.1.0.3]"),
-    planted("extra", "delete", "EndpointSlice", ""),
-    planted("labels", "update", "EndpointSlice", "metadata.labels.team"),
-    planted("lost", "update", "EndpointSlice", "endpoints[10.1.0.6]"),
-    planted("owner", "delete", "EndpointSlice", ""),
-    planted("owner", "create", "EndpointSlice", "endpoints[10.1.0.7]"),
-    planted("stale", "update", "Endpoints", "subsets[http/8080/TCP].addresses[10.9.9.9]"),
-    planted("without", "create", "Endpoints", "subsets[http/8080/TCP]"),
-    planted("leftover", "delete", "Endpoints", ""),
-    planted("unmirrored", "create", "EndpointSlice", "endpoints[10.8.0.1]"),
-    planted("mirrored", "update", "EndpointSlice", "endpoints[10.8.0.9]"),
+/// The planted differences by the words with which they must be named: the Service or Endpoints, the action, the kind, and the
+/// beginning of the path of a field, empty for an object that would be deleted.
+const PLANTED: [[&str; 4]; 13] = [
+    ["ready", "update", "EndpointSlice", "endpoints[10.1.0.1].conditions.ready"],
+    ["port", "update", "EndpointSlice", "ports[http/81/TCP]"],
+    ["missing", "create", "EndpointSlice", "endpoints[10.1.0.3]"],
+    ["extra", "delete", "EndpointSlice", ""],
+    ["labels", "update", "EndpointSlice", "metadata.labels.team"],
+    ["lost", "update", "EndpointSlice", "endpoints[10.1.0.6]"],
+    ["owner", "delete", "EndpointSlice", ""],
+    ["owner", "create", "EndpointSlice", "endpoints[10.1.0.7]"],
+    ["stale", "update", "Endpoints", "subsets[http/8080/TCP].addresses[10.9.9.9]"],
+    ["without", "create", "Endpoints", "subsets[http/8080/TCP]"],
+    ["leftover", "delete", "Endpoints", ""],
+    ["unmirrored", "create", "EndpointSlice", "endpoints[10.8.0.1]"],
+    ["mirrored", "update", "EndpointSlice", "endpoints[10.8.0.9]"],
 ];
 
 /// Services with a selector and one pod each, in the order of the pods' addresses.
@@ -60,7 +43,6 @@ const CUSTOM: [&str; 2] = ["unmirrored", "mirrored"];
 
 async fn prepare(world: &World) {
     let ports = json!([{"name": "http", "port": 80, "targetPort": 8080}]);
-    let endpoints: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
     for (number, name) in (1..).zip(SELECTING) {
         let spec = json!({"selector": {"app": name}, "ports": ports, "ipFamilyPolicy": "SingleStack"});
         world.service(name, json!({"team": "a"}), spec).await;
@@ -68,10 +50,7 @@ async fn prepare(world: &World) {
     }
     for name in CUSTOM {
         world.service(name, json!({}), json!({"ports": [{"port": 80}]})).await;
-        let custom = json!({"metadata": {"name": name},
-            "subsets": [{"addresses": [{"ip": "10.8.0.1"}], "ports": [{"port": 80}]}]});
-        let custom = serde_json::from_value(custom).unwrap();
-        endpoints.create(&PostParams::default(), &custom).await.unwrap();
+        world.endpoints(name, json!({"addresses": [{"ip": "10.8.0.1"}], "ports": [{"port": 80}]})).await;
     }
     for name in SELECTING.iter().chain(&CUSTOM) {
         world.expect(name, "IPv4", 1, 1).await;
@@ -125,12 +104,12 @@ async fn named(shadow: &Shadow, planted: Instant) -> BTreeMap<usize, Duration> {
         let log = shadow.log();
         let lines = log.lines().filter(|line| line.contains("A difference outlasts the grace period"));
         let lines: Vec<&str> = lines.collect();
-        for (number, Planted { service, action, kind, field }) in PLANTED.iter().enumerate() {
+        for (number, [service, action, kind, field]) in PLANTED.into_iter().enumerate() {
             let words = [
                 format!("service=\"{NAMESPACE}/{service}\""),
                 format!("kind=\"{action}\""),
                 format!("object=\"{kind}/"),
-                (*field).to_owned(),
+                field.to_owned(),
             ];
             if lines.iter().any(|line| words.iter().all(|word| line.contains(word))) {
                 named.entry(number).or_insert_with(|| planted.elapsed());
@@ -142,18 +121,14 @@ async fn named(shadow: &Shadow, planted: Instant) -> BTreeMap<usize, Duration> {
     named
 }
 
-fn is_reported(report: &Value, planted: &Planted) -> bool {
+fn is_reported(report: &Value, [service, action, kind, field]: [&str; 4]) -> bool {
     let entries = report["lasting"].as_array().into_iter().flatten();
-    let mut same = entries.filter(|entry| {
-        entry["service"] == planted.service
-            && entry["action"] == planted.action
-            && entry["kind"] == planted.kind
-    });
+    let mut same = entries
+        .filter(|entry| entry["service"] == service && entry["action"] == action && entry["kind"] == kind);
     same.any(|entry| {
         let mut fields = entry["fields"].as_array().into_iter().flatten();
-        let starts =
-            |field: &Value| field["path"].as_str().is_some_and(|path| path.starts_with(planted.field));
-        entry["until"].is_string() && (planted.field.is_empty() || fields.any(starts))
+        let starts = |found: &Value| found["path"].as_str().is_some_and(|path| path.starts_with(field));
+        entry["until"].is_string() && (field.is_empty() || fields.any(starts))
     })
 }
 
@@ -173,7 +148,7 @@ async fn each_planted_difference_is_named_with_its_object_and_field() {
     plant(&cluster.client()).await;
     let named = named(&shadow, start).await;
     for (number, after) in &named {
-        let Planted { service, action, kind, .. } = &PLANTED[*number];
+        let [service, action, kind, _] = PLANTED[*number];
         let late = after.as_secs_f64() - GRACE.as_secs_f64();
         println!("{action} {kind} of {service}: named {late:.1} s after the grace");
     }
@@ -182,9 +157,8 @@ async fn each_planted_difference_is_named_with_its_object_and_field() {
     let manager = Manager::start(Kind::Upstream, &cluster, &ManagerOptions::of(Controller::ALL)).await;
     shadow.until_zero("shadow_differences", LIMIT).await;
     let end = shadow.end(&cluster).await;
-    for planted in &PLANTED {
-        let Planted { service, action, kind, field } = planted;
-        assert!(is_reported(&end.report, planted), "{action} {kind} of {service}, {field}: {:#}", end.report);
+    for planted in PLANTED {
+        assert!(is_reported(&end.report, planted), "{planted:?}: {:#}", end.report);
     }
     assert_eq!((end.code, end.sum("lasting")), (3, f64::from(13_u8)), "{:#}", end.report);
     assert!(end.writes().is_empty() && !end.requests.is_empty(), "{:#?}", end.writes());

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kube::Client;
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::requests::{collection, create, list, manifest, must};
 use tests::scenario::{NAMESPACE, World};
 use tests::simulate;
 
@@ -24,10 +24,10 @@ async fn the_samples_give_what_upstream_writes() {
         if object["kind"] == "Pod" {
             let name = object["metadata"]["name"].as_str().unwrap();
             let place = places.get(name).unwrap_or_else(|| panic!("no endpoint of pod {name} is printed"));
-            run(&cluster.client(), object.clone(), place).await;
+            run(&cluster.client(), object, place).await;
             pods += 1;
         } else {
-            send(&cluster.client(), "POST", &collection(&object), &object).await;
+            create(&cluster.client(), &object).await.unwrap();
         }
     }
     assert_eq!(pods, places.len());
@@ -39,14 +39,7 @@ async fn the_samples_give_what_upstream_writes() {
     for path in
         ["/api/v1/namespaces/shop/endpoints", "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"]
     {
-        let mut list = send(&cluster.client(), "GET", path, &Value::Null).await;
-        let (version, kind) =
-            (list["apiVersion"].clone(), list["kind"].as_str().unwrap().trim_end_matches("List").to_owned());
-        for mut item in list["items"].as_array_mut().map(std::mem::take).unwrap() {
-            item["apiVersion"] = version.clone();
-            item["kind"] = kind.as_str().into();
-            written.push(item);
-        }
+        written.extend(list(&cluster.client(), path).await);
     }
     let [printed, written] = [printed, written].map(comparable);
     assert_eq!(printed.len(), 9, "{printed:#?}");
@@ -62,30 +55,11 @@ fn manifests() -> Vec<Value> {
     let mut files: Vec<PathBuf> = folder().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
     files.sort();
-    let documents = |file: &PathBuf| {
-        let text = std::fs::read_to_string(file).unwrap();
-        serde_yaml::Deserializer::from_str(&text)
-            .map(|document| Value::deserialize(document).unwrap())
-            .collect::<Vec<_>>()
-    };
-    files.iter().flat_map(documents).collect()
-}
-
-fn collection(object: &Value) -> String {
-    let kind = object["kind"].as_str().unwrap().to_lowercase();
-    let plural = if kind.ends_with('s') { kind } else { kind + "s" };
-    match plural.as_str() {
-        "nodes" => "/api/v1/nodes".to_owned(),
-        _ => format!("/api/v1/namespaces/{NAMESPACE}/{plural}"),
+    let mut objects: Vec<Value> = files.iter().flat_map(|file| manifest(file)).collect();
+    for object in objects.iter_mut().filter(|object| object["kind"] != "Node") {
+        object["metadata"]["namespace"] = NAMESPACE.into();
     }
-}
-
-async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Value {
-    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-    let request = http::Request::builder().method(method).uri(path).header("Content-Type", content_type);
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let answer = client.request(request.body(body).unwrap()).await;
-    answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    objects
 }
 
 /// The node and the addresses that the simulation gave to a pod.
@@ -114,14 +88,14 @@ fn places(printed: &[Value]) -> BTreeMap<String, Place> {
 /// Creates a pod that runs and is ready.
 async fn run(client: &Client, mut pod: Value, place: &Place) {
     pod["spec"]["nodeName"] = place.node.as_str().into();
-    send(client, "POST", &collection(&pod), &pod).await;
+    create(client, &pod).await.unwrap();
     let ips: Vec<Value> = place.addresses.values().map(|ip| json!({"ip": ip})).collect();
     let status = json!({
         "phase": "Running", "podIP": ips[0]["ip"], "podIPs": ips,
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": jiff::Timestamp::now()}],
     });
     let path = format!("{}/{}/status", collection(&pod), pod["metadata"]["name"].as_str().unwrap());
-    send(client, "PATCH", &path, &json!({"status": status})).await;
+    must(client, "PATCH", &path, &json!({"status": status})).await;
 }
 
 /// Objects without what is by chance, sorted: uids, versions, times, the random ends of names, the order of endpoints.

@@ -16,22 +16,24 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use tests::binaries;
+use tests::requests::documents;
 
 use super::IMAGE;
-use super::manifests::{documents, folder, text};
+use super::manifests::{folder, text};
 
 /// The chart's folder.
 fn chart() -> PathBuf {
     folder().join("chart")
 }
 
-/// Runs helm 4, with values unless they are null. An image and the consent to write are added, unless the values say otherwise.
-fn helm(args: &[&str], values: &Value) -> Output {
+/// Runs helm 4, with values unless they are null, and returns what it prints. An image and the consent to write are added, unless
+/// the values say otherwise.
+fn helm(args: &[&str], values: &Value) -> Result<String, String> {
     helm_of("helm", args, values)
 }
 
 /// Runs one of the tools `helm`, which is of version 4, and `helm3`, in the same way.
-fn helm_of(tool: &str, args: &[&str], values: &Value) -> Output {
+fn helm_of(tool: &str, args: &[&str], values: &Value) -> Result<String, String> {
     let required = json!({"image": {"repository": IMAGE}, "builtInControllersDisabled": true});
     let files = [&required, values].map(|values| {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -52,7 +54,9 @@ fn helm_of(tool: &str, args: &[&str], values: &Value) -> Output {
             command.arg("--values").arg(file.path());
         }
     }
-    command.output().unwrap()
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    if status.success() { Ok(text(stdout)) } else { Err(text(stdout) + &text(stderr)) }
 }
 
 /// The objects that the chart renders in a namespace.
@@ -67,10 +71,8 @@ fn template_of(tool: &str, namespace: &str, values: &Value) -> Vec<Value> {
     let version = ["--kube-version", "1.36.0"];
     let args =
         [&["template", "release", chart.to_str().unwrap(), "--namespace", namespace], &version[..]].concat();
-    let output = helm_of(tool, &args, values);
-    assert!(output.status.success(), "{values}: {}", String::from_utf8_lossy(&output.stderr));
-    let objects = documents(std::str::from_utf8(&output.stdout).unwrap());
-    objects.into_iter().filter(|object| !object.is_null()).collect()
+    let rendered = helm_of(tool, &args, values).unwrap_or_else(|error| panic!("{values}: {error}"));
+    documents(&rendered).into_iter().filter(|object| !object.is_null()).collect()
 }
 
 /// The only object of a kind.

@@ -8,12 +8,13 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tests::cluster::User;
+use tests::requests::create;
 use tests::wait::{self, LIMIT};
 use tests::{binaries, process};
 
-use super::super::manifests::{authorized, create, deployment, name, text};
+use super::super::manifests::{authorized, deployment, name};
 use super::super::site::{ACCOUNT, SYSTEM, Site};
-use super::{chart, helm, template};
+use super::{chart, helm, only, template};
 
 const JOB: &str = "endpoint-controller-manager-preflight";
 
@@ -77,8 +78,8 @@ fn the_checks_may_impersonate_one_account_of_one_namespace() {
 /// Neither a pod that cannot start nor one that does not end blocks an upgrade for longer than helm waits by default.
 #[test]
 fn the_job_ends_before_helm_stops_waiting() {
-    let objects = template(SYSTEM, &json!({"lease": {"hold": true}, "preflight": {"enabled": true}}));
-    let job = objects.iter().find(|object| text(object, "/kind") == "Job").unwrap();
+    let job =
+        only(&template(SYSTEM, &json!({"lease": {"hold": true}, "preflight": {"enabled": true}})), "Job");
     assert!(job["spec"]["activeDeadlineSeconds"].as_u64().unwrap() < 300, "{job}");
     let resources = &job["spec"]["template"]["spec"]["containers"][0]["resources"];
     assert!(resources["requests"]["memory"].is_string(), "{resources}");
@@ -91,9 +92,7 @@ async fn release(site: &Site, verb: &str, values: Value) -> (i32, Result<(), Str
     let helm = tokio::task::spawn_blocking(move || {
         let (chart, kubeconfig) = (chart(), kubeconfig.display().to_string());
         let flags = ["--timeout=10m", "--namespace", SYSTEM, "--kubeconfig", &kubeconfig];
-        let output = helm(&[&[&verb, "ecm", chart.to_str().unwrap()], &flags[..]].concat(), &values);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.success() { Ok(()) } else { Err(error) }
+        helm(&[&[&verb, "ecm", chart.to_str().unwrap()], &flags[..]].concat(), &values).map(drop)
     });
     let code = run_job(site).await;
     (code, helm.await.unwrap())
@@ -141,7 +140,6 @@ async fn run_job(site: &Site) -> i32 {
 fn an_installation_with_checks_must_hold_the_lease() {
     let chart = chart();
     let args = ["template", "ecm", chart.to_str().unwrap(), "--namespace", ACCOUNT];
-    let output = helm(&args, &json!({"preflight": {"enabled": true}}));
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("requires lease.hold=true"), "{error}");
+    let error = helm(&args, &json!({"preflight": {"enabled": true}})).unwrap_err();
+    assert!(error.contains("requires lease.hold=true"), "{error}");
 }

@@ -24,9 +24,7 @@ impl Site {
         let kubeconfig = self.cluster.kubeconfig(User::Admin);
         let mut all = vec!["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", namespace];
         all.extend(args);
-        let output = helm_of(tool, &all, values);
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+        helm_of(tool, &all, values)
     }
 
     async fn replicas(&self, namespace: &str) -> Option<i32> {

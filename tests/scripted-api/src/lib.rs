@@ -23,6 +23,7 @@ pub mod http2;
 pub mod leases;
 pub mod loopback;
 pub mod mutual_tls;
+pub mod pki;
 pub mod proxies;
 pub mod script;
 pub mod wire;

@@ -17,10 +17,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -29,65 +27,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::LIMIT;
 
-/// A certificate authority.
-pub struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
-    pub certificate_pem: String,
-}
-
-/// A certificate with its key.
-pub struct Identity {
-    pub certificate_pem: String,
-    pub key_pem: String,
-    certificate: CertificateDer<'static>,
-    key: PrivateKeyDer<'static>,
-}
-
-impl Authority {
-    pub fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let signed = params.self_signed(&key).unwrap();
-        let (certificate, certificate_pem) = (signed.der().clone(), signed.pem());
-        Self { issuer: Issuer::new(params, key), certificate, certificate_pem }
-    }
-
-    /// A new client certificate.
-    pub fn client(&self) -> Identity {
-        self.issue("client")
-    }
-
-    pub fn issue(&self, name: &str) -> Identity {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Identity {
-            certificate_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
-            certificate: certificate.der().clone(),
-            key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        }
-    }
-
-    /// The certificate in DER.
-    pub fn der(&self) -> Vec<u8> {
-        self.certificate.to_vec()
-    }
-
-    fn roots(&self) -> Arc<RootCertStore> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).unwrap();
-        Arc::new(roots)
-    }
-}
+pub use crate::pki::{Authority, Identity};
 
 impl Identity {
     /// An acceptor for a server with this certificate that asks clients for none.
     pub fn acceptor(self, protocols: &[&[u8]]) -> TlsAcceptor {
         let config = ServerConfig::builder().with_no_client_auth();
-        let mut config = config.with_single_cert(vec![self.certificate], self.key).unwrap();
+        let mut config = config.with_single_cert(vec![self.certificate.clone()], self.key()).unwrap();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         TlsAcceptor::from(Arc::new(config))
     }
@@ -130,11 +76,11 @@ impl Server {
     /// Starts a server. Clients need no certificate; one that they present must be signed by that authority.
     pub async fn start(clients: &Authority) -> Self {
         let authority = Authority::new("servers");
-        let Identity { certificate, key, .. } = authority.issue("127.0.0.1");
+        let identity = authority.issue("127.0.0.1");
         let verifier =
             WebPkiClientVerifier::builder(clients.roots()).allow_unauthenticated().build().unwrap();
         let config = ServerConfig::builder().with_client_cert_verifier(verifier);
-        let config = config.with_single_cert(vec![certificate], key).unwrap();
+        let config = config.with_single_cert(vec![identity.certificate.clone()], identity.key()).unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

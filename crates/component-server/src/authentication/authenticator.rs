@@ -222,12 +222,8 @@ mod tests {
     }
 
     fn ca(name: &str) -> (String, Vec<u8>) {
-        let mut params = rcgen::CertificateParams::default();
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let made = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
-        (made.pem(), made.der().to_vec())
+        let ca = scripted_api::pki::Authority::new(name);
+        (ca.certificate_pem.clone(), ca.der())
     }
 
     #[tokio::test(start_paused = true)]

@@ -63,23 +63,19 @@ impl Peer {
 mod tests {
     use super::super::ca_bundle::CaBundle;
     use super::*;
-    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+    use scripted_api::pki::{Authority, named};
     use tokio::time::advance;
 
     /// Expiry of the certificate in Unix seconds: the beginning of 2030.
     const EXPIRY: u64 = 1_893_456_000;
 
     fn cas_and_peer() -> (Arc<TrustedCas>, Peer) {
-        let (mut ca, key) = (CertificateParams::default(), KeyPair::generate().unwrap());
-        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let pem = ca.self_signed(&key).unwrap().pem();
-        let mut client = CertificateParams::default();
-        client.distinguished_name.push(DnType::CommonName, "bob");
-        client.not_after = date_time_ymd(2030, 1, 1);
-        let chain = client.signed_by(&KeyPair::generate().unwrap(), &Issuer::new(ca, key)).unwrap();
-        let clients = CaBundle::new("--client-ca-file", pem.into_bytes()).unwrap();
+        let (ca, mut client) = (Authority::new("ca"), named("bob", &[]));
+        client.not_after = rcgen::date_time_ymd(2030, 1, 1);
+        let bob = ca.sign(&client).certificate;
+        let clients = CaBundle::new("--client-ca-file", ca.certificate_pem.into_bytes()).unwrap();
         let cas = TrustedCas { clients: Some(Arc::new(clients)), proxies: None };
-        (Arc::new(cas), Peer::new([127, 0, 0, 1].into(), vec![chain.der().clone()]))
+        (Arc::new(cas), Peer::new([127, 0, 0, 1].into(), vec![bob]))
     }
 
     fn is_valid(peer: &Peer, cas: &Arc<TrustedCas>, now: u64) -> bool {

@@ -6,8 +6,8 @@ use tempfile::TempDir;
 
 use crate::support::client::{Options, fetch, get_as};
 use crate::support::fake_api::FakeApi;
-use crate::support::pki::{Identity, TestCa, write};
 use crate::support::{Setup, TestServer};
+use scripted_api::pki::{Authority, Identity, write};
 
 const UNAUTHORIZED: &str = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\
                             \"message\":\"Unauthorized\",\"reason\":\"Unauthorized\",\"code\":401}\n";
@@ -22,17 +22,17 @@ fn forbidden(user: &str, verb_and_path: &str) -> String {
 }
 
 struct Fixture {
-    clients: TestCa,
-    proxies: TestCa,
+    clients: Authority,
+    proxies: Authority,
     server: TestServer,
     _folder: TempDir,
 }
 
 impl Fixture {
     async fn new() -> Self {
-        let (clients, proxies) = (TestCa::new("client-ca"), TestCa::new("proxy-ca"));
+        let (clients, proxies) = (Authority::new("client-ca"), Authority::new("proxy-ca"));
         let folder = tempfile::tempdir().unwrap();
-        let files = [("clients.crt", &clients.pem), ("proxies.crt", &proxies.pem)];
+        let files = [("clients.crt", &clients.certificate_pem), ("proxies.crt", &proxies.certificate_pem)];
         let [client_file, proxy_file] = files.map(|(name, pem)| write(folder.path(), name, pem));
         let server = Setup::trusting(&client_file, &proxy_file).start().await;
         Self { clients, proxies, server, _folder: folder }
@@ -148,10 +148,10 @@ async fn a_failed_review_denies_the_request_and_is_not_cached() {
 #[tokio::test]
 async fn client_certificates_name_user_and_groups() {
     let fixture = Fixture::new().await;
-    let bob = fixture.clients.client("bob", &["devs"]);
+    let bob = fixture.clients.client_called("bob", &["devs"]);
     assert_eq!(fixture.get(Some(&bob), "/metrics", &[]).await, (403, forbidden("bob", "get /metrics")));
     assert_eq!(fixture.server.api.reviews(), ["bob of devs+system:authenticated may get /metrics"]);
-    let root = fixture.clients.client("root", &["system:masters"]);
+    let root = fixture.clients.client_called("root", &["system:masters"]);
     assert_eq!(fixture.get(Some(&root), "/no-such", &[]).await, (404, NOT_FOUND.into()));
     // Headers of a front proxy are ignored from other clients.
     let headers = [("x-remote-user", "ann"), ("x-remote-group", "system:masters")];
@@ -165,9 +165,9 @@ async fn client_certificates_name_user_and_groups() {
 #[tokio::test]
 async fn invalid_certificates_are_rejected_unless_a_token_is_valid() {
     let fixture = Fixture::new().await;
-    let rogue = TestCa::new("client-ca").client("rogue", &["system:masters"]);
-    let nameless = fixture.clients.client("", &["devs"]);
-    let server = fixture.clients.server(&["bob"]);
+    let rogue = Authority::new("client-ca").client_called("rogue", &["system:masters"]);
+    let nameless = fixture.clients.client_called("", &["devs"]);
+    let server = fixture.clients.issue("bob");
     for identity in [&rogue, &nameless, &server] {
         for path in ["/metrics", "/healthz"] {
             assert_eq!(fixture.get(Some(identity), path, &[]).await, (401, UNAUTHORIZED.into()), "{path}");
@@ -180,7 +180,7 @@ async fn invalid_certificates_are_rejected_unless_a_token_is_valid() {
 #[tokio::test]
 async fn a_front_proxy_names_the_user_in_headers() {
     let fixture = Fixture::new().await;
-    let front = fixture.proxies.client("front", &[]);
+    let front = fixture.proxies.client_called("front", &[]);
     assert_eq!(
         fixture.get(Some(&front), "/metrics", &[]).await,
         (401, UNAUTHORIZED.into()),
@@ -197,28 +197,28 @@ async fn a_front_proxy_names_the_user_in_headers() {
         (403, forbidden("ann", "get /metrics"))
     );
     assert_eq!(fixture.server.api.reviews(), ["ann of g1+g2+system:authenticated may get /metrics"]);
-    let other = fixture.proxies.client("other", &[]);
+    let other = fixture.proxies.client_called("other", &[]);
     assert_eq!(fixture.get(Some(&other), "/metrics", &headers[..2]).await, (401, UNAUTHORIZED.into()));
 }
 
 #[tokio::test]
 async fn the_cluster_configures_the_trusted_cas() {
-    let (clients, proxies) = (TestCa::new("client-ca"), TestCa::new("proxy-ca"));
+    let (clients, proxies) = (Authority::new("client-ca"), Authority::new("proxy-ca"));
     let setup = Setup::default();
     setup.api.set_config(&[
-        ("client-ca-file", &clients.pem),
-        ("requestheader-client-ca-file", &proxies.pem),
+        ("client-ca-file", &clients.certificate_pem),
+        ("requestheader-client-ca-file", &proxies.certificate_pem),
         ("requestheader-allowed-names", r#"["front"]"#),
         ("requestheader-username-headers", r#"["X-Remote-User"]"#),
         ("requestheader-group-headers", r#"["X-Remote-Group"]"#),
         ("requestheader-extra-headers-prefix", r#"["X-Remote-Extra-"]"#),
     ]);
     let server = setup.start().await;
-    let bob = clients.client("bob", &[]);
+    let bob = clients.client_called("bob", &[]);
     let options = Options { identity: Some(&bob), ..Options::default() };
     let response = fetch(server.address, &options, Method::GET, "/x", &[]).await;
     assert_eq!(response.body, forbidden("bob", "get /x"));
-    let front = proxies.client("front", &[]);
+    let front = proxies.client_called("front", &[]);
     let options = Options { identity: Some(&front), ..Options::default() };
     let response = fetch(server.address, &options, Method::GET, "/x", &[("x-remote-user", "ann")]).await;
     assert_eq!(response.body, forbidden("ann", "get /x"));

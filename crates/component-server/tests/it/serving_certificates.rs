@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use crate::support::client::{Client, Options, fetch, tls};
-use crate::support::pki::{TestCa, write};
 use crate::support::{Setup, eventually};
 use component_server::{SecureServer, ServingOptions, SniCertificate};
 use http::Method;
@@ -13,6 +12,7 @@ use rustls::SupportedProtocolVersion;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::version::{TLS12, TLS13};
+use scripted_api::pki::{Authority, write};
 use tokio::net::TcpListener;
 
 async fn served(address: SocketAddr, server_name: &str) -> CertificateDer<'static> {
@@ -57,8 +57,8 @@ async fn a_self_signed_pair_is_kept_across_restarts() {
 
 #[tokio::test]
 async fn a_new_certificate_is_served_once_its_key_is_written() {
-    let (folder, authority) = (tempfile::tempdir().unwrap(), TestCa::new("ca"));
-    let (old, new) = (authority.server(&["localhost"]), authority.server(&["localhost"]));
+    let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("ca"));
+    let (old, new) = (authority.issue("localhost"), authority.issue("localhost"));
     let (certificate, key) = old.write(folder.path(), "tls");
     let mut setup = Setup::default();
     setup.serving.tls_cert_file = Some(certificate);
@@ -85,8 +85,8 @@ async fn a_new_certificate_is_served_once_its_key_is_written() {
 
 #[tokio::test]
 async fn certificates_for_server_names_are_reloaded() {
-    let (folder, authority) = (tempfile::tempdir().unwrap(), TestCa::new("ca"));
-    let (plain, named) = (authority.server(&["localhost"]), authority.server(&["named.example"]));
+    let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("ca"));
+    let (plain, named) = (authority.issue("localhost"), authority.issue("named.example"));
     let (certificate, key) = plain.write(folder.path(), "plain");
     let (cert_file, key_file) = named.write(folder.path(), "named");
     let mut setup = Setup::default();
@@ -103,7 +103,7 @@ async fn certificates_for_server_names_are_reloaded() {
         "only the names of the flag are used"
     );
     assert_eq!(served(address, "a.wild.example").await, named.certificate);
-    let renamed = authority.server(&["named.example"]);
+    let renamed = authority.issue("named.example");
     renamed.write(folder.path(), "named");
     eventually(async || served(address, "a.wild.example").await == renamed.certificate).await;
 }
@@ -111,17 +111,17 @@ async fn certificates_for_server_names_are_reloaded() {
 #[tokio::test]
 async fn client_cas_are_reloaded() {
     let folder = tempfile::tempdir().unwrap();
-    let (old, new, proxies) = (TestCa::new("old"), TestCa::new("new"), TestCa::new("proxies"));
-    let file = write(folder.path(), "clients.crt", &old.pem);
-    let proxy_file = write(folder.path(), "proxies.crt", &proxies.pem);
+    let (old, new, proxies) = (Authority::new("old"), Authority::new("new"), Authority::new("proxies"));
+    let file = write(folder.path(), "clients.crt", &old.certificate_pem);
+    let proxy_file = write(folder.path(), "proxies.crt", &proxies.certificate_pem);
     let server = Setup::trusting(&file, &proxy_file).start().await;
-    let bob = new.client("bob", &["system:masters"]);
+    let bob = new.client_called("bob", &["system:masters"]);
     let options = Options { identity: Some(&bob), ..Options::default() };
     let status = async || fetch(server.address, &options, Method::GET, "/no-such", &[]).await.status;
     assert_eq!(status().await, 401);
     let mut open = Client::connect(server.address, &options).await.unwrap();
     assert_eq!(open.get("/no-such").await.unwrap().status, 401);
-    write(folder.path(), "clients.crt", &new.pem);
+    write(folder.path(), "clients.crt", &new.certificate_pem);
     eventually(async || status().await == 404).await;
     assert_eq!(open.get("/no-such").await.unwrap().status, 404, "verified for each request");
     write(folder.path(), "clients.crt", "rubbish");

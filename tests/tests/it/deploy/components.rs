@@ -13,7 +13,7 @@ use tests::wait::{self, LIMIT};
 
 use super::manifests::{file, kustomization, name, pod, text, with_components};
 use super::site::{ACCOUNT, SYSTEM, Site, user};
-use crate::serving::tls::Authority;
+use crate::serving::tls::{Authority, write};
 
 fn object<'a>(objects: &'a [Value], wanted: &str) -> &'a Value {
     objects.iter().find(|object| name(object) == wanted).unwrap_or_else(|| panic!("no {wanted}"))
@@ -116,8 +116,8 @@ async fn monitors_verify_the_serving_certificate() {
 
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("serving");
-    authority.server_called(&format!("{ACCOUNT}.{SYSTEM}.svc"), folder.path(), "tls");
-    authority.write(folder.path().join("ca.crt"));
+    authority.issue(&format!("{ACCOUNT}.{SYSTEM}.svc")).write(folder.path(), "tls");
+    write(folder.path(), "ca.crt", &authority.certificate_pem);
     let mut spec = pod(&objects);
     let mount = text(&spec, "/containers/0/volumeMounts/0/mountPath").to_owned();
     for arg in spec["containers"][0]["args"].as_array_mut().unwrap() {

@@ -15,7 +15,7 @@ use tests::wait::{self, LIMIT};
 
 use super::PATIENT;
 use super::manifests::{authorized, name, text};
-use crate::serving::tls::Authority;
+use crate::serving::tls::{Authority, Pair, write};
 
 /// The name of everything: the service account, the user of the static pod, the Lease.
 pub(crate) const ACCOUNT: &str = "endpoint-controller-manager";
@@ -134,7 +134,7 @@ impl Certified {
     pub(crate) async fn prepare(objects: &[Value], pod: Value, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::new("kubernetes");
-        let path = authority.write(folder.path().join("ca.crt"));
+        let path = write(folder.path(), "ca.crt", &authority.certificate_pem);
         let mut flags = vec![format!("--client-ca-file={}", path.display())];
         flags.extend(more.iter().map(ToString::to_string));
         Self { site: Site::prepare(objects, pod, flags).await, authority, folder }
@@ -142,7 +142,7 @@ impl Certified {
 
     /// A kubeconfig of a user with a certificate.
     pub(crate) fn kubeconfig(&self, user: &str) -> PathBuf {
-        let pair = self.authority.client(self.folder.path(), user, &[]);
+        let pair = Pair::client(&self.authority, self.folder.path(), user, &[]);
         let user = json!({"client-certificate": pair.certificate, "client-key": pair.key});
         self.site.write_kubeconfig("certified.kubeconfig", &self.site.server(), &user)
     }

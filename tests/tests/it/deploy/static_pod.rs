@@ -15,6 +15,7 @@ use tests::wait::{self, Calm, LIMIT};
 use super::STATIC_POD;
 use super::manifests::{self, file, folder, kustomization, text};
 use super::site::{ACCOUNT, Certified, Site};
+use crate::serving::tls::Pair;
 
 /// The pods differ only where a static pod has to: its kubeconfig, its addresses, its priority.
 #[test]
@@ -57,7 +58,7 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
     renew(&certified, &credentials);
     let options = site.options(&credentials.join("kubeconfig"));
     let valid = start_and_stop(site, &world, &options).await.bound(VALID);
-    let first = certified.authority.client_for(valid, site.cluster.folder(), ACCOUNT);
+    let first = Pair::client_for(&certified.authority, valid, site.cluster.folder(), ACCOUNT);
     for (from, to) in [(&first.certificate, "client.crt"), (&first.key, "client.key")] {
         let to = credentials.join(to);
         std::fs::remove_file(&to).unwrap();
@@ -99,8 +100,8 @@ async fn start_and_stop(site: &Site, world: &World, options: &ManagerOptions) ->
 fn renew(certified: &Certified, credentials: &Path) {
     let site = &certified.site;
     let ca = site.cluster.folder().join("client-ca");
-    certified.authority.write(ca.with_extension("crt"));
-    certified.authority.write_key(ca.with_extension("key"));
+    std::fs::write(ca.with_extension("crt"), &certified.authority.certificate_pem).unwrap();
+    std::fs::write(ca.with_extension("key"), certified.authority.key_pem()).unwrap();
     let admin = std::fs::read(site.cluster.kubeconfig(User::Admin)).unwrap();
     let admin: Value = serde_json::from_slice(&admin).unwrap();
     let id = |flag| String::from_utf8(Command::new("id").arg(flag).output().unwrap().stdout).unwrap();

@@ -10,8 +10,7 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::PostParams;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::PrivateKeyDer;
+use scripted_api::pki::Authority;
 use serde_json::json;
 use tests::cluster::User;
 use tests::scenario::{NAMESPACE, Pod};
@@ -36,27 +35,14 @@ pub(crate) struct Webhook {
 
 impl Webhook {
     pub(crate) async fn start() -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let leaf = CertificateParams::new(vec![Ipv4Addr::LOCALHOST.to_string()]).unwrap();
-        let leaf = leaf.signed_by(&key, &issuer).unwrap();
-        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![leaf.der().clone()], key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let authority = Authority::new("webhook");
+        let acceptor = authority.issue(&Ipv4Addr::LOCALHOST.to_string()).acceptor(&[]);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
         tasks.spawn(hold(listener, acceptor, Arc::clone(&asked)));
-        Self { address, authority: issuer.pem(), asked, _tasks: tasks }
+        Self { address, authority: authority.certificate_pem, asked, _tasks: tasks }
     }
 
     /// Makes the API server wait for it before it writes objects of this kind.

@@ -13,7 +13,7 @@ use tests::wait::{self, LIMIT};
 
 use super::DELEGATE;
 use super::requests::{Case, Sender};
-use super::tls::{Authority, Pair};
+use super::tls::{Authority, Pair, write};
 use crate::deploy::manifests::authorized;
 
 /// May read metrics and health, and nothing else.
@@ -27,8 +27,11 @@ pub(crate) const FRONT_PROXY: &str = "front-proxy";
 /// Flags that make the API server publish its client CAs, which managers look up there.
 pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Authority) -> Vec<String> {
     vec![
-        format!("--client-ca-file={}", people.write(folder.join("people-ca.crt")).display()),
-        format!("--requestheader-client-ca-file={}", proxies.write(folder.join("proxies-ca.crt")).display()),
+        format!("--client-ca-file={}", write(folder, "people-ca.crt", &people.certificate_pem).display()),
+        format!(
+            "--requestheader-client-ca-file={}",
+            write(folder, "proxies-ca.crt", &proxies.certificate_pem).display()
+        ),
         format!("--requestheader-allowed-names={FRONT_PROXY}"),
         "--requestheader-username-headers=X-Remote-User".to_owned(),
         "--requestheader-group-headers=X-Remote-Group".to_owned(),
@@ -83,7 +86,7 @@ impl Clients {
         let folder = folder.join(manager.name());
         std::fs::create_dir(&folder).unwrap();
         let with = async |authority: &Authority, name: &str, groups: &[&str]| {
-            let pair = authority.client(&folder, name, groups);
+            let pair = Pair::client(authority, &folder, name, groups);
             let file = folder.join("kubeconfig");
             std::fs::write(&file, kubeconfig(manager.port(), &pair).to_string()).unwrap();
             Pages::by(cluster::client(&file).await.unwrap())

@@ -2,9 +2,10 @@
 
 use super::*;
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, date_time_ymd,
 };
+use scripted_api::pki::named;
 use std::time::Duration;
 
 type Change = fn(&mut CertificateParams);
@@ -15,15 +16,8 @@ struct TestCa {
     issuer: Issuer<'static, KeyPair>,
 }
 
-fn params(name: &str) -> CertificateParams {
-    let mut params = CertificateParams::default();
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
-}
-
 fn authority(change: Change) -> CertificateParams {
-    let mut params = params("authority");
+    let mut params = named("authority", &[]);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     change(&mut params);
@@ -43,7 +37,7 @@ impl TestCa {
     }
 
     fn client(&self, change: Change) -> CertificateDer<'static> {
-        let mut params = params("client");
+        let mut params = named("client", &[]);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         change(&mut params);
         params.signed_by(&KeyPair::generate().unwrap(), &self.issuer).unwrap().der().clone()

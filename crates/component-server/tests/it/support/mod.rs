@@ -2,7 +2,6 @@
 
 pub(crate) mod client;
 pub(crate) mod fake_api;
-pub(crate) mod pki;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

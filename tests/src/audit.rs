@@ -160,12 +160,14 @@ impl AuditLog {
 /// One line of the log; none if it is not the counted stage of a request.
 fn parse(line: &str) -> Option<Request> {
     let mut event: Value = serde_json::from_str(line).expect("an audit event");
-    let body = event.get_mut("requestObject").map(Value::take);
+    let body = event.get_mut("requestObject").map(Value::take).filter(|body| !body.is_null());
     // There is no user if the request was refused before it was authenticated.
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let always =
+        |pointer: &str| event.pointer(pointer).and_then(Value::as_str).expect("a field of every event");
     let time = |pointer: &str| text(pointer).parse().expect("a time");
-    let stage = if text("/verb") == "watch" { "ResponseStarted" } else { "ResponseComplete" };
-    if event.get("objectRef").is_none() || text("/stage") != stage {
+    let stage = if always("/verb") == "watch" { "ResponseStarted" } else { "ResponseComplete" };
+    if event.get("objectRef").is_none() || always("/stage") != stage {
         return None;
     }
     let (name, subresource) = (text("/objectRef/name"), text("/objectRef/subresource"));
@@ -238,6 +240,8 @@ mod tests {
                 let fields = json!({"verb": verb, "responseStatus": {"code": code}});
                 assert!(!request(&fields).is_write(), "{fields}");
                 let mut complete = fields;
+                complete["requestObject"] = Value::Null;
+                assert!(!request(&complete).is_write(), "as the embedded server logs it: {complete}");
                 complete["requestObject"] = json!({});
                 assert!(request(&complete).is_write(), "{complete}");
             }

@@ -24,8 +24,6 @@ use document::Document;
 
 /// Clients ask before they use what they kept.
 const REVALIDATE: &str = "no-cache, private";
-/// The hash is in the address: another document has another address.
-const FOREVER: &str = "public, immutable";
 
 /// Answers a GET of `/openapi/v2`, `/openapi/v3` and the documents below; `None` for all other paths.
 ///
@@ -37,10 +35,8 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Bytes>>
         path => {
             let name = path.strip_prefix("v3/")?;
             let found = documents().iter().find(|(of, _)| of == name);
-            Some(
-                found
-                    .map_or_else(|| empty(StatusCode::NOT_FOUND), |(_, document)| document.response(FOREVER)),
-            )
+            let response = |(_, document): &(_, Document)| document.response(REVALIDATE);
+            Some(found.map_or_else(|| empty(StatusCode::NOT_FOUND), response))
         }
     }
 }

@@ -70,17 +70,14 @@ impl EndpointSliceMirroringController {
         } else if self.asks_for_service(sync, key).await? {
             return Ok(());
         }
-        match endpoints {
-            Some(cached) => {
-                let (mirror, urgency) = self.mirror(&cached, &slices)?;
-                drop(slices);
-                self.write(sync, key, &cached, mirror, urgency).await
-            }
-            None => {
-                // Consumers read the slices of a Service that nobody else writes.
-                let urgency = if is_served { Urgency::Withdrawal } else { Urgency::Soft };
-                self.delete_slices(sync, key, decode_all(&slices.current)?, urgency).await
-            }
+        if let Some(cached) = endpoints {
+            let (mirror, urgency) = self.mirror(&cached, &slices)?;
+            drop(slices);
+            self.write(sync, key, &cached, mirror, urgency).await
+        } else {
+            // Consumers read the slices of a Service that nobody else writes.
+            let urgency = if is_served { Urgency::Withdrawal } else { Urgency::Soft };
+            self.delete_slices(sync, key, decode_all(&slices.current)?, urgency).await
         }
     }
 

@@ -1,5 +1,6 @@
 //! Kubeconfig files, as the components of a cluster and the commands of a user read them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use http::Uri;
@@ -43,7 +44,7 @@ pub async fn load_user_kubeconfig(
     let read = path.map_or_else(default_files, Kubeconfig::read_from);
     let mut kubeconfig = match read {
         Ok(kubeconfig) => kubeconfig,
-        Err(_) if path.is_none() && std::env::var_os("KUBECONFIG").is_none() && !place.exists() => {
+        Err(_) if path.is_none() && listed_files().is_none() && !place.exists() => {
             return kube::Config::incluster().map_err(|_| Fault::Missing.into());
         }
         Err(error) => return Err(unusable(flag, &place, error).into()),
@@ -60,7 +61,7 @@ pub async fn load_user_kubeconfig(
 /// The kubeconfig of a user who names none: the files of `$KUBECONFIG` as client-go reads them, which leaves out those that do not
 /// exist, unless none does, and takes the first context that is named.
 fn default_files() -> Result<Kubeconfig, ReadError> {
-    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let list = listed_files().unwrap_or_default();
     merged(std::env::split_paths(&list).filter(|path| path.exists())).unwrap_or_else(Kubeconfig::read)
 }
 
@@ -76,8 +77,13 @@ fn merged(files: impl Iterator<Item = PathBuf>) -> Option<Result<Kubeconfig, Rea
 
 /// The kubeconfig of a user who names none, for messages.
 fn default_kubeconfig() -> PathBuf {
-    std::env::var_os("KUBECONFIG")
+    listed_files()
         .map_or_else(|| std::env::home_dir().unwrap_or_default().join(".kube/config"), PathBuf::from)
+}
+
+/// `$KUBECONFIG`. An empty one counts as none, as in client-go.
+fn listed_files() -> Option<OsString> {
+    std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty())
 }
 
 /// The error about the kubeconfig that `flag` names.
@@ -94,6 +100,7 @@ async fn configure(
     flag: &'static str,
     path: &Path,
 ) -> Result<kube::Config, Fault> {
+    let text = current_cluster(&mut kubeconfig).and_then(|cluster| cluster.proxy_url.clone());
     let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
         Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
         None => (None, Ok(None)),
@@ -103,6 +110,10 @@ async fn configure(
     let mut config = config.map_err(|error| unusable(flag, path, error))?;
     config.root_cert_file = authorities;
     config.proxy_url = proxy;
+    // A plugin is told of the cluster as the file has it.
+    if let Some(cluster) = config.auth_info.exec.as_mut().and_then(|exec| exec.cluster.as_mut()) {
+        cluster.proxy_url = text;
+    }
     Ok(config)
 }
 
@@ -170,11 +181,18 @@ mod tests {
         let proxy = async |field: &str| {
             let text = format!(
                 "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
-                 users: [{{name: u, user: {{}}}}], clusters: [{{name: c, cluster: {{server: 'https://k8s'{field}}}}}]}}"
+                 users: [{{name: u, user: {{exec: {{apiVersion: client.authentication.k8s.io/v1, command: login, \
+                 interactiveMode: Never, provideClusterInfo: true}}}}}}], clusters: [{{name: c, cluster: {{server: 'https://k8s'{field}}}}}]}}"
             );
             std::fs::write(&path, text).unwrap();
             let config = load_kubeconfig("--kubeconfig", &path).await;
-            config.map(|config| config.proxy_url.map(|url| url.to_string()))
+            config.map(|config| {
+                let told = config.auth_info.exec.unwrap().cluster.unwrap().proxy_url;
+                let used = config.proxy_url.map(|url| url.to_string());
+                let told = told.filter(|url| !url.is_empty()).map(|url| format!("{url}/"));
+                assert_eq!(told, used, "what a plugin is told");
+                used
+            })
         };
         assert_eq!(proxy("").await.unwrap(), None);
         assert_eq!(proxy(", proxy-url: ''").await.unwrap(), None);

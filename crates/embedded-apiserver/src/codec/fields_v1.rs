@@ -20,38 +20,49 @@ fn write(out: &mut Vec<u8>, set: &Value, depth: usize) {
         out.extend_from_slice(set.to_string().as_bytes());
         return;
     };
-    let mut entries: Vec<_> = map.iter().collect();
+    let mut entries: Vec<_> = map.iter().map(|(key, value)| (Key::of(key), value)).collect();
     // Byte order is right except between the keys of list items.
-    if entries.iter().any(|(key, _)| rank(key) > 1) {
-        entries.sort_by(|(a, _), (b, _)| compare(a, b));
+    if entries.iter().any(|(key, _)| key.rank > 1) {
+        entries.sort_by(|(a, _), (b, _)| a.compare(b));
     }
     out.push(b'{');
-    for (index, (key, value)) in entries.into_iter().enumerate() {
+    for (index, (Key { text: key, .. }, value)) in entries.into_iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(Value::from(key.as_str()).to_string().as_bytes());
+        out.extend_from_slice(Value::from(key).to_string().as_bytes());
         out.push(b':');
         write(out, value, depth + 1);
     }
     out.push(b'}');
 }
 
-fn compare(a: &str, b: &str) -> Ordering {
-    let value = |key: &str| serde_json::from_str(key.get(2..).unwrap_or_default()).ok();
-    rank(a).cmp(&rank(b)).then_with(|| match (rank(a), value(a), value(b)) {
-        (2.., Some(a), Some(b)) => order(&a, &b),
-        _ => a.cmp(b),
-    })
+struct Key<'a> {
+    text: &'a str,
+    rank: u8,
+    /// The value of what comes after names, unless a client made it up.
+    value: Option<Value>,
 }
 
-fn rank(key: &str) -> u8 {
-    match key.get(..2) {
-        None => 0,
-        Some("f:") => 1,
-        Some("k:") => 2,
-        Some("v:") => 3,
-        Some(_) => 4,
+impl<'a> Key<'a> {
+    fn of(text: &'a str) -> Self {
+        let rank = match text.get(..2) {
+            None => 0,
+            Some("f:") => 1,
+            Some("k:") => 2,
+            Some("v:") => 3,
+            Some(_) => 4,
+        };
+        let value = || serde_json::from_str(text.get(2..).unwrap_or_default()).ok();
+        Self { text, rank, value: (rank > 1).then(value).flatten() }
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_value = match (&self.value, &other.value) {
+            (Some(a), Some(b)) => order(a, b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        self.rank.cmp(&other.rank).then(by_value).then_with(|| self.text.cmp(other.text))
     }
 }
 

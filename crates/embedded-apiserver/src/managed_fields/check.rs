@@ -1,6 +1,7 @@
 //! The check that an object has the structure of its type.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use super::shape::{List, ListKind, Scalar, Shape};
 /// Errors: upstream's text about all places that do not fit.
 pub(crate) fn check(shape: Shape, value: &Value) -> Result<(), String> {
     let mut problems = Vec::new();
-    walk(shape, value, "", &mut problems);
+    walk(shape, value, &Path(None), &mut problems);
     match problems.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),
@@ -21,12 +22,22 @@ pub(crate) fn check(shape: Shape, value: &Value) -> Result<(), String> {
     }
 }
 
-/// An error about the place at a path.
-fn problem(path: &str, message: &str) -> String {
-    if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") }
+/// A place: a chain up to the root, which is printed only if something is wrong there.
+#[derive(Clone, Copy)]
+struct Path<'a>(Option<(&'a Path<'a>, &'a Element<'a>)>);
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |(above, step)| write!(f, "{above}{step}"))
+    }
 }
 
-fn walk(shape: Shape, value: &Value, path: &str, problems: &mut Vec<String>) {
+/// An error about a place.
+fn problem(path: &Path<'_>, message: &str) -> String {
+    if path.0.is_none() { message.to_owned() } else { format!("{path}: {message}") }
+}
+
+fn walk(shape: Shape, value: &Value, path: &Path<'_>, problems: &mut Vec<String>) {
     let wrong = |kind: &str| problem(path, &format!("expected {kind}, got {}", wrapped(value)));
     match (shape, value) {
         (_, Value::Null) | (Shape::Any { .. }, _) => {}
@@ -35,7 +46,8 @@ fn walk(shape: Shape, value: &Value, path: &str, problems: &mut Vec<String>) {
         }
         (Shape::Struct { .. } | Shape::Map { .. }, Value::Object(fields)) => {
             for (name, field) in fields {
-                let path = format!("{path}{}", Element::Field(name.into()));
+                let step = Element::Field(name.into());
+                let path = Path(Some((path, &step)));
                 let Some((below, _)) = shape.child(name) else {
                     // Upstream stops, too.
                     return problems.push(problem(&path, "field not declared in schema"));
@@ -49,7 +61,7 @@ fn walk(shape: Shape, value: &Value, path: &str, problems: &mut Vec<String>) {
     }
 }
 
-fn walk_items(list: List, items: &[Value], path: &str, problems: &mut Vec<String>) {
+fn walk_items(list: List, items: &[Value], path: &Path<'_>, problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
         let step = match list.element(item) {
@@ -62,7 +74,7 @@ fn walk_items(list: List, items: &[Value], path: &str, problems: &mut Vec<String
         if !seen.insert(step.clone()) {
             problems.push(problem(path, &format!("duplicate entries for key {step}")));
         }
-        walk(list.item(), item, &format!("{path}{step}"), problems);
+        walk(list.item(), item, &Path(Some((path, &step))), problems);
     }
 }
 

@@ -67,7 +67,7 @@ fn walk<'a>(shape: Shape, old: Option<&'a Value>, new: Option<&'a Value>) -> Cha
 }
 
 /// All paths at a place that one side does not have.
-fn whole<'a>(shape: Shape, value: &'a Value) -> Part<'a> {
+fn whole(shape: Shape, value: &Value) -> Part<'_> {
     if shape.is_leaf(value) || is_void(value) {
         return Part::leaf();
     }
@@ -88,7 +88,7 @@ fn whole<'a>(shape: Shape, value: &'a Value) -> Part<'a> {
     Part { member: true, children }
 }
 
-fn whole_items<'a>(list: List, items: &'a [Value]) -> Set<'a> {
+fn whole_items(list: List, items: &[Value]) -> Set<'_> {
     let mut keyed = keyed(list, items).into_iter().peekable();
     let mut nodes = Vec::with_capacity(keyed.len());
     while let Some((element, item)) = keyed.next() {
@@ -132,7 +132,7 @@ fn walk_fields<'a>(
             right.next();
         }
         let Some((below, _)) = shape.child(name) else {
-            // the check of the object has reported it
+            // It has no place in the type.
             continue;
         };
         let element = Element::Field(Cow::Borrowed(name));
@@ -191,7 +191,7 @@ fn walk_group<'a>(
 }
 
 /// The items with their keys, in the order of the keys; items with one key keep their order.
-fn keyed<'a>(list: List, items: &'a [Value]) -> Vec<(Element<'a>, &'a Value)> {
+fn keyed(list: List, items: &[Value]) -> Vec<(Element<'_>, &Value)> {
     let mut keyed = Vec::with_capacity(items.len());
     for item in items {
         if let Ok(element) = list.element(item) {

@@ -8,7 +8,7 @@ use crate::kinds::tree::is_void;
 
 /// The live object with the values of a configuration. Nothing is removed. Source: structured-merge-diff `typed.Merge`.
 ///
-/// Both were [checked](super::check::check): what has no place in the type is left out.
+/// The configuration was [checked](super::check::check). What has no place in the type is left out.
 pub(crate) fn merge(shape: Shape, live: &Value, config: &Value) -> Value {
     walk(shape, Some(live), Some(config)).unwrap_or(Value::Null)
 }
@@ -49,18 +49,25 @@ fn merge_fields(
 /// The keys of a list and where their items are.
 struct Index<'a> {
     keys: Vec<Element<'a>>,
+    /// The items of these keys.
+    keyed: Vec<&'a Value>,
+    /// The items without a key.
+    others: Vec<&'a Value>,
     /// By key, in order: the item. `None` if several have the key.
     items: Vec<(Element<'a>, Option<&'a Value>)>,
 }
 
 impl<'a> Index<'a> {
     fn of(list: List, items: &'a [Value]) -> Self {
-        let mut keys = Vec::with_capacity(items.len());
+        let (mut keys, mut keyed, mut others) = (Vec::with_capacity(items.len()), Vec::new(), Vec::new());
         let mut by_key: Vec<(Element<'a>, Option<&'a Value>)> = Vec::with_capacity(items.len());
         for item in items {
             if let Ok(key) = list.element(item) {
                 by_key.push((key.clone(), Some(item)));
                 keys.push(key);
+                keyed.push(item);
+            } else {
+                others.push(item);
             }
         }
         by_key.sort_by(|a, b| a.0.cmp(&b.0));
@@ -71,7 +78,7 @@ impl<'a> Index<'a> {
             }
             double
         });
-        Self { keys, items: by_key }
+        Self { keys, keyed, others, items: by_key }
     }
 
     fn has(&self, key: &Element<'_>) -> bool {
@@ -90,8 +97,9 @@ fn merge_items(list: List, live: &[Value], config: &[Value]) -> Option<Value> {
     let left = Index::of(list, live);
     let right = Index::of(list, config);
     let mut merging = Merging { list, left: &left, right: &right, merged: Vec::new(), taken: Vec::new() };
-    merging.run(live);
-    let merged = merging.merged;
+    merging.run();
+    let mut merged = merging.merged;
+    merged.extend(left.others.into_iter().cloned());
     if merged.is_empty() { None } else { Some(Value::Array(merged)) }
 }
 
@@ -105,7 +113,7 @@ struct Merging<'m, 'a> {
 }
 
 impl<'m, 'a> Merging<'m, 'a> {
-    fn run(&mut self, live: &'a [Value]) {
+    fn run(&mut self) {
         let mut shared = self.right.keys.iter().filter(|key| self.left.has(key)).peekable();
         let (mut l, mut r) = (0, 0);
         while l < self.left.keys.len() || r < self.right.keys.len() {
@@ -126,7 +134,7 @@ impl<'m, 'a> Merging<'m, 'a> {
             }
             if let Some(ours) = left {
                 if !self.right.has(ours) {
-                    self.push(live.get(l), None);
+                    self.push(self.left.keyed.get(l).copied(), None);
                     l += 1;
                     continue;
                 }

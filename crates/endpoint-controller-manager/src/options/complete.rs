@@ -106,7 +106,7 @@ fn rate(settings: &Settings) -> Result<RequestRate, String> {
         None => (AUTO_QPS, positive),
         Some(qps) if !qps.is_finite() => return Err("--kube-api-qps must be a number".to_owned()),
         Some(qps) if qps < 0.0 => (qps, Some(0)),
-        Some(qps) if qps == 0.0 => (DEFAULT_QPS, if typed == 0 { Some(DEFAULT_BURST) } else { positive }),
+        Some(0.0) => (DEFAULT_QPS, if typed == 0 { Some(DEFAULT_BURST) } else { positive }),
         Some(qps) => (qps, positive),
     };
     let too_small = || {

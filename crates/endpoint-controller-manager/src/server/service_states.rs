@@ -70,14 +70,12 @@ impl ServicePages {
     }
 
     fn service_page(&self, key: &ObjectKey, headers: &HeaderMap) -> Response {
-        match self.service(key) {
-            Some(service) => answer(headers, || service.text(), || printing::json(&service)),
-            None => {
-                let name = key.to_string();
-                let text =
-                    format!("Service {name:?} is not in the cache, and no controller has work for it\n");
-                text_page(StatusCode::NOT_FOUND, text)
-            }
+        if let Some(service) = self.service(key) {
+            answer(headers, || service.text(), || printing::json(&service))
+        } else {
+            let name = key.to_string();
+            let text = format!("Service {name:?} is not in the cache, and no controller has work for it\n");
+            text_page(StatusCode::NOT_FOUND, text)
         }
     }
 

@@ -1,5 +1,6 @@
 //! The comparisons of one controller: the policy in place of its syncs, and the handler that queues what other clients change.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -131,8 +132,9 @@ impl Handler for Comparison {
         if self.managed_by().is_none() || !is_ours(old) && !is_ours(new) {
             return;
         }
-        // A key that waits already is not added again.
-        for key in [service_key(old), service_key(new)].into_iter().flatten() {
+        let keys: BTreeSet<ObjectKey> =
+            [old, new].into_iter().filter_map(|slice| service_key(slice)).collect();
+        for key in keys {
             self.queue.add(key);
         }
     }

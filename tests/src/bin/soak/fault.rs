@@ -49,8 +49,13 @@ impl Fault {
             Self::IdleTimeout | Self::Terminate | Self::ForeignDeleteAll => 30,
             Self::ServerRestart | Self::ServerFreeze | Self::Forbidden | Self::Policy => 20,
             Self::LeaseStolen | Self::LeaseDeleted | Self::LeaseEdited => 12,
-            // Dead peers, and most of what other clients do.
-            _ => 40,
+            Self::DeadPeers
+            | Self::ForeignEdit
+            | Self::ForeignDelete
+            | Self::ForeignRelabel
+            | Self::ForeignOwner
+            | Self::ForeignRecreate
+            | Self::ForeignNothing => 40,
         }
     }
 }

@@ -191,7 +191,7 @@ fn lists(resource: &Resource) -> Vec<Value> {
             vec![json!({"subsets": [{"addresses": [{"ip": "10.0.0.55"}], "ports": [{"port": 5}]}]})]
         }
         "serviceaccounts" => {
-            vec![json!({"secrets": [{"name": "added"}]}), json!({"imagePullSecrets": [{"name": "added"}]})]
+            vec![json!({"imagePullSecrets": [{"name": "added"}]})]
         }
         "nodes" => vec![json!({"spec": {"taints": [{"key": "t", "effect": "NoSchedule"}]}})],
         _ => vec![

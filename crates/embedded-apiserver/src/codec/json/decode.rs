@@ -79,7 +79,9 @@ impl Decoder {
     fn value(&mut self, of: &'static Node, value: Value, place: &Place<'_>) -> Result<Value, DecodeError> {
         Ok(match (&of.shape, value) {
             (_, Value::Null) => of.zero(),
-            (Shape::String, value @ Value::String(_)) | (Shape::Bool, value @ Value::Bool(_)) => value,
+            (Shape::String, value @ Value::String(_))
+            | (Shape::Bool, value @ Value::Bool(_))
+            | (Shape::FieldsV1 | Shape::RawExtension, value) => value,
             (Shape::Int32 | Shape::Int64, Value::Number(number)) => match integer(&of.shape, &number) {
                 Some(value) => value.into(),
                 None => self.misfit(of, place, &format!("number {number}")),
@@ -98,7 +100,6 @@ impl Decoder {
                 }
                 Value::Object(map)
             }
-            (Shape::FieldsV1 | Shape::RawExtension, value) => value,
             (Shape::Time, value) => moment(Layout::Seconds, &value, place)?,
             (Shape::MicroTime, value) => moment(Layout::Micros, &value, place)?,
             (Shape::Quantity, value) => amount(&value)?,

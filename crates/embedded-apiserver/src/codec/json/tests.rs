@@ -40,7 +40,7 @@ fn wrong_bodies_are_decoded_and_refused_as_by_go() {
     for body in bodies() {
         let want = &body.outcome;
         let mut strict: Vec<_> = want["strict"].as_array().into_iter().flatten().collect();
-        strict.sort_by_key(|problem| problem.to_string());
+        strict.sort_by_key(std::string::ToString::to_string);
         let Some(tree) = parse(&body.text).ok().filter(Value::is_object) else { continue };
         let has_large_number = String::from_utf8_lossy(&body.text).contains(":99999999999999999999");
         if has_large_number || has_duplicates(&body.text, &tree) {

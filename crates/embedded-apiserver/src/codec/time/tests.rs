@@ -36,3 +36,17 @@ fn what_is_not_a_time_is_refused_in_the_words_of_go() {
         r#"parsing time "2024-01-02T03:04:06Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000""#
     );
 }
+
+#[test]
+fn the_last_day_is_read_and_written() {
+    for text in
+        ["9999-12-31T23:59:59Z", "9999-12-30T21:59:59Z", "0001-01-01T00:00:01Z", "1969-12-31T23:59:59Z"]
+    {
+        let time = parse(Layout::Seconds, text).unwrap();
+        assert_eq!(time, text);
+        let (seconds, nanos) = parts(&time).unwrap();
+        assert_eq!(of_parts(Layout::Seconds, seconds, i32::try_from(nanos).unwrap()), text);
+    }
+    assert_eq!(of_parts(Layout::Seconds, i64::MAX, 0), "9999-12-31T23:59:59Z");
+    assert!(parse(Layout::Seconds, "-000001-01-01T00:00:00Z").is_err());
+}

@@ -1,7 +1,10 @@
 use serde_json::{Value, json};
 
 use super::{at, service, services};
+use crate::managed_fields::merge::merge;
+use crate::managed_fields::shape::Shape;
 use crate::managed_fields::{keep_times, manager_of};
+use crate::schema::Type;
 
 fn created(metadata: Value, spec: Value) -> Value {
     let mut object = service(metadata, spec);
@@ -136,4 +139,13 @@ fn configurations_that_do_not_fit_are_refused_in_upstreams_words() {
         let status = apply(None, &config, "one", false).unwrap_err();
         assert_eq!((status.code, status.message.as_str()), (code, message));
     }
+}
+
+#[test]
+fn an_apply_keeps_list_items_without_a_key() {
+    let shape = Shape::of_type(Type::named("k8s.io/api/core/v1.ServiceAccount").unwrap());
+    let live = json!({"secrets": [{"kind": "Secret"}, {"name": "a"}]});
+    let config = json!({"secrets": [{"name": "b"}]});
+    let merged = json!({"secrets": [{"name": "a"}, {"name": "b"}, {"kind": "Secret"}]});
+    assert_eq!(merge(shape, &live, &config), merged);
 }

@@ -38,18 +38,16 @@ impl Case for Patched {
 
     fn differences(self) -> Vec<String> {
         let Some(case) = self.patch else { return Vec::new() };
-        let done = match self.kind.as_str() {
-            "strategic" => strategic(Type::named(&self.of).unwrap(), &case.object, &mut case.changes.clone()),
-            _ => {
-                let mut merged = case.object.clone();
-                // The verb refuses patches that are not objects.
-                let (Value::Object(object), Value::Object(changes)) = (&mut merged, case.changes.clone())
-                else {
-                    return Vec::new();
-                };
-                merge(object, changes);
-                Ok(merged)
-            }
+        let done = if self.kind.as_str() == "strategic" {
+            strategic(Type::named(&self.of).unwrap(), &case.object, &mut case.changes.clone())
+        } else {
+            let mut merged = case.object.clone();
+            // The verb refuses patches that are not objects.
+            let (Value::Object(object), Value::Object(changes)) = (&mut merged, case.changes.clone()) else {
+                return Vec::new();
+            };
+            merge(object, changes);
+            Ok(merged)
         };
         let (ours, theirs) = match done {
             Ok(result) => ((0, String::new(), result), (case.code, case.message, case.result)),

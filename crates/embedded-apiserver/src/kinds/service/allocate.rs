@@ -106,6 +106,13 @@ impl<'a> Work<'a> {
     }
 
     fn update_cluster_ips(&mut self, spec: &mut Value, old: Spec<'_>) -> Result<(), Status> {
+        // A PUT of the status has created it. The real server's repair reserves what it is given now.
+        if old.cluster_ips().is_empty() && !old.is_external_name() {
+            for ip in Spec(spec).cluster_ips().into_iter().filter_map(ip::parse) {
+                _ = self.reservation.take_ip(ip);
+            }
+            return Ok(());
+        }
         if families::is_unchanged_preference(Spec(spec), old) {
             return Ok(());
         }

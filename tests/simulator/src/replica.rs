@@ -27,7 +27,7 @@ pub struct Replica {
     supervisor: JoinHandle<()>,
 }
 
-/// What a replica shares with the task that restarts its process.
+/// The state that a replica shares with the task that restarts its process.
 struct State {
     number: usize,
     world: Arc<World>,

@@ -10,7 +10,7 @@ use super::shape::{List, ListKind, Shape};
 
 /// The set of all leaves and list items of an object. Source: structured-merge-diff `ToFieldSet`.
 ///
-/// What has no place in its type is left out, as are list items without a key.
+/// Fields that the type lacks are left out, as are list items without a key.
 pub(crate) fn collect(shape: Shape, value: &Value) -> Set<'_> {
     below(shape, value).children
 }

@@ -8,7 +8,7 @@ use crate::kinds::tree::is_void;
 
 /// The live object with the values of a configuration. Nothing is removed. Source: structured-merge-diff `typed.Merge`.
 ///
-/// The configuration was [checked](super::check::check). What has no place in the type is left out.
+/// The configuration was [checked](super::check::check). Fields that the type lacks are left out.
 pub(crate) fn merge(shape: Shape, live: &Value, config: &Value) -> Value {
     walk(shape, Some(live), Some(config)).unwrap_or(Value::Null)
 }

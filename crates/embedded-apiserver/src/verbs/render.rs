@@ -36,7 +36,7 @@ fn write_json(entry: &Entry, bytes: &[u8], head: bool, out: &mut Vec<u8>) {
 pub(crate) struct Renderer {
     entry: &'static Entry,
     format: Format,
-    /// What rows of tables include, if one is asked for.
+    /// The objects that rows of tables include, if a table is asked for.
     table: Option<Include>,
     /// Tables show ages.
     environment: Arc<dyn Environment>,

@@ -21,7 +21,7 @@ use crate::progress::Progress;
 /// Plans by the input, and shows the writes.
 ///
 /// # Errors
-/// What is wrong with the input.
+/// The error in the input.
 pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result<Outcome, Failure> {
     let sources = source::read(&simulation.inputs, simulation.recursive).map_err(Failure::Input)?;
     let objects = input::objects(&sources).map_err(Failure::Input)?;

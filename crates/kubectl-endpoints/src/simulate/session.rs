@@ -43,7 +43,7 @@ impl Session {
     /// Reads the input and stores it.
     ///
     /// # Errors
-    /// What is wrong with the input.
+    /// The error in the input.
     pub(crate) async fn load(
         simulation: &Simulation,
         failures: Failures,

@@ -74,7 +74,7 @@ pub(super) async fn gather(client: &ApiClient, snapshot: &Snapshot, reports: &[S
     }
 }
 
-/// What was read; nothing if it could not be, which is named.
+/// The value that was read; none if reading failed, which is reported.
 fn known<T: Default>(read: Result<T, ApiError>, name: &str, unknown: &mut Vec<String>) -> T {
     read.unwrap_or_else(|error| {
         unknown.push(format!("{name}: {}", error_chain(&error)));

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What random histories rarely ask.
+/// Cases that random histories rarely reach.
 #[test]
 fn a_device_agrees_with_all_that_the_service_says() {
     let any = || Wanted {

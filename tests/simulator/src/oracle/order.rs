@@ -67,7 +67,7 @@ impl Waiting {
     }
 }
 
-/// What decides which endpoints should be ready, and which are.
+/// The objects that decide which endpoints should be ready, and the slices that say which are.
 fn endpoints(world: &World) -> Objects {
     Objects {
         services: world.objects("v1", "Service"),

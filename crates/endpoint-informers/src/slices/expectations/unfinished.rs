@@ -32,7 +32,7 @@ use crate::slices::writes::Applied;
 /// order has writes.
 const TURNS: usize = 5;
 
-/// How often the turns for which a blocked address type stays behind are doubled.
+/// The most doublings of the turns for which a blocked address type stays behind.
 const MAX_DOUBLINGS: u32 = 5;
 
 /// The unfinished plans, by Service.
@@ -74,7 +74,7 @@ enum Outcome {
 /// An address type that stays behind the others.
 #[derive(Debug, Default)]
 struct Blocked {
-    /// How often it was blocked.
+    /// The number of turns that blocked it, up to [`MAX_DOUBLINGS`].
     times: u32,
     /// The turn in which it is as good as the others again.
     until: usize,

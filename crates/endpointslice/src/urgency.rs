@@ -6,6 +6,7 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ptr;
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
@@ -13,7 +14,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use crate::desired::{Identity, PortSet, identity, is_ready};
 use crate::model::{AddressType, endpoints_of, name_of};
-use crate::plan::SlicePlan;
+use crate::plan::{AddressTypePlan, SlicePlan};
 use crate::well_known::HEADLESS;
 
 #[cfg(test)]
@@ -66,6 +67,10 @@ impl Traffic {
     fn is_less_than(self, other: Self) -> bool {
         other.ready && !self.ready || other.serving && !self.serving
     }
+
+    fn is_any(self) -> bool {
+        self.ready || self.serving
+    }
 }
 
 /// The endpoints of one address type in the slices that a plan writes.
@@ -83,6 +88,14 @@ impl Published<'_> {
             let there = there.unwrap_or(Traffic { ready: false, serving: false });
             there.is_less_than(Traffic::of(endpoint))
         })
+    }
+
+    /// True if an endpoint that is ready here is ready there, too.
+    fn has_ready_in(&self, other: &Published<'_>) -> bool {
+        let stays_ready = |(key, endpoint): (&_, &&Endpoint)| {
+            is_ready(endpoint) && other.endpoints.get(key).is_some_and(|there| is_ready(there))
+        };
+        self.endpoints.iter().any(stays_ready)
     }
 }
 
@@ -130,31 +143,84 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
     result
 }
 
-/// Puts the address types that withdraw endpoints before the others, and the updates that do so before the others of their type:
-/// under a rate limit, a plan with hundreds of updates takes many turns. Upstream's orders are those of hash tables.
+/// Puts the writes that withdraw endpoints before the others: under a rate limit, a plan with hundreds of writes takes many turns.
 ///
-/// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several types or updates.
+/// The [`withdrawals`](AddressTypePlan::withdrawals) of a plan come before everything else. They show consumers no state that
+/// upstream's order does not: all addresses that they take are gone or get less traffic, and a port set with a ready endpoint
+/// keeps one. Other updates that withdraw endpoints, as when a port changes, come first among updates; upstream's order of these
+/// is that of a hash table.
+///
+/// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several writes.
 pub fn withdrawals_first<S: Borrow<EndpointSlice>>(plan: &mut SlicePlan, stored: &[S]) {
     let named = by_name(stored);
     let has_others = plan.types.len() > 1;
-    let mut ranks = HashMap::new();
-    for of_type in plan.types.iter_mut().filter(|of_type| has_others || of_type.update.len() > 1) {
+    for of_type in plan.types.iter_mut().filter(|of_type| has_others || of_type.changes() > 1) {
         let written: Vec<&EndpointSlice> = of_type.create.iter().chain(&of_type.update).collect();
-        let replaced = written.iter().filter_map(|slice| named.get(name_of(slice)).copied());
-        let groups = Groups::of(written.iter().copied().chain(replaced.clone()));
+        let updates = of_type.update.iter().filter_map(|slice| Some((*named.get(name_of(slice))?, Some(slice))));
+        let replaced: Vec<_> = updates.chain(of_type.delete.iter().map(|slice| (slice, None))).collect();
+        let groups = Groups::of(written.iter().copied().chain(replaced.iter().map(|(old, _)| *old)));
         let new = groups.published(&written);
-        let withdrawing = replaced.filter(|slice| groups.published(&[slice]).is_more_than(&new));
-        let withdrawing: HashSet<String, RandomState> =
-            withdrawing.map(|slice| name_of(slice).to_owned()).collect();
-        let deleted: Vec<&EndpointSlice> = of_type.delete.iter().collect();
-        let deletes = Groups::of(deleted.iter().chain(&written).copied());
-        let withdraws_by_deletion = deletes.published(&deleted).is_more_than(&deletes.published(&written));
-        // Deletions come last within a type.
-        let rank = if withdrawing.is_empty() { 2 - u8::from(withdraws_by_deletion) } else { 0 };
-        ranks.insert(of_type.address_type, rank);
+        let addresses = Addresses::of(&written);
+        let renewed = renewed(of_type, &named, |old| groups.published(&[old]).has_ready_in(&new));
+        let (mut apart, mut withdrawing) = (BTreeSet::new(), HashSet::<String, RandomState>::default());
+        for (old, replacement) in &replaced {
+            if groups.published(&[*old]).is_more_than(&new) {
+                withdrawing.insert(name_of(old).to_owned());
+                if !renewed.contains(&PortSet::of(old)) && !addresses.are_elsewhere(old, *replacement) {
+                    apart.insert(name_of(old).to_owned());
+                }
+            }
+        }
+        of_type.withdrawals = apart;
         of_type.update.sort_by_key(|slice| !withdrawing.contains(name_of(slice)));
     }
-    plan.types.sort_by_key(|of_type| ranks.get(&of_type.address_type).copied());
+}
+
+/// The port sets that get ready endpoints and keep none of those they have: their withdrawals wait for the new endpoints.
+fn renewed(
+    plan: &AddressTypePlan,
+    named: &HashMap<&str, &EndpointSlice, RandomState>,
+    stays_ready: impl Fn(&EndpointSlice) -> bool,
+) -> BTreeSet<PortSet> {
+    let has_ready = |slice: &&EndpointSlice| endpoints_of(slice).iter().any(is_ready);
+    let written = plan.create.iter().chain(&plan.update);
+    let mut renewed: BTreeSet<PortSet> = written.filter(has_ready).map(PortSet::of).collect();
+    let changed: HashSet<&str, RandomState> = plan.update.iter().chain(&plan.delete).map(name_of).collect();
+    let of_type = |slice: &&&EndpointSlice| AddressType::parse(&slice.address_type) == Some(plan.address_type);
+    for slice in named.values().filter(of_type) {
+        if renewed.is_empty() {
+            break;
+        }
+        if if changed.contains(name_of(slice)) { stays_ready(slice) } else { has_ready(slice) } {
+            renewed.remove(&PortSet::of(slice));
+        }
+    }
+    renewed
+}
+
+/// The addresses that get traffic in the slices that a plan writes, each with the slices that have it.
+struct Addresses<'a>(HashMap<&'a str, Vec<&'a EndpointSlice>, RandomState>);
+
+impl<'a> Addresses<'a> {
+    fn of(written: &[&'a EndpointSlice]) -> Self {
+        let mut addresses: HashMap<_, Vec<_>, _> = HashMap::default();
+        for slice in written {
+            let with_traffic = endpoints_of(slice).iter().filter(|endpoint| Traffic::of(endpoint).is_any());
+            for address in with_traffic.flat_map(|endpoint| &endpoint.addresses) {
+                addresses.entry(address.as_str()).or_default().push(*slice);
+            }
+        }
+        Self(addresses)
+    }
+
+    /// True if an address of a slice gets traffic in another slice than its replacement.
+    fn are_elsewhere(&self, old: &EndpointSlice, replacement: Option<&EndpointSlice>) -> bool {
+        let is_elsewhere = |address: &String| {
+            let slices = self.0.get(address.as_str()).into_iter().flatten();
+            slices.into_iter().any(|slice| replacement.is_none_or(|it| !ptr::eq(it, *slice)))
+        };
+        endpoints_of(old).iter().flat_map(|endpoint| &endpoint.addresses).any(is_elsewhere)
+    }
 }
 
 fn by_name<S: Borrow<EndpointSlice>>(slices: &[S]) -> HashMap<&str, &EndpointSlice, RandomState> {

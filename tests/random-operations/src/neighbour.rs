@@ -76,6 +76,13 @@ pub fn crowd_pod(number: usize, now: &str) -> [Request; 2] {
     pod(CROWD, number, format!("10.4.{}.{}", number / 250, number % 250 + 1), now)
 }
 
+/// Makes a pod of [`CROWD`] ready, or not.
+pub fn crowd_readiness(number: usize, ready: bool, now: &str) -> Request {
+    let ready = Some(if ready { Readiness::True } else { Readiness::False });
+    let status = PodStatus { ready, ..PodStatus::default() };
+    Request::patch(&format!("{}/{CROWD}-{number}/status", path("pods")), json!({"status": status.patch(now)}))
+}
+
 /// Creates the namespace [`TENANT`].
 pub fn tenant() -> Request {
     Request::create("/api/v1/namespaces", json!({"metadata": {"name": TENANT}}))

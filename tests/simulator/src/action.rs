@@ -140,6 +140,16 @@ pub enum Action {
     Tenant {
         services: usize,
     },
+    /// A pod of that Service becomes ready, or stops being ready.
+    CrowdReady {
+        number: usize,
+        ready: bool,
+    },
+    /// Admission refuses updates and deletions of the slices [that it chooses](crate::refused::is_chosen).
+    RefuseSlices {
+        choice: u8,
+        milliseconds: u64,
+    },
     /// All replicas are restarted with the gate switched.
     SwitchGate,
     /// The node lifecycle controller finds that a kubelet has stopped posting.
@@ -169,6 +179,7 @@ impl Action {
             | Self::TouchEndpoints
             | Self::Extra { .. }
             | Self::Crowd { .. }
+            | Self::CrowdReady { .. }
             | Self::Tenant { .. }
             | Self::Backup => return None,
             Self::Delegate { .. } => Fault::LabelSwitch,
@@ -204,6 +215,7 @@ impl Action {
             Self::SecondWriter { .. } => Fault::SecondWriter,
             Self::Policy(policy) => policy.fault(),
             Self::SwitchGate => Fault::GateSwitch,
+            Self::RefuseSlices { .. } => Fault::RefusedSlice,
             Self::LoseKubelet { .. }
             | Self::MarkPods { .. }
             | Self::RestoreKubelet { .. }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::action::KINDS;
 use crate::decode::resource;
 use crate::fault::{Accident, Fault};
+use crate::refused;
 use crate::stream::{SimulatedBody, WatchFate};
 use crate::world::World;
 
@@ -86,12 +87,19 @@ pub fn refused(world: &World, head: &Parts, fate: Fate) -> Option<Response<Simul
     let [forbidden, unauthorized, quota] = world.with(|state| {
         [state.forbidden > now && is_write, state.unauthorized > now, state.quota > now && is_create]
     });
+    let name = head.uri.path().rsplit('/').next().unwrap_or_default();
+    let is_change = resource == "endpointslices" && matches!(head.method, Method::PUT | Method::DELETE);
+    let is_refused = is_change
+        && world.with(|state| {
+            state.refuses_slices.is_some_and(|(choice, until)| until > now && refused::is_chosen(name, choice))
+        });
     let full = || format!("exceeded quota: objects, requested: count/{resource}=1, used: 9, limited: 9");
     let seconds = (fate.retry_after > 0).then_some(fate.retry_after);
     Some(match fate.fault {
         _ if unauthorized => refusal(StatusCode::UNAUTHORIZED, "Unauthorized", None),
         _ if forbidden => refusal(StatusCode::FORBIDDEN, "Forbidden", None),
         _ if quota => answer(StatusCode::FORBIDDEN, "Forbidden", None, &full()),
+        _ if is_refused => answer(StatusCode::FORBIDDEN, "Forbidden", None, "admission webhook denied the request"),
         Some(Fault::Conflict) => refusal(StatusCode::CONFLICT, "Conflict", None),
         Some(Fault::TooManyRequests) => refusal(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", seconds),
         Some(Fault::InternalError) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", None),

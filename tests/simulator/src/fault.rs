@@ -39,6 +39,8 @@ faults! {
     ForeignNothing, ForeignDeleteAll, ForeignTake, SecondWriter, PolicyMark, PolicyReassign,
     // of kubelets
     KubeletLost,
+    // of admission
+    RefusedSlice,
 }
 
 impl Fault {

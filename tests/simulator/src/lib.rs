@@ -79,6 +79,7 @@ mod nobodys;
 pub mod oracle;
 pub mod plan;
 pub mod policy;
+mod refused;
 pub mod replica;
 pub mod run;
 pub mod scenarios;

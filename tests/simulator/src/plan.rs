@@ -9,6 +9,7 @@ use crate::fault::{Fault, Pin};
 use crate::hostile;
 use crate::kubelets;
 use crate::nobodys;
+use crate::refused;
 use crate::setup::{rates, setup};
 use crate::timeline::timeline;
 
@@ -56,6 +57,7 @@ impl Plan {
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         budget::add(seed, has_low_rate, &mut setup, &mut rates, &mut timeline);
         nobodys::add(seed, &setup, &mut timeline);
+        refused::replace_faults(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
 

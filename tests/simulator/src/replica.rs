@@ -189,7 +189,7 @@ pub fn renew_deadline(setup: &Setup) -> u64 {
 }
 
 /// With 200 a second, fifty syncs may wait for their writes; with 20, five.
-fn requests_per_second(setup: &Setup) -> u32 {
+pub(crate) fn requests_per_second(setup: &Setup) -> u32 {
     let plenty = if setup.latency_milliseconds.is_multiple_of(20) { 200 } else { 20 };
     setup.writes_per_second.unwrap_or(plenty)
 }

@@ -86,6 +86,8 @@ pub struct State {
     /// Until when slices and Endpoints cannot be created.
     pub quota: Instant,
     pub unauthorized: Instant,
+    /// The slices of which admission refuses updates and deletions, and until when.
+    pub refuses_slices: Option<(u8, Instant)>,
     /// Until when another client gives each new slice to itself.
     pub takes_slices: Instant,
     pub policies: Vec<InForce>,
@@ -162,6 +164,7 @@ impl World {
             forbidden: start,
             quota: start,
             unauthorized: start,
+            refuses_slices: None,
             takes_slices: start,
             policies: Vec::new(),
             counts: Counts::default(),
@@ -268,6 +271,7 @@ impl World {
             state.quota = now;
             state.unauthorized = now;
             state.takes_slices = now;
+            state.refuses_slices = None;
             state.policies.retain(InForce::is_lasting);
         });
         kubelets::heal(self);

@@ -1,9 +1,11 @@
 //! Applies plans: the only writer of EndpointSlices.
 
+use std::collections::BTreeMap;
+
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
-use endpointslice::SlicePlan;
+use endpointslice::{AddressType, SlicePlan};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -47,8 +49,8 @@ impl SliceWriter {
 
     /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.
     ///
-    /// Address types are independent: the first failure ends the plan of its type, and the others still run, as do the
-    /// deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type
+    /// The withdrawals of all address types come first. Types are independent: the first failure ends the plan of its type, and the
+    /// others still run, as do the deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type
     /// without an error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
     ///
     /// No slice is created once admission has given [as many as the budget allows](WriteBudget) to another manager: then
@@ -72,21 +74,32 @@ impl SliceWriter {
             }
             on_write(written);
         };
-        for plan in &plan.types {
+        let mut made = BTreeMap::<AddressType, usize>::new();
+        let mut incomplete = Vec::new();
+        let withdrawals = plan.types.iter().filter(|plan| !plan.withdrawals.is_empty()).map(|plan| (plan, true));
+        for (plan, withdraws) in withdrawals.chain(plan.types.iter().map(|plan| (plan, false))) {
+            if incomplete.contains(&plan.address_type) {
+                continue;
+            }
             let before = budget.left();
-            let outcome = self.apply_type(sync, budget, plan, &mut applied.taken, &mut on_write).await;
+            let outcome = if withdraws {
+                self.withdraw(sync, budget, plan, &mut on_write).await
+            } else {
+                self.apply_type(sync, budget, plan, &mut applied.taken, &mut on_write).await
+            };
             let is_refused = matches!(outcome, Err(Stop::Failed(_) | Stop::NamespaceTerminating));
-            let made = before - budget.left() - usize::from(is_refused);
-            if made > 0 || outcome.is_ok() {
+            let made = made.entry(plan.address_type).or_default();
+            *made += before - budget.left() - usize::from(is_refused);
+            if *made > 0 || outcome.is_ok() {
                 applied.advanced.push(plan.address_type);
             } else if is_refused {
                 applied.blocked.push(plan.address_type);
             }
             match outcome {
-                Ok(()) => applied.complete.push(plan.address_type),
+                Ok(()) => continue,
                 Err(Stop::BudgetSpent) => {
                     applied.unfinished = true;
-                    applied.cut_after.get_or_insert(made);
+                    applied.cut_after.get_or_insert(*made);
                 }
                 Err(Stop::CreatesWithheld) => applied.creates_withheld = true,
                 Err(Stop::NamespaceTerminating) => {}
@@ -94,7 +107,10 @@ impl SliceWriter {
                     applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
                 }
             }
+            incomplete.push(plan.address_type);
         }
+        let types = plan.types.iter().map(|plan| plan.address_type);
+        applied.complete = types.filter(|address_type| !incomplete.contains(address_type)).collect();
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
             match self.delete(sync, budget, slice, unchanged, &mut on_write).await {
@@ -109,6 +125,24 @@ impl SliceWriter {
         applied
     }
 
+    /// Makes the [withdrawals](AddressTypePlan::withdrawals) of one address type.
+    async fn withdraw(
+        &self,
+        sync: &SyncContext,
+        budget: &mut WriteBudget<'_>,
+        plan: &AddressTypePlan,
+        on_write: &mut impl FnMut(Written<'_>),
+    ) -> Result<(), Stop> {
+        for slice in plan.update.iter().filter(|slice| plan.withdraws(slice)) {
+            self.update(sync, budget, slice, on_write).await?;
+        }
+        for slice in plan.delete.iter().filter(|slice| plan.withdraws(slice)) {
+            self.delete(sync, budget, slice, None, on_write).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the other writes of one address type.
     async fn apply_type(
         &self,
         sync: &SyncContext,
@@ -137,17 +171,28 @@ impl SliceWriter {
             }
             on_write(Written::Created(&created));
         }
-        for slice in &plan.update {
-            take(budget)?;
-            on_write(Written::Updated(&self.writer.update(sync, &key(slice), slice).await?));
+        for slice in plan.update.iter().filter(|slice| !plan.withdraws(slice)) {
+            self.update(sync, budget, slice, on_write).await?;
         }
         // What is to be deleted may hold the endpoints of a slice that was not created.
         if is_withheld {
             return Err(Stop::CreatesWithheld);
         }
-        for slice in &plan.delete {
+        for slice in plan.delete.iter().filter(|slice| !plan.withdraws(slice)) {
             self.delete(sync, budget, slice, None, on_write).await?;
         }
+        Ok(())
+    }
+
+    async fn update(
+        &self,
+        sync: &SyncContext,
+        budget: &mut WriteBudget<'_>,
+        slice: &EndpointSlice,
+        on_write: &mut impl FnMut(Written<'_>),
+    ) -> Result<(), Stop> {
+        take(budget)?;
+        on_write(Written::Updated(&self.writer.update(sync, &key(slice), slice).await?));
         Ok(())
     }
 

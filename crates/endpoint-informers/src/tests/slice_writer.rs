@@ -1,5 +1,6 @@
 //! The writes of a plan, their order, and the failures that don't count.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
@@ -60,6 +61,7 @@ fn plan(address_type: AddressType, create: &[&str], update: &[&str], delete: &[&
         create: create.iter().copied().map(new_slice).collect(),
         update: update.iter().copied().map(slice).collect(),
         delete: delete.iter().copied().map(slice).collect(),
+        withdrawals: BTreeSet::new(),
         creates_suppressed: false,
         statistics: PlanStatistics::default(),
         topology: None,
@@ -199,6 +201,51 @@ async fn the_first_failure_ends_its_type_and_nothing_else() {
     }
 }
 
+fn with_withdrawals() -> SlicePlan {
+    let mut plan = two_types();
+    for (of_type, names) in plan.types.iter_mut().zip([&["v4", "y4"][..], &["x6"]]) {
+        of_type.withdrawals = names.iter().copied().map(str::to_owned).collect();
+    }
+    plan
+}
+
+#[tokio::test(start_paused = true)]
+async fn withdrawals_of_all_types_come_first() {
+    for wire in Wire::BOTH {
+        let steps = vec![
+            update("v4", stored(wire, "v4")),
+            delete("y4", deleted()),
+            delete("x6", deleted()),
+            create(stored(wire, "c4-x")),
+            create(stored(wire, "d4-x")),
+            update("u4", stored(wire, "u4")),
+            delete("x4", deleted()),
+            create(stored(wire, "c6-x")),
+            update("u6", stored(wire, "u6")),
+            delete("old-1", deleted()),
+            delete("old-2", deleted()),
+        ];
+        let (_, errors, _) = apply(wire, &with_withdrawals(), steps).await;
+        assert_eq!(errors, [""; 0]);
+    }
+}
+
+/// What is to be deleted may hold an endpoint that the failed update would have added.
+#[tokio::test(start_paused = true)]
+async fn a_failed_withdrawal_ends_its_type() {
+    let wire = Wire::BOTH[0];
+    let steps = vec![
+        update("v4", wire.refusal(&CONFLICT)),
+        delete("x6", deleted()),
+        create(stored(wire, "c6-x")),
+        update("u6", stored(wire, "u6")),
+        delete("old-1", deleted()),
+        delete("old-2", deleted()),
+    ];
+    let (_, errors, _) = apply(wire, &with_withdrawals(), steps).await;
+    assert_eq!(errors, ["failed to update EndpointSlice shop/v4: changed (true)"]);
+}
+
 /// The outcome of a plan if the queue is shut down after this number of writes.
 async fn apply_until(
     plan: &SlicePlan,
@@ -228,6 +275,13 @@ async fn a_shutdown_ends_a_sync_between_two_writes() {
     let steps =
         vec![create(stored(wire, "c4-x")), create(stored(wire, "d4-x")), update("u4", stored(wire, "u4"))];
     assert_eq!(apply_until(&two_types(), 3, steps).await, (true, vec![], Some(3)));
+    let steps = vec![
+        update("v4", stored(wire, "v4")),
+        delete("y4", deleted()),
+        delete("x6", deleted()),
+        create(stored(wire, "c4-x")),
+    ];
+    assert_eq!(apply_until(&with_withdrawals(), 4, steps).await, (true, vec![], Some(3)), "of the first type");
 }
 
 #[tokio::test(start_paused = true)]

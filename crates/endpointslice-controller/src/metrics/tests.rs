@@ -6,7 +6,7 @@
 //! | `metrics` `TestCache_ServicesByTrafficDistribution` | [`services_are_counted_by_the_traffic_distribution_that_has_an_effect`] |
 //! | `TestReconcileEndpointSlicesMetrics` and those alongside it | [`each_family_of_a_sync_is_observed`] |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use endpoint_informers::slices::SyncError;
@@ -89,6 +89,7 @@ fn plan(families: &[&[Group]]) -> SlicePlan {
             create: vec![EndpointSlice::default()],
             update: vec![EndpointSlice::default(); 2],
             delete: vec![],
+            withdrawals: BTreeSet::new(),
             creates_suppressed: false,
             statistics: PlanStatistics {
                 endpoints_added: 30,

@@ -218,7 +218,7 @@ async fn a_large_service_that_a_webhook_mutates_lets_a_withdrawal_pass() {
     assert!(harness.api.addresses("small").is_empty());
 }
 
-/// The labels of all slices change, and a pod of some that are not written yet is not ready any more.
+/// The labels of all slices change, and of those that are not written yet one pod is not ready any more, and one is gone.
 #[tokio::test(start_paused = true)]
 async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
     let api = TestApi::default();
@@ -239,11 +239,15 @@ async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
     };
     let of_ipv4 = |slice: &EndpointSlice| waits(slice) && slice.address_type == "IPv4";
     let waiting: Vec<EndpointSlice> = harness.api.slices("big").into_iter().filter(of_ipv4).collect();
-    let last = waiting.last().unwrap().endpoints.as_deref().unwrap()[0].clone();
-    let name = last.target_ref.unwrap().name.unwrap();
-    harness.api.pod(with_both(name.trim_start_matches("big-").parse().unwrap(), false));
+    let pod_of = |slice: &EndpointSlice| {
+        let endpoint = slice.endpoints.as_deref().unwrap()[0].clone();
+        endpoint.target_ref.unwrap().name.unwrap()
+    };
+    let [.., gone, unready] = waiting.as_slice() else { panic!("{waiting:?}") };
+    harness.api.remove::<Pod>(&pod_of(gone));
+    harness.api.pod(with_both(pod_of(unready).trim_start_matches("big-").parse().unwrap(), false));
     harness.api.advance(SECOND).await;
-    assert_eq!(harness.api.slices("big").iter().filter(|slice| is_ready(slice)).count(), 2 * MANY - 2);
+    assert_eq!(harness.api.slices("big").iter().filter(|slice| is_ready(slice)).count(), 2 * MANY - 4);
     assert!(harness.api.slices("big").iter().any(of_ipv4), "the others were not waited for");
 }
 
@@ -311,6 +315,43 @@ async fn written_while_all_change(families: &[&str], refused: &'static str) -> u
         harness.api.advance(SECOND / 2).await;
     }
     harness.api.requests().into_iter().collect::<BTreeSet<_>>().len()
+}
+
+/// Upstream deletes slices after all updates, and not at all while one of these is refused.
+#[tokio::test(start_paused = true)]
+async fn a_refused_slice_does_not_keep_an_endpoint_in_a_slice_that_is_to_be_deleted() {
+    let harness = Harness::start_small(&TestApi::filled(|api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (0..3).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    }));
+    harness.api.settle().await;
+    let of_first = |slice: &EndpointSlice| slice.endpoints.iter().flatten().any(|it| it.addresses == ["10.0.0.0"]);
+    harness.api.refuse_if(of_first);
+    harness.api.pod(pod("web-0", "10.0.0.0", false));
+    harness.api.remove::<Pod>("web-1");
+    harness.api.advance(10 * SECOND).await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.0", "10.0.0.2"]);
+}
+
+/// Upstream creates slices before all updates, and updates none while a quota keeps it from that.
+#[tokio::test(start_paused = true)]
+async fn a_quota_does_not_keep_an_endpoint() {
+    let harness = Harness::start_coalescing(false, 2, |api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (0..4).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    });
+    harness.api.settle().await;
+    harness.api.refuse_if(|slice: &EndpointSlice| slice.metadata.name.is_none());
+    harness.api.remove::<Pod>("web-0");
+    (4..8).for_each(|n| harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    harness.api.advance(10 * SECOND).await;
+    let addresses = harness.api.addresses("web");
+    assert!(!addresses.contains(&"10.0.0.0".to_owned()), "a pod that is gone: {addresses:?}");
+    harness.api.refuse_if(|_| false);
+    harness.api.advance(60 * SECOND).await;
+    assert_eq!(harness.api.addresses("web").len(), 7);
 }
 
 /// Upstream tries the updates in a random order, and ends at the first that is refused.

@@ -209,6 +209,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         create,
         update,
         delete: delete.into_iter().map(|slice| slice.borrow().clone()).collect(),
+        withdrawals: BTreeSet::new(),
         creates_suppressed: template.owner.deleting,
         statistics,
         topology,

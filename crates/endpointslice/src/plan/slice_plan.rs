@@ -1,11 +1,11 @@
 //! Plans as values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use crate::desired::{PortSet, Skipped, SkippedReason};
-use crate::model::AddressType;
+use crate::model::{AddressType, name_of};
 use crate::topology::TopologyOutcome;
 
 /// The writes that make the existing slices carry the desired endpoints.
@@ -20,7 +20,7 @@ pub struct SlicePlan {
     pub delete_if_unchanged: Vec<EndpointSlice>,
 }
 
-/// The writes for one address type, to be made in this order: creates, updates, deletes.
+/// The writes for one address type, to be made in this order: withdrawals, creates, updates, deletes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddressTypePlan {
     /// The address type.
@@ -32,6 +32,9 @@ pub struct AddressTypePlan {
     pub update: Vec<EndpointSlice>,
     /// Slices to delete.
     pub delete: Vec<EndpointSlice>,
+    /// The names of slices whose update or deletion withdraws endpoints and depends on no other write
+    /// ([`withdrawals_first`](crate::urgency::withdrawals_first)).
+    pub withdrawals: BTreeSet<String>,
     /// True if the creates must not be made because the owner is being deleted; they still count as changes.
     pub creates_suppressed: bool,
     /// Counts for metrics.
@@ -106,6 +109,11 @@ impl AddressTypePlan {
     /// The number of writes, suppressed creates included.
     pub fn changes(&self) -> usize {
         self.create.len() + self.update.len() + self.delete.len()
+    }
+
+    /// True if the update or deletion of this slice is one of [`Self::withdrawals`].
+    pub fn withdraws(&self, slice: &EndpointSlice) -> bool {
+        !self.withdrawals.is_empty() && self.withdrawals.contains(name_of(slice))
     }
 }
 

@@ -53,6 +53,7 @@ fn planned(stored: &[&str], wanted: &[&str]) -> (SlicePlan, Vec<EndpointSlice>) 
         create: wanted.iter().filter(is_new).cloned().collect(),
         update: wanted.iter().filter(changes).cloned().collect(),
         delete: stored.iter().filter(|slice| find(&wanted, slice).is_none()).cloned().collect(),
+        withdrawals: BTreeSet::new(),
         creates_suppressed: false,
         statistics: PlanStatistics::default(),
         topology: None,
@@ -72,25 +73,29 @@ fn updates_that_withdraw_endpoints_come_first() {
     assert_eq!(order, ["c", "e", "a", "b", "d"]);
 }
 
-/// Within a type, deletions come last.
 #[test]
-fn address_types_that_withdraw_endpoints_come_first() {
-    let update = (&["a 80 1:rs"][..], &["a 80 1:"][..]);
-    let delete = (&["b 80 1:rs", "c 80 2:rs"][..], &["c 80 2:rs 3:rs"][..]);
-    let other = (&["d 80 1:rs"][..], &["d 80 1:rs 2:rs"][..]);
-    for (of_ipv4, of_ipv6, expected) in [
-        (other, update, AddressType::Ipv6),
-        (other, delete, AddressType::Ipv6),
-        (delete, update, AddressType::Ipv6),
-        (update, delete, AddressType::Ipv4),
-        (update, update, AddressType::Ipv4),
+fn withdrawals_that_depend_on_no_other_write_come_before_everything_else() {
+    for (stored, wanted, expected) in [
+        (&["a 80 1:rs", "b 80 2:rs"][..], &["a 80 1:", "b 80 2:rs 3:rs"][..], &["a"][..]),
+        (&["a 80 1:rs", "b 80 2:rs"], &["b 80 2:rs 3:rs"], &["a"]),
+        (&["a 80 1:rs 2:rs"], &["a 80 2:rs 3:rs", "new 80 4:rs"], &["a"]),
+        // The endpoint 2 moves, so that its slice is written later.
+        (&["a 80 1:rs 2:rs", "b 80 3:rs"], &["a 80 ", "b 80 3:rs 2:rs"], &[]),
+        (&["a 80 1:rs 2:rs", "b 80 3:rs"], &["b 80 3:rs 2:rs"], &[]),
+        // Another pod has its address.
+        (&["a 80 1@x:rs", "b 80 2:rs"], &["b 80 2:rs 1@y:rs"], &[]),
+        // The port changes.
+        (&["a 80 1:rs", "b 80 2:rs"], &["c 81 1:rs", "d 81 2:rs"], &[]),
+        // Consumers would see no ready endpoint before the new one.
+        (&["a 80 1:rs"], &["a 80", "new 80 2:rs"], &[]),
+        (&["a 80 1:rs", "b 80 2:"], &["b 80 2:rs"], &[]),
+        (&["a 80 1:rs", "b 81 2:rs"], &["b 81 2:rs", "new 80 3:rs"], &[]),
+        (&["a 80 1:rs", "b 80 2:rs"], &["b 80 2:"], &["a", "b"]),
     ] {
-        let (mut plan, stored) = planned(of_ipv4.0, of_ipv4.1);
-        let (mut of_ipv6, others) = planned(of_ipv6.0, of_ipv6.1);
-        of_ipv6.types[0].address_type = AddressType::Ipv6;
-        plan.types.append(&mut of_ipv6.types);
-        withdrawals_first(&mut plan, &[stored, others].concat());
-        assert_eq!(plan.types[0].address_type, expected, "{plan:?}");
+        let (mut plan, stored) = planned(stored, wanted);
+        withdrawals_first(&mut plan, &stored);
+        let withdrawals: Vec<&String> = plan.types[0].withdrawals.iter().collect();
+        assert_eq!(withdrawals, expected, "{plan:?}");
     }
 }
 

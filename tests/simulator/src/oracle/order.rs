@@ -1,14 +1,19 @@
-//! The order of writes under a low rate, beside a tenant whose Services all come at once: how long endpoints wait whose writes are
-//! urgent. Looked at only in histories without faults.
+//! The order of writes under a low rate, beside a tenant whose Services all come at once, or while admission refuses some slices:
+//! how long endpoints wait whose writes are urgent. Looked at only in histories without other faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use expected_objects::Objects;
+use random_operations::NAMES;
 use tokio::time::{Instant, timeout};
 
+use crate::action::Action;
+use crate::fault::Fault;
 use crate::plan::Plan;
+use crate::refused;
+use crate::replica::requests_per_second;
 use crate::world::World;
 
 const LOOK: Duration = Duration::from_millis(500);
@@ -29,7 +34,29 @@ type Endpoint = (String, String);
 
 /// The writes a second, of a history in which the order is looked at.
 pub fn rate(plan: &Plan) -> Option<u32> {
-    plan.setup.writes_per_second.filter(|_| plan.faults().is_empty())
+    match plan.faults().as_slice() {
+        [] => plan.setup.writes_per_second,
+        [Fault::RefusedSlice] => Some(requests_per_second(&plan.setup)),
+        _ => None,
+    }
+}
+
+/// The slices that admission refuses at some time, if it does.
+fn chosen(plan: &Plan) -> Option<u8> {
+    plan.timeline.iter().find_map(|entry| match entry.action {
+        Action::RefuseSlices { choice, .. } => Some(choice),
+        _ => None,
+    })
+}
+
+/// The writes of the Service with many pods and of all others, each of which may be refused once before it goes behind.
+fn writes_of_refusals(plan: &Plan) -> u32 {
+    let slices = plan.timeline.iter().map(|entry| match entry.action {
+        Action::Crowd { from, to } => 2 * (to - from).div_ceil(plan.setup.max),
+        _ => 0,
+    });
+    let writes = slices.sum::<usize>() + NAMES.len();
+    u32::try_from(writes).unwrap_or(u32::MAX)
 }
 
 /// Endpoints of one urgency that wait.
@@ -60,20 +87,24 @@ impl Waiting {
     }
 
     /// The longest time for which one may wait, beyond that of its sync.
-    fn bound(&self, services: usize, rate: u32) -> Duration {
+    fn bound(&self, services: usize, more: u32, rate: u32) -> Duration {
         let keys = u32::try_from(services + OTHERS).unwrap_or(u32::MAX);
-        let writes = f64::from(TURN) + SHARE * f64::from(self.namespaces * WRITES * keys);
+        let writes = f64::from(TURN) + SHARE * f64::from(self.namespaces * (WRITES * keys + more));
         Duration::from_secs_f64(writes / f64::from(rate))
     }
 }
 
-/// The objects that decide which endpoints should be ready, and the slices that say which are.
+/// The objects that decide which endpoints should be ready, and the slices that say which are, without those that are refused.
 fn endpoints(world: &World) -> Objects {
+    let mut slices = world.objects("discovery.k8s.io/v1", "EndpointSlice");
+    if let Some(choice) = chosen(&world.plan) {
+        slices.retain(|name, _| !refused::is_chosen(name, choice));
+    }
     Objects {
         services: world.objects("v1", "Service"),
         pods: world.objects("v1", "Pod"),
         nodes: world.objects("v1", "Node"),
-        slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
+        slices,
         gate: world.with(|state| state.gate),
         ..Objects::default()
     }
@@ -83,10 +114,11 @@ fn endpoints(world: &World) -> Objects {
 pub async fn watch(world: Weak<World>, rate: u32) {
     let mut dead = Waiting::new("a dead endpoint stays in a slice", 1);
     let mut first = Waiting::new("the first ready endpoint of a Service is in no slice", 2);
-    let Some((changed, waits)) = world.upgrade().map(|world| {
+    let Some((changed, waits, refusals)) = world.upgrade().map(|world| {
         let setup = &world.plan.setup;
+        let refusals = chosen(&world.plan).map(|_| writes_of_refusals(&world.plan));
         let waits = Duration::from_millis(setup.batch_milliseconds + 10 * setup.latency_milliseconds);
-        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + SYNC + waits)
+        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + SYNC + waits, refusals)
     }) else {
         return;
     };
@@ -100,11 +132,14 @@ pub async fn watch(world: Weak<World>, rate: u32) {
             let now = Instant::now().max(world.start + START);
             let [of_dead, of_first] = endpoints(&world).urgent_endpoints();
             dead.look(of_dead, now);
-            first.look(of_first, now);
+            // That one may be in a slice that is refused.
+            if refusals.is_none() {
+                first.look(of_first, now);
+            }
         }
         // What is more urgent comes before it.
         for (waiting, services) in [(&dead, dead.services), (&first, dead.services + first.services)] {
-            let longest = waits + waiting.bound(services, rate);
+            let longest = waits + waiting.bound(services, refusals.unwrap_or_default(), rate);
             let late = waiting.since.iter().find(|(_, since)| since.elapsed() > longest);
             if let Some(((service, endpoint), since)) = late {
                 let (elapsed, longest) = (since.elapsed().as_secs_f64(), longest.as_secs_f64());

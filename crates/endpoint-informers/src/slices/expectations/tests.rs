@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use endpointslice::Interner;
 use endpointslice::model::AddressType;
 use endpointslice::plan::{AddressTypePlan, PlanStatistics};
@@ -203,6 +205,7 @@ fn updating(slice: EndpointSlice) -> SlicePlan {
         create: Vec::new(),
         update: vec![slice],
         delete: Vec::new(),
+        withdrawals: BTreeSet::new(),
         creates_suppressed: false,
         statistics: PlanStatistics::default(),
         topology: None,

@@ -89,9 +89,9 @@ impl Unfinished {
         })
     }
 
-    /// The turn in which the last write of this slice was refused, if it is to stay behind the others.
-    fn refused(&self, slice: &EndpointSlice) -> Option<usize> {
-        let Tried { turn, outcome } = self.tried.get(name(slice))?;
+    /// The turn in which the last write of the slice of this name was refused, if it is to stay behind the others.
+    fn refused(&self, slice: &str) -> Option<usize> {
+        let Tried { turn, outcome } = self.tried.get(slice)?;
         (*outcome == Outcome::Refused && self.turns - turn <= TURNS).then_some(*turn)
     }
 
@@ -103,10 +103,11 @@ impl Unfinished {
     /// Puts what waits longest first, if that is its turn, and what is refused last.
     fn sort(&self, plan: &mut SlicePlan) {
         for plan in &mut plan.types {
-            plan.update.sort_by_key(|slice| self.refused(slice));
-            plan.delete.sort_by_key(|slice| self.refused(slice));
+            plan.update.sort_by_key(|slice| self.refused(name(slice)));
+            plan.delete.sort_by_key(|slice| self.refused(name(slice)));
+            plan.withdrawals.retain(|name| !self.is_by_age() && self.refused(name).is_none());
         }
-        plan.delete_if_unchanged.sort_by_key(|slice| self.refused(slice));
+        plan.delete_if_unchanged.sort_by_key(|slice| self.refused(name(slice)));
         if self.is_by_age() {
             plan.types.iter_mut().for_each(|plan| plan.update.sort_by_key(|slice| self.tried(slice)));
             plan.types.sort_by_key(|plan| plan.update.first().map(|slice| self.tried(slice)));

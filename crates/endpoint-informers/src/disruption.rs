@@ -2,7 +2,7 @@
 //!
 //! The cache holds pods and nodes with the readiness that *counts*, so that all controllers follow one decision, and a change
 //! of the decision is a change of pods like any other: handlers queue the Services that it affects, and no others. A pod that is
-//! marked and counts as ready all the same is no change at all.
+//! marked and counts as ready all the same is no change of an endpoint: its Services are synced, and nothing is written.
 //!
 //! A decision about one pod depends on its node, on the disruption and on time. The nodes whose pods have to be looked at again
 //! are collected here, and [`Cache::follow_disruptions`](crate::cache::Cache::follow_disruptions) does so, in batches.
@@ -42,6 +42,8 @@ pub(crate) struct Disruption {
     nodes: Nodes,
     /// Nodes whose pods may count differently now.
     pending: BTreeSet<Arc<str>>,
+    /// The pods of all nodes may. In a list, a disruption may end earlier or later with each node.
+    is_all_pending: bool,
     /// Nodes whose pods may count differently from a time on.
     due: BTreeSet<(i64, Arc<str>)>,
     /// A node was added to `pending` or `due` since [`Self::take_news`] was called last.
@@ -50,7 +52,8 @@ pub(crate) struct Disruption {
 
 impl Disruption {
     pub(crate) fn new(policy: Policy) -> Self {
-        Self { nodes: Nodes::new(policy), pending: BTreeSet::new(), due: BTreeSet::new(), is_news: false }
+        let (pending, due) = (BTreeSet::new(), BTreeSet::new());
+        Self { nodes: Nodes::new(policy), pending, is_all_pending: false, due, is_news: false }
     }
 
     /// Whether a pod counts as ready at a time, in seconds since the epoch.
@@ -94,9 +97,10 @@ impl Disruption {
     fn affect(&mut self, node: &Arc<str>, affected: Affected) {
         match affected {
             Affected::Nothing => return,
-            Affected::Node => drop(self.pending.insert(Arc::clone(node))),
-            Affected::All => self.pending.extend(self.nodes.names().chain([node]).cloned()),
+            Affected::Node => {}
+            Affected::All => self.is_all_pending = true,
         }
+        self.pending.insert(Arc::clone(node));
         self.is_news = true;
     }
 
@@ -107,6 +111,9 @@ impl Disruption {
 
     /// A node whose pods have to be looked at now; `None` if there is none.
     pub(crate) fn next(&mut self, now: i64) -> Option<Arc<str>> {
+        if std::mem::take(&mut self.is_all_pending) {
+            self.pending.extend(self.nodes.names().cloned());
+        }
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
             self.pending.extend(self.due.pop_first().map(|(_, node)| node));
         }
@@ -115,7 +122,7 @@ impl Disruption {
 
     /// True if there are nodes whose pods have to be looked at.
     pub(crate) fn has_next(&self) -> bool {
-        !self.pending.is_empty()
+        self.is_all_pending || !self.pending.is_empty()
     }
 
     /// The time at which pods may count differently if nothing happens before, in seconds since the epoch.

@@ -82,7 +82,9 @@ impl State {
             Change::Added(pod) | Change::Deleted { last: pod, .. } => self.keys_selecting(pod),
             Change::Updated { old, new } => {
                 let relabelled = !LabelSet::eq(&old.labels, &new.labels);
-                match (relabelled, old.differs_as_endpoint(new)) {
+                // A mark that is overruled changes no endpoint, and is not what a later change is dated by.
+                let differs = old.differs_as_endpoint(new) || old.marked_not_ready != new.marked_not_ready;
+                match (relabelled, differs) {
                     (false, false) => Vec::new(),
                     (false, true) => self.keys_selecting(new),
                     (true, true) => [self.keys_selecting(old), self.keys_selecting(new)].concat(),

@@ -69,7 +69,8 @@ impl<'a> Subject<'a> {
         let slices: Vec<&EndpointSlice> = objects.slices_of(&key.name).map(|slice| &**slice).collect();
         let endpoints = objects.endpoints(&key.name).map(|endpoints| &**endpoints);
         let care = care(&entry.service, &entry.object, &slices, endpoints);
-        let kept_ready = snapshot.kept_ready(selected.iter().copied(), slices.iter().copied());
+        let ours = slices.iter().copied().filter(|slice| slice_manager(slice) == ENDPOINTSLICE_CONTROLLER);
+        let kept_ready = snapshot.kept_ready(selected.iter().copied(), ours);
         let mut subject = Self {
             snapshot,
             objects,

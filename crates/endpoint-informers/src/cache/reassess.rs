@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::environment::now;
-use endpointslice::disruption::ScopeState;
+use endpointslice::disruption::{Period, ScopeState};
 use endpointslice::{Node, Pod};
 use kube_api::time::sleep;
 use parking_lot::RwLockWriteGuard;
@@ -67,9 +67,9 @@ impl Cache {
         {
             let node = state.nodes.get("", &name).and_then(|node| reassessed_node(node, disruption, now));
             nodes.extend(node.and_then(|node| state.nodes.revise(node)));
-            let marked = state.pods.index().on_node(&name).filter(|pod| pod.marked_not_ready);
-            let marked: Vec<Arc<Pod>> = marked.cloned().collect();
-            seen += 1 + marked.len();
+            let on_node = state.pods.index().on_node(&name).inspect(|_| seen += 1);
+            let marked: Vec<Arc<Pod>> = on_node.filter(|pod| pod.marked_not_ready).cloned().collect();
+            seen += 1;
             let changed = marked.iter().filter_map(|pod| reassessed_pod(pod, disruption, now));
             pods.extend(changed.filter_map(|pod| state.pods.revise(pod)));
         }
@@ -144,6 +144,8 @@ fn log_changes(before: &[ScopeState], report: &DisruptionReport) {
             warn!(zone, lost, total, kept_pods, "Kubelets are lost; pods keep their readiness");
         } else if total == 0 {
             info!(zone, kept_pods, "The last node whose kubelet was lost is gone");
+        } else if period == Period::Calm {
+            info!(zone, lost, total, kept_pods, "The share of lost kubelets is too low to keep the readiness of pods");
         } else {
             info!(
                 zone,

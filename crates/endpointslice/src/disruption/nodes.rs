@@ -65,9 +65,9 @@ pub struct ScopeState {
 }
 
 impl Counted {
-    /// The nodes that count: with fewer than three others, those of the control plane too.
+    /// The nodes that count: with fewer than three others, whatever their state, those of the control plane too.
     fn counts(&self) -> &Counts {
-        if self.workers.total() >= MIN_LOST { &self.workers } else { &self.all }
+        if self.workers.nodes() >= MIN_LOST { &self.workers } else { &self.all }
     }
 
     fn change(&mut self, member: &Member, change: impl Fn(&mut Counts, Kubelet)) {

@@ -16,9 +16,9 @@ pub enum Period {
     Calm,
     /// It lasts.
     Ongoing,
-    /// It ended at a time, in seconds since the epoch: then the first node came back without which the share is not lost.
+    /// It ended at a time, in seconds since the epoch: then the first node came back, or was created, without which the share is lost.
     Ended {
-        /// The time of that return.
+        /// That time.
         at: i64,
     },
 }
@@ -28,38 +28,67 @@ pub enum Period {
 /// Nodes that their kubelets call not ready are not counted, as little as those that were never ready.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
+    /// All of them.
+    nodes: usize,
     ready: usize,
     lost: usize,
-    /// The ready nodes that came back, by the time of their return.
-    returned: BTreeMap<i64, usize>,
+    earlier: BTreeMap<i64, Earlier>,
+}
+
+/// The nodes that counted otherwise before a time.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Earlier {
+    /// Nodes that came back then, and were lost before.
+    returned: usize,
+    /// Those of them that their kubelets call not ready now.
+    returned_not_ready: usize,
+    /// Ready nodes that were created then.
+    created: usize,
+}
+
+impl Earlier {
+    fn of(kubelet: Kubelet) -> Option<(i64, Self)> {
+        let Kubelet::Posting { ready, returned, created } = kubelet else { return None };
+        match returned {
+            Some(at) => Some((at, Self { returned: 1, returned_not_ready: usize::from(!ready), created: 0 })),
+            None if ready => Some((created?, Self { created: 1, ..Self::default() })),
+            None => None,
+        }
+    }
 }
 
 impl Counts {
     pub(super) fn add(&mut self, kubelet: Kubelet) {
-        match kubelet {
-            Kubelet::Lost { .. } => self.lost += 1,
-            Kubelet::Posting { ready: true, returned } => {
-                self.ready += 1;
-                if let Some(at) = returned {
-                    *self.returned.entry(at).or_default() += 1;
-                }
-            }
-            Kubelet::Posting { ready: false, .. } | Kubelet::Unread => {}
+        self.nodes += 1;
+        self.ready += usize::from(is_ready(kubelet));
+        self.lost += usize::from(is_lost(kubelet));
+        if let Some((at, Earlier { returned, returned_not_ready, created })) = Earlier::of(kubelet) {
+            let known = self.earlier.entry(at).or_default();
+            known.returned += returned;
+            known.returned_not_ready += returned_not_ready;
+            known.created += created;
         }
     }
 
     /// Undoes [`Self::add`].
     pub(super) fn remove(&mut self, kubelet: Kubelet) {
-        match kubelet {
-            Kubelet::Lost { .. } => self.lost = self.lost.saturating_sub(1),
-            Kubelet::Posting { ready: true, returned } => {
-                self.ready = self.ready.saturating_sub(1);
-                if let Some(at) = returned {
-                    decrement(&mut self.returned, at);
-                }
+        self.nodes = self.nodes.saturating_sub(1);
+        self.ready = self.ready.saturating_sub(usize::from(is_ready(kubelet)));
+        self.lost = self.lost.saturating_sub(usize::from(is_lost(kubelet)));
+        let Some((at, Earlier { returned, returned_not_ready, created })) = Earlier::of(kubelet) else { return };
+        if let Some(known) = self.earlier.get_mut(&at) {
+            known.returned = known.returned.saturating_sub(returned);
+            known.returned_not_ready = known.returned_not_ready.saturating_sub(returned_not_ready);
+            known.created = known.created.saturating_sub(created);
+            if *known == Earlier::default() {
+                self.earlier.remove(&at);
             }
-            Kubelet::Posting { ready: false, .. } | Kubelet::Unread => {}
         }
+    }
+
+    /// All nodes, also those that are neither lost nor ready.
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes
     }
 
     /// The nodes that are lost.
@@ -74,24 +103,25 @@ impl Counts {
 
     /// The last period, looking back from `now`, in seconds since the epoch.
     ///
-    /// Goes back from return to return: just before each, its node was lost too. A node that is lost now counts as lost then,
+    /// Goes back over returns and new nodes: just before its return, a node was lost, and before its creation it did not count.
+    /// A node that is lost now counts as lost then,
     /// although it may have been lost since: one that came back for a moment has lost the time of that return, and must not
-    /// end the way out of all others. Returns that are too old for anything to be kept because of them are not looked at, and
+    /// end the way out of all others. What is too old for anything to be kept because of it is not looked at, and
     /// so `now` changes nothing but the cost.
     ///
-    /// Cost: the seconds of the last twenty minutes in which nodes came back.
+    /// Cost: the seconds of the last twenty minutes in which nodes came back or were created.
     pub(super) fn period(&self, policy: Policy, now: i64) -> Period {
-        let is_share = |lost: usize| {
-            lost >= MIN_LOST
-                && lost.saturating_mul(100) >= self.total().saturating_mul(policy.percent as usize)
+        let is_share = |lost: usize, total: usize| {
+            lost >= MIN_LOST && lost.saturating_mul(100) >= total.saturating_mul(policy.percent as usize)
         };
-        if is_share(self.lost) {
+        let (mut lost, mut total) = (self.lost, self.total());
+        if is_share(lost, total) {
             return Period::Ongoing;
         }
-        let mut lost = self.lost;
-        for (&at, nodes) in self.returned.range(now.saturating_sub(2 * WAY_OUT)..).rev() {
-            lost += nodes;
-            if is_share(lost) {
+        for (&at, earlier) in self.earlier.range(now.saturating_sub(2 * WAY_OUT)..).rev() {
+            lost += earlier.returned;
+            total = (total + earlier.returned_not_ready).saturating_sub(earlier.created);
+            if is_share(lost, total) {
                 return Period::Ended { at };
             }
         }
@@ -99,19 +129,18 @@ impl Counts {
     }
 }
 
+fn is_ready(kubelet: Kubelet) -> bool {
+    matches!(kubelet, Kubelet::Posting { ready: true, .. })
+}
+
+fn is_lost(kubelet: Kubelet) -> bool {
+    matches!(kubelet, Kubelet::Lost { .. })
+}
+
 impl Period {
     /// True while it lasts.
     #[must_use]
     pub fn is_ongoing(self) -> bool {
         self == Self::Ongoing
-    }
-}
-
-fn decrement(counts: &mut BTreeMap<i64, usize>, key: i64) {
-    if let Some(count) = counts.get_mut(&key) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            counts.remove(&key);
-        }
     }
 }

@@ -5,14 +5,23 @@ mod partitions;
 mod properties;
 mod rules;
 
-const READY: Kubelet = Kubelet::Posting { ready: true, returned: None };
+const READY: Kubelet = Kubelet::Posting { ready: true, returned: None, created: None };
 
 fn lost(since: i64) -> Kubelet {
     Kubelet::Lost { since }
 }
 
 fn back(at: i64) -> Kubelet {
-    Kubelet::Posting { ready: true, returned: Some(at) }
+    Kubelet::Posting { ready: true, returned: Some(at), created: None }
+}
+
+/// A kubelet that calls its node not ready.
+fn not_ready(returned: Option<i64>) -> Kubelet {
+    Kubelet::Posting { ready: false, returned, created: None }
+}
+
+fn new(created: i64) -> Kubelet {
+    Kubelet::Posting { ready: true, returned: None, created: Some(created) }
 }
 
 fn node(name: &str, kubelet: Kubelet) -> Node {

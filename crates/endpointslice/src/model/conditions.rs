@@ -68,6 +68,8 @@ pub enum Kubelet {
         ready: bool,
         /// The time at which it came back after it had been [lost](Self::Lost), in seconds since the epoch.
         returned: Option<i64>,
+        /// The time at which its Node was created, in seconds since the epoch.
+        created: Option<i64>,
     },
     /// It has stopped posting, as the node lifecycle controller found at this time, in seconds since the epoch.
     Lost {
@@ -101,7 +103,7 @@ impl Kubelet {
                 let oldest = posted.filter_map(|found| found.last_transition).min();
                 let registered = created.map(|created| created.saturating_add(REGISTRATION));
                 let is_return = |time: &i64| registered.is_some_and(|registered| *time > registered);
-                Self::Posting { ready: status == "True", returned: oldest.filter(is_return) }
+                Self::Posting { ready: status == "True", returned: oldest.filter(is_return), created }
             }
         }
     }

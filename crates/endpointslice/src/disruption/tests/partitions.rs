@@ -13,7 +13,9 @@ struct Cut {
     marked: i64,
     /// The kubelet is back, if it comes back.
     back: Option<i64>,
-    /// It reports on the pod this long after that.
+    /// It calls the node not ready for this long after that.
+    not_ready: i64,
+    /// It reports on the pod this long after it is back.
     reported: i64,
     /// The time before `back` at which the kubelet posts for a moment, and for how many seconds; it reports on no pod.
     blip: Option<(i64, i64)>,
@@ -22,7 +24,8 @@ struct Cut {
 impl Cut {
     fn kubelet(&self, now: i64) -> Kubelet {
         match self.back {
-            Some(at) if at <= now => back(at),
+            Some(at) if at + self.not_ready <= now => back(at),
+            Some(at) if at <= now => super::not_ready(Some(at)),
             _ => match self.blip {
                 Some((at, seconds)) if at + seconds <= now => lost(at + seconds),
                 Some((at, _)) if at <= now => back(at),
@@ -44,8 +47,16 @@ impl Cut {
 fn any_partition() -> impl Strategy<Value = Vec<Cut>> {
     let back = prop_oneof![9 => (200..900_i64).prop_map(Some), 1 => Just(None)];
     let blip = prop::option::weighted(0.5, (171..190_i64, 1..9_i64));
-    let cut = (100..140_i64, 0..30_i64, back, 0..30_i64, blip);
-    let cut = cut.prop_map(|(lost, marked, back, reported, blip)| Cut { lost, marked, back, reported, blip });
+    let not_ready = prop_oneof![Just(0), 1..40_i64];
+    let cut = (100..140_i64, 0..30_i64, back, not_ready, 0..30_i64, blip);
+    let cut = cut.prop_map(|(lost, marked, back, not_ready, reported, blip)| Cut {
+        lost,
+        marked,
+        back,
+        not_ready,
+        reported,
+        blip,
+    });
     prop::collection::vec(cut, 3..25)
 }
 
@@ -91,8 +102,8 @@ proptest! {
     fn fewer_nodes_than_the_share_are_dead_nodes(
         dead in prop::collection::vec((100..5_000_i64, 0..30_i64), 1..17),
     ) {
-        let cuts = dead.iter().map(|(lost, marked)| Cut { lost: *lost, marked: *marked, back: None, reported: 0, blip: None });
-        let alive = Cut { lost: i64::MAX, marked: 0, back: None, reported: 0, blip: None };
+        let cuts = dead.iter().map(|(lost, marked)| Cut { lost: *lost, marked: *marked, back: None, not_ready: 0, reported: 0, blip: None });
+        let alive = Cut { lost: i64::MAX, marked: 0, back: None, not_ready: 0, reported: 0, blip: None };
         let cuts: Vec<Cut> = cuts.chain(std::iter::repeat_n(alive, 3)).collect();
         for now in (90..5_200).step_by(10) {
             let found = at(&cuts, Policy::default(), now);

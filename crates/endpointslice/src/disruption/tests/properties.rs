@@ -12,34 +12,38 @@ fn any_kubelet() -> impl Strategy<Value = Kubelet> {
         4 => time().prop_map(|since| Kubelet::Lost { since }),
         4 => time().prop_map(back),
         1 => Just(READY),
-        1 => Just(Kubelet::Posting { ready: false, returned: None }),
+        1 => prop::option::of(time()).prop_map(not_ready),
+        1 => time().prop_map(new),
         1 => Just(Kubelet::Unread),
     ]
 }
 
-/// The definition: a disruption lasts if the share is lost, and ended with the last return before which the share was lost,
-/// with the nodes that are lost now.
+/// The definition: a disruption lasts if the share is lost, and ended with the last return or new node before which the share was
+/// lost, with the nodes that are lost now.
 fn defined(kubelets: &[Kubelet], percent: usize) -> Period {
-    let count = |is: &dyn Fn(&Kubelet) -> bool| kubelets.iter().filter(|kubelet| is(kubelet)).count();
-    let total =
-        count(&|kubelet| matches!(kubelet, Kubelet::Lost { .. } | Kubelet::Posting { ready: true, .. }));
-    let is_share = |lost: usize| lost >= MIN_LOST && lost * 100 >= total * percent;
-    if is_share(count(&|kubelet| matches!(kubelet, Kubelet::Lost { .. }))) {
+    let is_share_before = |at: i64| {
+        let count = |is: &dyn Fn(&Kubelet) -> bool| kubelets.iter().filter(|kubelet| is(kubelet)).count();
+        let lost = count(&|kubelet| match *kubelet {
+            Kubelet::Lost { .. } => true,
+            Kubelet::Posting { returned, .. } => returned.is_some_and(|returned| returned >= at),
+            Kubelet::Unread => false,
+        });
+        let ready = count(&|kubelet| match *kubelet {
+            Kubelet::Posting { ready, returned: Some(returned), .. } => ready && returned < at,
+            Kubelet::Posting { ready, created, .. } => ready && created.is_none_or(|created| created < at),
+            _ => false,
+        });
+        lost >= MIN_LOST && lost * 100 >= (lost + ready) * percent
+    };
+    if is_share_before(NOW) {
         return Period::Ongoing;
     }
-    let was_lost = |at: i64| {
-        count(&|kubelet| match kubelet {
-            Kubelet::Lost { .. } => true,
-            Kubelet::Posting { ready: true, returned } => returned.is_some_and(|returned| returned >= at),
-            _ => false,
-        })
-    };
-    let returns = kubelets.iter().filter_map(|kubelet| match kubelet {
-        Kubelet::Posting { ready: true, returned } => *returned,
+    let times = kubelets.iter().filter_map(|kubelet| match *kubelet {
+        Kubelet::Posting { returned: Some(at), .. } | Kubelet::Posting { ready: true, created: Some(at), .. } => Some(at),
         _ => None,
     });
-    let recent = returns.filter(|at| *at >= NOW - 2 * WAY_OUT);
-    recent.filter(|at| is_share(was_lost(*at))).max().map_or(Period::Calm, |at| Period::Ended { at })
+    let recent = times.filter(|at| *at >= NOW - 2 * WAY_OUT);
+    recent.filter(|at| is_share_before(*at)).max().map_or(Period::Calm, |at| Period::Ended { at })
 }
 
 proptest! {

@@ -25,8 +25,7 @@ fn a_disruption_needs_the_share_and_three_nodes() {
 
 #[test]
 fn nodes_that_were_not_ready_do_not_count() {
-    let not_ready = Kubelet::Posting { ready: false, returned: None };
-    let kubelets = [vec![lost(100); 3], vec![not_ready; 7], vec![Kubelet::Unread; 7]].concat();
+    let kubelets = [vec![lost(100); 3], vec![not_ready(None); 7], vec![Kubelet::Unread; 7]].concat();
     assert_eq!(period(&kubelets, 200), Period::Ongoing);
 }
 
@@ -41,6 +40,11 @@ fn the_control_plane_counts_only_if_there_are_few_others() {
         found.scopes().next().map(|state| (state.period, state.lost, state.total))
     };
     assert_eq!(with_control_plane(3), Some((Period::Ongoing, 3, 3)));
+    let mut one_not_ready = nodes(&[lost(100), lost(100), not_ready(None)], Policy::default(), 200);
+    for number in 0..3 {
+        let _ = one_not_ready.observe(&Node { control_plane: true, ..node(&format!("c{number}"), lost(100)) }, 200);
+    }
+    assert_eq!(one_not_ready.scopes().next().map(|state| state.total), Some(2), "whatever their state");
     assert_eq!(with_control_plane(2), Some((Period::Calm, 2, 5)));
 }
 
@@ -87,7 +91,6 @@ fn an_ongoing_disruption_keeps_what_was_marked_since_the_node_was_lost() {
     assert_eq!(held(100, back(150)), Hold::Until(750));
     assert_eq!(held(160, back(150)), Hold::Until(760), "marked after the return");
     assert_eq!(held(100, READY), Hold::Until(700), "the news of the node is late");
-    let not_ready = |returned| Kubelet::Posting { ready: false, returned };
     assert_eq!(held(100, not_ready(None)), Hold::No, "the kubelet's word");
     assert_eq!(held(160, not_ready(Some(150))), Hold::No, "the kubelet's word");
     assert_eq!(held(100, not_ready(Some(150))), Hold::Until(750));
@@ -119,6 +122,11 @@ fn a_partition_may_have_an_end() {
     assert_eq!(hold(110, lost(100), Period::Ended { at: 3500 }, policy), Hold::Until(3700));
     assert_eq!(hold(110, lost(100), Period::Calm, policy), Hold::No);
     assert_eq!(hold(110, lost(500), Period::Ongoing, policy), Hold::Until(3710), "of an earlier loss");
+    for period in [Period::Ongoing, Period::Ended { at: 7200 }] {
+        assert_eq!(hold(110, back(7200), period, policy), Hold::No, "withdrawn at the end");
+        assert_eq!(hold(110, not_ready(Some(7200)), period, policy), Hold::No, "withdrawn at the end");
+    }
+    assert_eq!(hold(110, back(3000), Period::Ongoing, policy), Hold::Until(3600));
     assert!(Hold::Until(3700).at(3699) && !Hold::Until(3700).at(3700));
 }
 
@@ -139,6 +147,34 @@ fn a_node_that_is_lost_again_does_not_end_the_way_out_of_others() {
     let _ = found.observe(&node("n0", lost(230)), 230);
     assert_eq!(found.hold("n2", 105), Hold::Until(820));
     assert_eq!(found.hold("n0", 231), Hold::No, "three lost nodes of four");
+}
+
+/// As after a restart of the machine: the container runtime or the network of pods is not ready yet.
+#[test]
+fn a_node_that_comes_back_not_ready_ends_the_disruption_and_not_the_way_out() {
+    for lost_nodes in [3, 18] {
+        let mut found = nodes(&vec![lost(100); lost_nodes], Policy::default(), 200);
+        for number in 0..lost_nodes / 9 {
+            let _ = found.observe(&node(&format!("r{number}"), READY), 200);
+        }
+        let _ = found.observe(&node("n0", not_ready(Some(210))), 210);
+        assert_eq!(found.hold("n0", 105), Hold::Until(810));
+        assert_eq!(found.hold("n1", 105), Hold::Until(810));
+        let _ = found.observe(&node("n0", back(210)), 230);
+        assert_eq!(found.hold("n1", 105), Hold::Until(810));
+    }
+}
+
+#[test]
+fn new_nodes_end_the_disruption_and_not_the_way_out() {
+    let mut found = nodes(&[lost(100), lost(100), lost(100)], Policy::default(), 200);
+    let _ = found.observe(&node("n3", new(290)), 300);
+    assert_eq!(found.hold("n0", 105), Hold::Until(890));
+    // Those that are lost afterwards are dead nodes.
+    let mut found = nodes(&[lost(400), lost(400), lost(400), new(290)], Policy::default(), 410);
+    assert_eq!(found.hold("n0", 405), Hold::No);
+    let _ = found.observe(&node("n4", back(300)), 420);
+    assert_eq!(found.hold("n0", 405), Hold::No);
 }
 
 #[test]

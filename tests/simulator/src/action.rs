@@ -163,6 +163,7 @@ pub enum Action {
     /// The kubelet is back.
     RestoreKubelet {
         node: &'static str,
+        ready: bool,
     },
     /// It reports on its pods.
     ReportPods {

@@ -126,7 +126,7 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::Tenant { services } => tenant(world, *services),
         Action::LoseKubelet { node } => kubelets::lose(world, node),
         Action::MarkPods { node } => kubelets::mark(world, node),
-        Action::RestoreKubelet { node } => kubelets::restore(world, node),
+        Action::RestoreKubelet { node, ready } => kubelets::restore(world, node, *ready),
         Action::ReportPods { node } => kubelets::report(world, node),
         Action::SwitchGate => {
             world.with(|state| state.gate = !state.gate);

@@ -114,7 +114,8 @@ fn cut(rng: &mut Rng, start: u64, node: &'static str, entries: &mut Entries) {
     let reported = back + 1 + below(rng, 15_000);
     entries.push((lost, Action::LoseKubelet { node }));
     entries.push((marked, Action::MarkPods { node }));
-    entries.push((back, Action::RestoreKubelet { node }));
+    // Sometimes its node is not ready until then.
+    entries.push((back, Action::RestoreKubelet { node, ready: back % 3 > 0 }));
     entries.push((reported, Action::ReportPods { node }));
 }
 
@@ -125,7 +126,7 @@ fn flapping(rng: &mut Rng, start: u64, entries: &mut Entries) {
         let time = start + turn * 12_000;
         entries.push((time, Action::LoseKubelet { node }));
         entries.push((time + 1 + below(rng, 3_000), Action::MarkPods { node }));
-        entries.push((time + 4_000 + below(rng, 3_000), Action::RestoreKubelet { node }));
+        entries.push((time + 4_000 + below(rng, 3_000), Action::RestoreKubelet { node, ready: true }));
         entries.push((time + 7_500 + below(rng, 3_000), Action::ReportPods { node }));
     }
 }
@@ -218,10 +219,28 @@ pub(crate) fn mark(world: &World, node: &'static str) {
 }
 
 /// A kubelet is back and posts the conditions of its node.
-pub(crate) fn restore(world: &World, node: &'static str) {
+pub(crate) fn restore(world: &World, node: &'static str, is_ready: bool) {
     let now = world.now();
+    let conditions = if is_ready {
+        conditions("True", "False", "KubeletReady", &now)
+    } else {
+        conditions("False", "False", "KubeletNotReady", &now)
+    };
     world.with(|state| state.kubelets.restore(node, now));
-    set_conditions(world, node, &conditions("True", "False", "KubeletReady", &world.now()));
+    set_conditions(world, node, &conditions);
+}
+
+/// The node is ready, if it was not.
+fn become_ready(world: &World, node: &str) {
+    let (_, object) = world.send(&Method::GET, &format!("/api/v1/nodes/{node}"), &Value::Null);
+    let mut conditions = object["status"]["conditions"].clone();
+    let now = world.now();
+    let is_not_ready = |it: &&mut Value| it["type"] == "Ready" && it["status"] == "False";
+    if let Some(ready) = conditions.as_array_mut().into_iter().flatten().find(is_not_ready) {
+        ready["status"] = json!("True");
+        ready["lastTransitionTime"] = json!(now);
+        set_conditions(world, node, &json!({"status": {"conditions": conditions}}));
+    }
 }
 
 /// A kubelet that is back reports on its pods, all of which have been as ready as before.
@@ -229,6 +248,7 @@ pub(crate) fn report(world: &World, node: &'static str) {
     if world.with(|state| state.kubelets.lost.contains(node)) {
         return;
     }
+    become_ready(world, node);
     for (name, pod) in pods_of(world, node).into_iter().filter(|(_, pod)| is_marked(pod)) {
         set_ready(world, &name, &pod, ("False", "True"));
     }
@@ -244,7 +264,7 @@ pub(crate) fn heal(world: &World) {
         let marked: BTreeSet<&str> = state.kubelets.marked.values().map(|mark| mark.node).collect();
         (state.kubelets.lost.clone(), marked)
     });
-    lost.iter().for_each(|node| restore(world, node));
+    lost.iter().for_each(|node| restore(world, node, true));
     lost.union(&marked).for_each(|node| report(world, node));
 }
 

@@ -95,11 +95,6 @@ impl SyncInput {
 }
 
 impl Planner {
-    /// The Service.
-    pub(crate) fn service(&self) -> &Service {
-        &self.service
-    }
-
     /// The stored object.
     pub(crate) fn stored(&self) -> Option<&Arc<CachedEndpoints>> {
         self.stored.as_ref()

@@ -1,5 +1,7 @@
 //! The sync of one Service: read the cache, plan, apply, record.
 
+use std::sync::Arc;
+
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{Verb, WriteError};
@@ -9,6 +11,7 @@ use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpointslice::Urgency;
+use endpointslice::desired::Skipped;
 use endpointslice::model::{ResourceVersion, Uid};
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::api::core::v1::Endpoints;
@@ -58,8 +61,13 @@ impl EndpointsController {
             }
             Lookup::Unproven(unproven) => self.delete_what_existed(sync, key, unproven).await?,
             Lookup::Served(input) => {
-                let (plan, urgency) = self.plan(key, input)?;
-                self.apply(sync, key, &plan, urgency).await
+                let service = Arc::clone(&input.service);
+                let (plan, urgency, refused) = self.plan(key, input)?;
+                let applied = self.apply(sync, key, &plan, urgency).await;
+                if !sync.waits() {
+                    report_refused_addresses(&self.recorder, &service, &refused, "Endpoints");
+                }
+                applied
             }
         };
         match &result {
@@ -118,17 +126,16 @@ impl EndpointsController {
         }
     }
 
-    /// Plans the write of a sync, and remembers what it has seen.
-    fn plan(&self, key: &ObjectKey, input: SyncInput) -> Result<(Plan, Urgency), SyncError> {
+    /// Plans the write of a sync, and remembers what it has seen. Returns the addresses that are left out, too.
+    fn plan(&self, key: &ObjectKey, input: SyncInput) -> Result<(Plan, Urgency, Vec<Skipped>), SyncError> {
         let planner = input.prepare()?;
         let trigger_time = planner.trigger_time(&mut self.trigger_times.lock());
         let earlier = self.waiting.lock().remove(key);
         let trigger_time = earlier.into_iter().chain(trigger_time).min();
         let (plan, refused) = planner.plan(trigger_time);
-        report_refused_addresses(&self.recorder, planner.service(), &refused, "Endpoints");
         let urgency = planner.urgency(&plan)?;
         self.remember(key, planner.into_sync_cache(&plan));
-        Ok((plan, urgency))
+        Ok((plan, urgency, refused))
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.

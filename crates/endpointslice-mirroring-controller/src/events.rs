@@ -9,7 +9,8 @@ use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::Mirror;
 
 impl EndpointSliceMirroringController {
-    /// Emits events for addresses that are not mirrored, in each sync that finds some; the recorder merges repetitions.
+    /// Emits events for addresses that are not mirrored, in each sync that finds some and leaves no write to the next; the
+    /// recorder merges repetitions.
     pub(crate) fn report_skipped(&self, key: &ObjectKey, endpoints: &CachedEndpoints, mirror: &Mirror) {
         let Mirror { invalid, skipped, .. } = *mirror;
         let max = self.config.max_endpoints_per_subset;

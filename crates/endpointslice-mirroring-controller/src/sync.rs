@@ -149,18 +149,20 @@ impl EndpointSliceMirroringController {
     ) -> Result<(), SyncError> {
         let max = self.config.max_endpoints_per_subset;
         let plan = &mirror.plan;
-        self.metrics.skipped(mirror.skipped);
         self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
-        self.report_skipped(key, cached, &mirror);
         let applied = self.slices.apply(sync, key, plan, urgency).await;
         if applied.waits {
             return Ok(());
         }
         if !self.unfinished.lock().remove(key) {
             self.metrics.planned(&plan.types);
+            self.metrics.skipped(mirror.skipped);
         }
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone());
+        } else {
+            // The Endpoints may have changed since the plan was begun.
+            self.report_skipped(key, cached, &mirror);
         }
         self.metrics.applied(&HintLabels::default(), plan, &applied);
         applied.into_result()?;

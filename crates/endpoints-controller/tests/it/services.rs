@@ -151,6 +151,23 @@ async fn a_refused_address_is_left_out_and_named_in_an_event() {
     assert_eq!(harness.api.events(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
 }
 
+/// The rate limit makes the second one wait for its turn.
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_waits_for_its_turn_names_no_refused_address() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.limit(0.05, 1);
+        for name in ["web", "db"] {
+            api.service(service(name, json!({})));
+            api.pod(pod(&format!("{name}-1"), &["127.0.0.1"], true));
+        }
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests().len(), 1);
+    harness.api.advance(Duration::from_mins(5)).await;
+    assert_eq!(harness.api.requests().len(), 2);
+    assert_eq!(harness.api.events().len(), 2, "{:?}", harness.api.events());
+}
+
 /// The API server validates subsets only if they change.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_a_refused_address_is_left_alone_until_its_addresses_change() {

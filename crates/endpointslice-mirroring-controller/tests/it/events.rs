@@ -1,5 +1,7 @@
 //! Events and metrics.
 
+use std::time::Duration;
+
 use endpoint_informers::kinds::CachedEndpoints;
 use serde_json::json;
 
@@ -63,6 +65,24 @@ async fn every_sync_that_skips_an_address_emits_an_event() {
     harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
     assert_eq!(harness.writes().await, NONE);
     assert_eq!(harness.api.events().len(), 2, "the second as a patch of the first");
+}
+
+/// The rate limit makes the second one wait for its turn.
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_waits_for_its_turn_reports_no_skipped_address() {
+    let harness = Harness::start(|api| {
+        api.limit(0.05, 1);
+        for name in ["a", "b"] {
+            api.service(service(name, json!({})));
+            api.upsert::<CachedEndpoints>(endpoints(name, &["10.0.0.1", "nonsense"], json!({})));
+        }
+    })
+    .await;
+    assert_eq!(harness.api.requests().len(), 1);
+    harness.api.advance(Duration::from_mins(5)).await;
+    assert_eq!(harness.api.requests().len(), 2);
+    assert_eq!(harness.api.events().len(), 2, "{:?}", harness.api.events());
+    assert_eq!(harness.metric("addresses_skipped_per_sync_count"), 2);
 }
 
 #[tokio::test(start_paused = true)]

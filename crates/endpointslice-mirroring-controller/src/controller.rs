@@ -35,6 +35,9 @@ pub struct Config {
     /// The time for which foreign changes of slices are batched (`--mirroring-endpointslice-updates-batch-period`).
     /// Changes of Endpoints and Services are not batched.
     pub batch_period: Duration,
+    /// True if a Service that is not in the cache may exist and belong to another controller (feature gate
+    /// `EndpointControllerNameWellKnownLabel`).
+    pub services_may_be_delegated: bool,
 }
 
 /// Mirrors the Endpoints of Services without a selector to EndpointSlices.

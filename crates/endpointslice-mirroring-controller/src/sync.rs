@@ -37,12 +37,16 @@ struct Snapshot {
     slices: ManagedSlices,
 }
 
-/// True if a stored Service has no selector, and none of the label with which the cache may leave it out.
+/// True if a stored Service has no selector.
 fn is_selectorless(service: &Service) -> bool {
-    let labels = service.metadata.labels.as_ref();
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     selector.is_none_or(BTreeMap::is_empty)
-        && labels.is_none_or(|labels| !labels.contains_key(ENDPOINT_CONTROLLER_NAME))
+}
+
+/// True if a stored Service has the label with which the cache may leave it out.
+fn is_labelled(service: &Service) -> bool {
+    let labels = service.metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
 }
 
 impl EndpointSliceMirroringController {
@@ -93,7 +97,8 @@ impl EndpointSliceMirroringController {
         }
         sync.end_planning();
         let service = stored_service(self.slices.client(sync), key).await.map_err(SyncError::Unclear)?;
-        if service.is_some_and(|service| is_selectorless(&service)) {
+        let is_left_out = |service: &Service| self.config.services_may_be_delegated && is_labelled(service);
+        if service.is_some_and(|service| is_selectorless(&service) && !is_left_out(&service)) {
             self.slices.queue.revisit(key.clone(), LATE);
         } else {
             // The writes of a sync are admitted at once.

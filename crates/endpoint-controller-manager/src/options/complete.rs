@@ -72,6 +72,7 @@ fn config(
             workers: settings.mirroring.workers,
             max_endpoints_per_subset: settings.mirroring.max_endpoints,
             batch_period: settings.mirroring.batch_period,
+            services_may_be_delegated: enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
         },
         gates: gates?.clone(),
         leader_election: leader_election?,

@@ -55,8 +55,9 @@ impl Deref for Harness {
 }
 
 impl Harness {
-    async fn run(api: &TestApi, batch_period: Duration) -> Self {
-        let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
+    async fn run(api: &TestApi, batch_period: Duration, services_may_be_delegated: bool) -> Self {
+        let config =
+            Config { workers: 5, max_endpoints_per_subset: MAX, batch_period, services_may_be_delegated };
         let running = api.run(|cache, client, queues, registry| {
             EndpointSliceMirroringController::new(config, cache, client, queues, registry)
         });
@@ -69,7 +70,12 @@ impl Harness {
     }
 
     pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {
-        Self::run(&TestApi::filled(fill), batch_period).await
+        Self::run(&TestApi::filled(fill), batch_period, false).await
+    }
+
+    /// Starts where Services may belong to other controllers.
+    pub(crate) async fn start_delegating(fill: impl FnOnce(&TestApi)) -> Self {
+        Self::run(&TestApi::filled(fill), Duration::ZERO, true).await
     }
 
     /// Starts with `web` mirrored to one slice, and an empty list of writes.
@@ -86,7 +92,7 @@ impl Harness {
 
     /// Replaces the controller by a new one, on the same cache and the same slices.
     pub(crate) async fn restart(self) -> Self {
-        Self::run(&self.0.stop().await, Duration::ZERO).await
+        Self::run(&self.0.stop().await, Duration::ZERO, false).await
     }
 
     /// The writes since the last call, after delayed syncs.

@@ -1,6 +1,6 @@
 //! The Endpoints that are mirrored, and the slices of those that no longer are.
 
-use controller_harness::merged;
+use controller_harness::{TestApi, merged};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LEADER, SKIP_MIRROR};
@@ -137,18 +137,23 @@ async fn orphaned_slices_are_deleted_at_start_up() {
 async fn a_takeover_deletes_no_slice_of_a_service_that_the_cache_does_not_show_yet() {
     let without = || json!({"spec": {"selector": null}});
     let delegated = merged(without(), json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: "other"}}}));
-    for (stored, is_kept) in
-        [(Some(without()), true), (None, false), (Some(json!({})), false), (Some(delegated), false)]
-    {
-        let what = format!("{stored:?}");
-        let harness = Harness::start(|api| {
+    for (stored, may_be_delegated, is_kept) in [
+        (Some(without()), false, true),
+        (None, false, false),
+        (Some(json!({})), false, false),
+        (Some(delegated.clone()), true, false),
+        (Some(delegated), false, true),
+    ] {
+        let what = format!("{stored:?} {may_be_delegated}");
+        let fill = |api: &TestApi| {
             api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
             api.put(slice("web-x", "web", "10.0.0.1", json!({})));
             if let Some(changes) = stored {
                 api.has_service_like("web", changes);
             }
-        })
-        .await;
+        };
+        let harness =
+            if may_be_delegated { Harness::start_delegating(fill).await } else { Harness::start(fill).await };
         let expected: &[&str] = if is_kept { &[] } else { &["DELETE web-x"] };
         assert_eq!(harness.api.requests(), expected, "{what}");
     }

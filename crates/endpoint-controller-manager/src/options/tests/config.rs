@@ -64,23 +64,23 @@ fn feature_gates_reach_the_controllers() {
         let config = config(line).unwrap();
         let endpoints = config.endpoints;
         (
-            endpoints.services_may_be_delegated,
+            [endpoints.services_may_be_delegated, config.mirroring.services_may_be_delegated],
             config.endpointslice.conditions,
             endpoints.tolerate_unready_annotation,
         )
     };
-    assert_eq!(effect(""), (false, Conditions::All, false));
+    assert_eq!(effect(""), ([false; 2], Conditions::All, false));
     assert_eq!(
         effect("--feature-gates=EndpointControllerNameWellKnownLabel=true"),
-        (true, Conditions::All, false)
+        ([true; 2], Conditions::All, false)
     );
     assert_eq!(
         effect("--feature-gates=EndpointSliceTerminatingCondition=false"),
-        (false, Conditions::ReadyOnly, false)
+        ([false; 2], Conditions::ReadyOnly, false)
     );
     assert_eq!(
         effect("--feature-gates=TolerateUnreadyEndpointsAnnotation=true"),
-        (false, Conditions::All, true)
+        ([false; 2], Conditions::All, true)
     );
 }
 

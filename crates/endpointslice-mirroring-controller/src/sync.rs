@@ -186,8 +186,7 @@ impl EndpointSliceMirroringController {
     ) -> Result<(), SyncError> {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
-        let plan = SlicePlan::delete_all(existing);
-        self.slices.apply(sync, key, &plan, urgency).await.into_result()
+        self.slices.delete_all(sync, key, existing, urgency).await.into_result()
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.

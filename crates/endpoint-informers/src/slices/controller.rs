@@ -167,6 +167,22 @@ impl SliceController {
         applied
     }
 
+    /// Deletes the slices of a Service that is to have none, as [`apply`](Self::apply) does.
+    pub async fn delete_all(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        slices: Vec<EndpointSlice>,
+        urgency: Urgency,
+    ) -> Applied {
+        let plan = SlicePlan::delete_all(slices);
+        let applied = self.apply(sync, key, &plan, urgency).await;
+        if applied.is_complete() {
+            self.expectations.forget_losses(key);
+        }
+        applied
+    }
+
     /// The writes of a plan for this Service, which was made for the slices `existing`, and the deletions of slices that
     /// admission took, which may follow.
     ///

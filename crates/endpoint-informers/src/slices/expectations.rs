@@ -285,6 +285,11 @@ impl SliceExpectations {
         }
     }
 
+    /// Forgets the slices that a Service has lost which is to have none.
+    pub(super) fn forget_losses(&self, key: &ObjectKey) {
+        self.reassignments.lock().forget(key);
+    }
+
     fn is_of(&self, key: &ObjectKey, metadata: &ObjectMeta) -> bool {
         let label = |name: &str| metadata.labels.as_ref()?.get(name).map(String::as_str);
         label(MANAGED_BY) == Some(&*self.managed_by) && label(SERVICE_NAME) == Some(&*key.name)
@@ -317,7 +322,7 @@ impl SliceExpectations {
     }
 
     /// Everything that is remembered between syncs, except the repairs of other clients' changes, which end after minutes.
-    /// The tables `expected` and `unfinished` are about slices that exist; the others are empty when nothing is left to do.
+    /// The tables `expected`, `unfinished` and `losses` are about what exists; the others are empty when nothing is left to do.
     pub fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         // Before the lock of the expectations, which is taken with that of the updates held.
         let mut remembered: Vec<_> = self.undone.keys().into_iter().map(|key| ("undone", key)).collect();
@@ -326,6 +331,7 @@ impl SliceExpectations {
         remembered.extend(expectations.waiting().map(|key| ("waiting", key.clone())));
         remembered.extend(self.conflicted.lock().iter().map(|key| ("conflicted", key.clone())));
         remembered.extend(self.unfinished.keys().into_iter().map(|key| ("unfinished", key)));
+        remembered.extend(self.reassignments.lock().services().map(|key| ("losses", key.clone())));
         remembered
     }
 

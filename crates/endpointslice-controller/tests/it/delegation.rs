@@ -104,6 +104,21 @@ async fn our_slices_of_delegated_services_are_deleted_at_start_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_loss_of_a_slice_is_forgotten_with_the_delegation() {
+    let harness = settled().await;
+    let mut given = harness.api.stored("web-1").unwrap();
+    given.metadata.labels.get_or_insert_default().insert(MANAGED_BY.to_owned(), "them".to_owned());
+    harness.api.put(given);
+    harness.api.settle().await;
+    assert!(harness.remembers("web").contains(&"losses"), "{:?}", harness.remembers("web"));
+    harness.api.remove::<Service>("web");
+    harness.api.delegate("web");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web-", "DELETE web-2"]);
+    assert!(!harness.remembers("web").contains(&"losses"), "{:?}", harness.remembers("web"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_deletion_is_retried() {
     let harness = settled().await;
     harness.api.refuse(2);

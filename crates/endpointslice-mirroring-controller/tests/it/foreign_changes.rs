@@ -29,6 +29,19 @@ async fn a_slice_that_another_client_changes_or_deletes_is_repaired_at_once() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_loss_of_a_slice_is_forgotten_with_the_endpoints() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", |slice| {
+        slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "other".into());
+    });
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    assert!(harness.remembers("web").contains(&"losses"), "{:?}", harness.remembers("web"));
+    harness.api.remove::<CachedEndpoints>("web");
+    assert_eq!(harness.writes().await, ["DELETE web-2"]);
+    assert_eq!(harness.remembers("web"), NONE);
+}
+
 /// The watch broke before the deletion event.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_only_a_relist_shows_deleted_is_created_again() {

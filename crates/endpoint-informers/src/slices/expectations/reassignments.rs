@@ -32,6 +32,8 @@ const LONGEST_WAIT_FOR_CLIENTS: Duration = Duration::from_hours(24);
 const YOUNG: Duration = Duration::from_secs(60);
 /// The number of slices of which it is known that they are young.
 const MAX_YOUNG: usize = 1000;
+/// The number of Services from which on entries that are over are removed.
+const SWEEP_AT: usize = 64;
 
 /// A slice that we created, and that admission stored as another controller's or Service's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,13 +76,20 @@ fn addresses(slice: &EndpointSlice) -> impl Iterator<Item = &str> {
 
 /// The Services that lost slices to another manager or Service.
 ///
-/// Memory: an entry for each of these Services, until as long as the last wait has passed without a loss, and the last
+/// Memory: an entry for each of these Services that is not over, at most as many or [`SWEEP_AT`] that are, and the last
 /// [`MAX_YOUNG`] slices that were created.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Reassignments {
     losses: HashMap<ObjectKey, Losses>,
+    sweep_at: usize,
     /// Slices in the order in which they were created.
     young: VecDeque<(ObjectKey, Uid, Instant)>,
+}
+
+impl Default for Reassignments {
+    fn default() -> Self {
+        Self { losses: HashMap::new(), sweep_at: SWEEP_AT, young: VecDeque::new() }
+    }
 }
 
 #[derive(Debug)]
@@ -213,12 +222,26 @@ impl Reassignments {
     }
 
     fn losses(&mut self, key: &ObjectKey, author: Author, now: Instant) -> &mut Losses {
-        self.losses.retain(|_, losses| !losses.is_over(now));
+        self.sweep(|losses| losses.is_over(now));
+        self.forget_if_over(key, now);
         self.losses.entry(key.clone()).or_insert_with(|| {
             let is_young = |created| now.saturating_duration_since(created) <= YOUNG;
             let young = self.young.iter().filter(|(of, _, created)| of == key && is_young(*created));
             Losses::new(author, young.map(|(_, uid, _)| uid.clone()).collect(), now)
         })
+    }
+
+    fn sweep(&mut self, mut is_over: impl FnMut(&Losses) -> bool) {
+        if self.losses.len() >= self.sweep_at {
+            self.losses.retain(|_, losses| !is_over(losses));
+            self.sweep_at = SWEEP_AT.max(2 * self.losses.len());
+        }
+    }
+
+    fn forget_if_over(&mut self, key: &ObjectKey, now: Instant) {
+        if self.losses.get(key).is_some_and(|losses| losses.is_over(now)) {
+            self.losses.remove(key);
+        }
     }
 
     /// The slices of this Service that admission took.
@@ -229,9 +252,7 @@ impl Reassignments {
     /// The slices of this Service that a sync may create: one each try if a client has taken several. Forgets losses that are
     /// long over.
     pub(super) fn creates(&mut self, key: &ObjectKey, now: Instant) -> CreateLimit {
-        if self.losses.get(key).is_some_and(|losses| losses.is_over(now)) {
-            self.losses.remove(key);
-        }
+        self.forget_if_over(key, now);
         let Some(losses) = self.losses.get(key) else { return CreateLimit::until_lost(FEW) };
         let retries = usize::from(losses.rest(now).is_zero());
         match FEW.saturating_sub(losses.count) {
@@ -252,9 +273,14 @@ impl Reassignments {
         (!mem::replace(&mut losses.reported, true)).then(|| losses.author.clone())
     }
 
-    /// Forgets a Service that was deleted.
+    /// Forgets a Service that was deleted, or that has no slices any more.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
         self.losses.remove(key);
+    }
+
+    /// The Services of which losses are remembered.
+    pub(super) fn services(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.losses.keys()
     }
 }
 

@@ -202,10 +202,38 @@ fn a_client_that_has_stopped_costs_nothing_later() {
 #[test]
 fn a_quiet_service_is_forgotten() {
     let (mut slices, now) = (Reassignments::default(), Instant::now());
+    slices.kept(&key(), &uid(0), now);
     slices.relabelled(&key(), &uid(0), client(), now);
+    for number in 1..SWEEP_AT {
+        slices.relabelled(&ObjectKey::new("shop", number.to_string()), &uid(0), client(), now);
+    }
+    assert_eq!((slices.losses.len(), slices.losses[&key()].count), (SWEEP_AT, 1));
     let later = now + LONGEST_WAIT + Duration::from_secs(1);
     slices.relabelled(&ObjectKey::new("shop", "db"), &uid(0), client(), later);
     assert_eq!(slices.losses.len(), 1);
+}
+
+#[test]
+fn the_next_loss_of_a_quiet_service_counts_as_the_first() {
+    let (mut slices, now) = (Reassignments::default(), Instant::now());
+    slices.kept(&key(), &uid(0), now);
+    slices.relabelled(&key(), &uid(0), client(), now);
+    slices.relabelled(&key(), &uid(0), client(), now + LONGEST_WAIT + Duration::from_secs(1));
+    assert_eq!(slices.losses[&key()].count, 0);
+}
+
+/// Somebody labels the slices of all Services at once.
+#[test]
+fn the_losses_of_many_services_cost_a_few_looks_each() {
+    let (mut slices, now, mut looks) = (Reassignments::default(), Instant::now(), 0);
+    for number in 0..10_000 {
+        slices.sweep(|_| {
+            looks += 1;
+            false
+        });
+        slices.relabelled(&ObjectKey::new("shop", number.to_string()), &uid(0), client(), now);
+    }
+    assert!((1..20_000).contains(&looks), "{looks}");
 }
 
 /// A policy that takes slices when they are updated, and no new ones.

@@ -1,7 +1,10 @@
 //! Decoding, with objects that Kubernetes' own types encoded, in both encodings.
 
+use endpointslice::well_known::LEADER;
 use endpointslice::{Interner, Node, Pod, Service};
-use kube_protobuf::Unknown;
+use k8s_openapi::api::core::v1::Endpoints;
+use kube_protobuf::{Message as _, Unknown};
+use serde_json::json;
 
 use super::*;
 use crate::resource::Resource;
@@ -88,6 +91,18 @@ fn malformed_objects_are_errors_in_both_encodings() {
         let _ = Node::from_protobuf(&raw[..length], &mut Interner::default());
         let _ = CachedSlice::from_protobuf(&raw[..length], &mut Interner::default());
     }
+}
+
+/// The API server does not validate it, and without it the Endpoints would be deleted as those of a Service that is gone.
+#[test]
+fn an_annotation_of_leader_election_counts_whatever_its_value() {
+    let metadata = json!({"name": "a", "annotations": {LEADER: "{}"}});
+    let endpoints: Endpoints = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+    let mut raw = endpoints.encode();
+    let value = raw.windows(2).position(|bytes| bytes == b"{}").unwrap();
+    raw[value] = 0xff;
+    let read = CachedEndpoints::from_protobuf(&raw, &mut Interner::default()).unwrap();
+    assert!(read.elects_a_leader);
 }
 
 /// After the restore of a backup, the API server gives versions a second time.

@@ -1,7 +1,7 @@
 //! The metadata of any object.
 
-use super::values::{text_entry, time_seconds};
-use crate::error::{DecodeError, DecodeErrorKind};
+use super::values::{map_entry, text_entry, time_seconds};
+use crate::error::DecodeError;
 use crate::reader::Fields;
 
 /// The metadata of any object: `meta.v1.ObjectMeta` of `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`, without
@@ -26,7 +26,7 @@ pub struct MetaView<'a> {
     pub deletion_timestamp: Option<i64>,
     /// Labels in the order of the message. The API server sorts them by key.
     pub labels: Vec<(&'a str, &'a str)>,
-    /// Annotations in the same order, except for any that are not UTF-8.
+    /// Annotations in the same order, except for any whose key is not UTF-8. A value that is not is empty.
     pub annotations: Vec<(&'a str, &'a str)>,
 }
 
@@ -75,10 +75,12 @@ impl<'a> MetaView<'a> {
                 8 => self.creation_timestamp = time_seconds(fields.bytes(value)?)?,
                 9 => self.deletion_timestamp = time_seconds(fields.bytes(value)?)?,
                 11 => self.labels.push(text_entry(fields.bytes(value)?)?),
-                12 => match text_entry(fields.bytes(value)?) {
-                    Err(error) if error.kind() == DecodeErrorKind::Utf8 => {}
-                    entry => self.annotations.push(entry?),
-                },
+                12 => {
+                    let (key, value) = map_entry(fields.bytes(value)?)?;
+                    if let Ok(key) = std::str::from_utf8(key) {
+                        self.annotations.push((key, std::str::from_utf8(value).unwrap_or_default()));
+                    }
+                }
                 _ => {}
             }
         }

@@ -20,18 +20,22 @@ fn an_empty_message_is_an_empty_view() {
 }
 
 #[test]
-fn an_annotation_that_is_not_utf8_is_left_out() {
+fn an_annotation_whose_value_is_not_utf8_is_empty() {
     let raw = nest(1, |meta| {
         meta.raw(&nest(12, |entry| {
             entry.text(1, "bad");
             entry.bytes(2, b"\xff");
         }));
         meta.raw(&nest(12, |entry| {
+            entry.bytes(1, b"\xff");
+            entry.text(2, "left out");
+        }));
+        meta.raw(&nest(12, |entry| {
             entry.text(1, "good");
             entry.text(2, "1");
         }));
     });
-    assert_eq!(meta(&raw).unwrap().annotations, [("good", "1")]);
+    assert_eq!(meta(&raw).unwrap().annotations, [("bad", ""), ("good", "1")]);
 }
 
 #[test]

@@ -166,7 +166,7 @@ impl EndpointsController {
         target: &Target,
         orphan: Orphan,
     ) -> Result<(), WriteError> {
-        let retried = Orphan { uid: target.uid.clone(), selected: false, listed: false, ..orphan };
+        let retried = Orphan { uid: target.uid.clone(), selected: false, ..orphan };
         let deleted = self.writer.delete(sync, key, &target.preconditions).await;
         // Without a version, the conflict is that another object has the name.
         let is_gone = |error: &WriteError| {

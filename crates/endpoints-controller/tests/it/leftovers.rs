@@ -39,6 +39,26 @@ async fn endpoints_of_a_service_that_the_cache_does_not_show_yet_stay_at_start_u
     assert_eq!(harness.api.service_lookups(), ["by-hand"]);
 }
 
+/// The Endpoints have changed, which the cache does not show: their deletion is refused.
+#[tokio::test(start_paused = true)]
+async fn endpoints_whose_service_is_created_before_their_deletion_is_retried_stay() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+        let subsets = json!([{"addresses": [{"ip": "192.0.2.1"}]}]);
+        api.put_without_event(endpoints(json!({"metadata": {"name": "by-hand"}, "subsets": subsets})));
+    });
+    harness.api.advance(MOMENT).await;
+    assert_eq!(
+        (harness.api.requests(), harness.api.service_lookups().len()),
+        (vec!["DELETE by-hand".to_owned()], 1)
+    );
+    harness.api.has_service("by-hand");
+    harness.api.deliver("by-hand");
+    harness.api.settle().await;
+    assert_eq!(harness.addresses("by-hand"), ["192.0.2.1"]);
+    assert_eq!(harness.api.service_lookups(), ["by-hand", "by-hand"]);
+}
+
 /// Upstream deletes a second time, after the event of its own deletion.
 #[tokio::test(start_paused = true)]
 async fn the_endpoints_of_a_deleted_service_are_deleted_once() {

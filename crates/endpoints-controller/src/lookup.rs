@@ -109,6 +109,8 @@ impl EndpointsController {
         is_behind: bool,
         state: &State,
     ) -> Lookup {
+        // Of stored Endpoints the cache shows at least an older state.
+        let is_unreadable = state.endpoints.check_absent(&key.namespace, &key.name).is_err();
         let tracker = self.tracker.lock();
         let is_late = stored
             .is_some_and(|stored| tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers));
@@ -119,7 +121,13 @@ impl EndpointsController {
             let observed = state.endpoints.comparable().filter(|_| !is_behind);
             let stored = stored.map(|stored| (&stored.uid, stored.version));
             let found = tracker.orphan_of(key, stored, observed, Instant::now());
-            found.map(|(orphan, verdict)| (orphan.clone(), verdict))
+            found.map(|(orphan, verdict)| match verdict {
+                // The cache lacks what could not be decoded.
+                Verdict::Leave if is_unreadable && orphan.deletion.is_some() => {
+                    (orphan.clone(), Verdict::Ask)
+                }
+                verdict => (orphan.clone(), verdict),
+            })
         };
         let created = tracker.created(key).cloned();
         let is_written = stored.is_some_and(|stored| tracker.is_written(key, stored.version));

@@ -71,6 +71,22 @@ async fn the_address_of_a_pod_that_cannot_be_decoded_is_kept() {
     );
 }
 
+/// Only the API server can tell whether they existed then.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_cannot_be_decoded_are_deleted_with_their_service() {
+    for name in ["web", ""] {
+        let harness = restarted(|harness| {
+            harness.api.remove::<CachedEndpoints>("web");
+            harness.api.upsert_unreadable::<CachedEndpoints>(name);
+        })
+        .await;
+        harness.api.remove::<Service>("web");
+        harness.api.advance(Duration::from_secs(15)).await;
+        assert_eq!(harness.api.requests(), ["DELETE web"], "{name:?}");
+        assert_eq!(harness.api.past_lookups(), ["web"], "{name:?}");
+    }
+}
+
 /// The API server would refuse the create at every retry.
 #[tokio::test(start_paused = true)]
 async fn endpoints_that_cannot_be_decoded_are_not_created() {

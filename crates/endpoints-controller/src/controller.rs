@@ -106,8 +106,8 @@ impl EndpointsController {
     }
 
     /// Endpoints whose Service was deleted while no controller ran, of those that the cache shows. Services are not listed again at
-    /// a takeover, so that the cache of them may be behind: the API server is asked before one is deleted, unless the cache shows
-    /// the Service as delegated.
+    /// a takeover, so that the cache of them may be behind, also that of delegated ones: the API server is asked before one is
+    /// deleted.
     fn orphans(&self, state: &State) -> Vec<ObjectKey> {
         let mut keys = Vec::new();
         let mut tracker = self.tracker.lock();
@@ -118,8 +118,7 @@ impl EndpointsController {
             {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
-                let listed = state.delegated.get(&key.namespace, &key.name).is_none();
-                tracker.orphan(&key, Orphan { uid, listed, ..Orphan::default() });
+                tracker.orphan(&key, Orphan { uid, listed: true, ..Orphan::default() });
                 keys.push(key);
             }
         }

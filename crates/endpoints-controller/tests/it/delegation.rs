@@ -212,7 +212,20 @@ async fn only_our_endpoints_of_delegated_services_are_deleted_at_start_up() {
     assert_eq!(requests, ["DELETE orphan", "DELETE ours"]);
     let mut asked = harness.api.service_lookups();
     asked.sort();
-    assert_eq!(asked, ["orphan", "unseen"]);
+    assert_eq!(asked, ["orphan", "ours", "unseen"]);
+}
+
+/// The watch of labelled Services is behind: the label was removed.
+#[tokio::test(start_paused = true)]
+async fn our_endpoints_of_a_service_that_is_ours_again_stay_at_start_up() {
+    let harness = Harness::start_delegating(|api| {
+        api.delegate("web");
+        api.has_service("web");
+        api.put(object("web", Some(ENDPOINTS_CONTROLLER)));
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert_eq!(harness.api.service_lookups(), ["web"]);
 }
 
 #[tokio::test(start_paused = true)]

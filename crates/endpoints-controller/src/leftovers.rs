@@ -5,11 +5,11 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::WriteError;
+use endpoint_controllers_common::is_delegated;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Urgency;
 use endpointslice::model::Uid;
-use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use k8s_openapi::api::core::v1 as core;
 use kube_api::time::Instant;
 use kube_api::{ApiError, Preconditions};
@@ -55,10 +55,8 @@ impl Target {
 
 /// True if another controller maintains the Endpoints of this Service, which this one did if they are ours.
 fn is_delegated_with_selector(service: &core::Service) -> bool {
-    let labels = service.metadata.labels.as_ref();
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
-        && selector.is_some_and(|selector| !selector.is_empty())
+    is_delegated(service) && selector.is_some_and(|selector| !selector.is_empty())
 }
 
 /// True if the requests may be made now that the Endpoints of a deleted Service need. Otherwise the key waits for its turn: also

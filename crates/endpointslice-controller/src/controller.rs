@@ -10,7 +10,7 @@ use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
-use endpoint_controllers_common::SyncCaches;
+use endpoint_controllers_common::{DoubtfulServices, SyncCaches};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::pending::PendingWrite;
@@ -59,6 +59,8 @@ pub struct EndpointSliceController {
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     /// Services whose last sync ended before its plan was complete.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
+    /// Services that the cache showed as delegated at the start.
+    pub(crate) doubtful: DoubtfulServices,
     pub(crate) topology: Mutex<TopologyCache>,
     /// The changes that wait; `None` if none may.
     pub(crate) deferrals: Option<Deferrals>,
@@ -114,6 +116,7 @@ impl EndpointSliceController {
             slices,
             trigger_times: Mutex::default(),
             unfinished: Mutex::default(),
+            doubtful: DoubtfulServices::default(),
             topology: Mutex::default(),
             deferrals: config.coalescing.then(Deferrals::new),
             sync_caches: SyncCaches::new(config.remembered_from),
@@ -153,7 +156,9 @@ impl Controller for EndpointSliceController {
         let delegated = state.delegated.iter().filter(|service| {
             !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty()
         });
-        services.chain(delegated.map(|service| service.key())).collect()
+        let delegated: Vec<ObjectKey> = delegated.map(|service| service.key()).collect();
+        self.doubtful.extend(delegated.iter().cloned());
+        services.chain(delegated).collect()
     }
 
     async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
@@ -187,6 +192,7 @@ impl Controller for EndpointSliceController {
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(keys.map(|key| ("topology", key)));
         remembered.extend(self.unfinished.lock().keys().map(|key| ("unfinished", key.clone())));
+        remembered.extend(self.doubtful.keys().into_iter().map(|key| ("doubtful", key)));
         let deferred = self.deferrals.iter().flat_map(Deferrals::services);
         remembered.extend(deferred.map(|key| ("deferred", key)));
         remembered.extend(self.metrics.services().into_iter().map(|key| ("metrics", key)));

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
-use endpoint_controllers_common::report_refused_addresses;
+use endpoint_controllers_common::{is_delegated, report_refused_addresses};
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedSlice;
@@ -102,6 +102,9 @@ impl EndpointSliceController {
             }
             Ok(lookup)
         });
+        if lookup.as_ref().is_ok_and(|lookup| !matches!(lookup, Lookup::Delegated(_))) {
+            self.doubtful.remove(key);
+        }
         match &lookup {
             Ok(Lookup::Deleted) => self.forget(key),
             Ok(Lookup::NotServed) => {
@@ -123,13 +126,16 @@ impl EndpointSliceController {
         }
     }
 
-    /// Deletes our slices of a delegated Service.
+    /// Deletes our slices of a delegated Service, unless the cache is behind since the start.
     async fn delete_slices(
         &self,
         sync: &SyncContext,
         key: &ObjectKey,
         slices: &[Arc<CachedSlice>],
     ) -> Result<(), SyncError> {
+        if self.doubtful.ask(sync, &self.slices, key, |service| !is_delegated(service)).await? {
+            return Ok(());
+        }
         self.forget(key);
         let applied = self.slices.delete_all(sync, key, decode_all(slices)?, Urgency::Soft).await;
         self.metrics.common.written(&applied);

@@ -9,7 +9,7 @@ use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
-use endpoint_controllers_common::SliceMetrics;
+use endpoint_controllers_common::{DoubtfulServices, SliceMetrics};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::kinds::CachedSlice;
@@ -48,7 +48,7 @@ pub struct EndpointSliceMirroringController {
     /// Endpoints whose last sync ended before its plan was complete.
     pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
     /// Endpoints that were not mirrored at the start because of their Service, as the cache showed it.
-    pub(crate) doubtful: Mutex<HashSet<ObjectKey>>,
+    pub(crate) doubtful: DoubtfulServices,
 }
 
 /// The source of events, as upstream's.
@@ -88,18 +88,14 @@ impl EndpointSliceMirroringController {
 }
 
 impl EndpointSliceMirroringController {
-    /// Notes the Endpoints that are not mirrored only because of their Service, and have slices. Services are not listed again at a
-    /// takeover, so that the cache of them may be behind.
+    /// Notes the Endpoints that are not mirrored only because of their Service, and have slices.
     fn doubt(&self, state: &State) {
-        let mut doubtful = self.doubtful.lock();
         let ours = state.slices.iter().filter(|slice| is_ours(slice));
-        for key in ours.filter_map(|slice| service_key(slice)) {
+        self.doubtful.extend(ours.filter_map(|slice| service_key(slice)).filter(|key| {
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
             let endpoints = state.endpoints.get(&key.namespace, &key.name);
-            if endpoints.is_some_and(|endpoints| !opts_out(endpoints) && !is_mirrored(endpoints, service)) {
-                doubtful.insert(key);
-            }
-        }
+            endpoints.is_some_and(|endpoints| !opts_out(endpoints) && !is_mirrored(endpoints, service))
+        }));
     }
 }
 
@@ -153,7 +149,7 @@ impl Controller for EndpointSliceMirroringController {
     fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {
         let mut remembered = self.slices.expectations.remembered();
         remembered.extend(self.unfinished.lock().iter().map(|key| ("unfinished", key.clone())));
-        remembered.extend(self.doubtful.lock().iter().map(|key| ("doubtful", key.clone())));
+        remembered.extend(self.doubtful.keys().into_iter().map(|key| ("doubtful", key)));
         remembered.extend(self.metrics.owners().into_iter().map(|key| ("metrics", key)));
         remembered
     }

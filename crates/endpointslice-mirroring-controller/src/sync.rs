@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
-use endpoint_controllers_common::{HintLabels, OwnerTotals, stored_service};
+use endpoint_controllers_common::{HintLabels, OwnerTotals, is_delegated};
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
@@ -14,7 +14,6 @@ use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{ManagedSlices, StaleCache, SyncError, decode_all};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::urgency::{urgency, withdrawals_first};
-use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{SlicePlan, Urgency};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -22,9 +21,6 @@ use tracing::debug;
 
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::{Mirror, is_mirrored, mirror_beside, opts_out};
-
-/// The time after which the API server is asked again about a Service that the cache should show by then.
-const LATE: Duration = Duration::from_secs(60);
 
 /// A consistent read of the cache.
 struct Snapshot {
@@ -41,12 +37,6 @@ struct Snapshot {
 fn is_selectorless(service: &Service) -> bool {
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     selector.is_none_or(BTreeMap::is_empty)
-}
-
-/// True if a stored Service has the label with which the cache may leave it out.
-fn is_labelled(service: &Service) -> bool {
-    let labels = service.metadata.labels.as_ref();
-    labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
 }
 
 impl EndpointSliceMirroringController {
@@ -70,7 +60,7 @@ impl EndpointSliceMirroringController {
         let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
         let Snapshot { endpoints, lacks_service, is_served, slices } = self.snapshot(key, read)?;
         if !lacks_service {
-            self.doubtful.lock().remove(key);
+            self.doubtful.remove(key);
         } else if self.asks_for_service(sync, key).await? {
             return Ok(());
         }
@@ -85,27 +75,13 @@ impl EndpointSliceMirroringController {
         }
     }
 
-    /// True if the Endpoints have not been mirrored since the start because of their Service, and the API server was asked about
-    /// it, or is to be in the key's turn: the sync is over. If the Service has no selector, the cache is behind. The event of the
-    /// Service queues the key, and so does time, because the Service may go before a list shows it.
+    /// True if the sync is [over](endpoint_controllers_common::DoubtfulServices::ask): the Endpoints have not been mirrored since
+    /// the start, because of their Service. If it has no selector, the cache is behind.
     async fn asks_for_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<bool, SyncError> {
-        if !self.doubtful.lock().contains(key) {
-            return Ok(false);
-        }
-        if sync.admit(Urgency::Soft.level(), 1) == 0 {
-            return Ok(true);
-        }
-        sync.end_planning();
-        let service = stored_service(self.slices.client(sync), key).await.map_err(SyncError::Unclear)?;
-        let is_left_out = |service: &Service| self.config.services_may_be_delegated && is_labelled(service);
-        if service.is_some_and(|service| is_selectorless(&service) && !is_left_out(&service)) {
-            self.slices.queue.revisit(key.clone(), LATE);
-        } else {
-            // The writes of a sync are admitted at once.
-            self.doubtful.lock().remove(key);
-            self.slices.queue.requeue(key.clone());
-        }
-        Ok(true)
+        let may_be_delegated = self.config.services_may_be_delegated;
+        let keeps =
+            |service: &Service| is_selectorless(service) && !(may_be_delegated && is_delegated(service));
+        self.doubtful.ask(sync, &self.slices, key, keeps).await
     }
 
     /// Plans by the decoded objects, which are dropped before the writes.

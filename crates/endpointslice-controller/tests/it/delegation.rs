@@ -6,7 +6,9 @@ use std::time::Duration;
 use controller_harness::NAMESPACE;
 use endpoint_informers::kinds::DelegatedService;
 use endpointslice::Service;
-use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
+use endpointslice::well_known::{
+    ENDPOINT_CONTROLLER_NAME, ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME,
+};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::json;
 
@@ -101,6 +103,27 @@ async fn our_slices_of_delegated_services_are_deleted_at_start_up() {
     let harness = harness.restart().await;
     harness.api.settle().await;
     assert_eq!((harness.syncs(), harness.api.requests()), (0, vec![]));
+}
+
+/// Services are not listed again at a takeover: the watch of labelled ones may be behind.
+#[tokio::test(start_paused = true)]
+async fn slices_of_a_service_that_is_ours_again_stay_at_start_up() {
+    for is_ours_again in [true, false] {
+        let labels = if is_ours_again { json!({}) } else { json!({ENDPOINT_CONTROLLER_NAME: "them"}) };
+        let harness = Harness::start(Duration::ZERO, |cache| {
+            cache.delegate("web");
+            cache.has_service_labelled("web", labels);
+            cache.put(slice("ours", ENDPOINTSLICE_CONTROLLER));
+        });
+        harness.api.settle().await;
+        let deleted: &[&str] = if is_ours_again { &[] } else { &["DELETE ours"] };
+        assert_eq!(harness.api.requests(), deleted);
+        assert_eq!(harness.api.service_lookups(), ["web"]);
+        assert_eq!(harness.remembers("web").contains(&"doubtful"), is_ours_again);
+        harness.api.service(service("web", json!({})));
+        harness.api.settle().await;
+        assert!(!harness.remembers("web").contains(&"doubtful"), "{:?}", harness.remembers("web"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

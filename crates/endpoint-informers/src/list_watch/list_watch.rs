@@ -125,7 +125,8 @@ impl<K: CachedResource> ListWatch<K> {
 
     /// Lists and watches, again and again.
     async fn list_and_watch(&mut self) -> Infallible {
-        let mut backoff = Backoff::default();
+        // A watch that works says nothing about lists: one that is accepted may be refused each time it is resumed.
+        let (mut backoff, mut lists) = (Backoff::default(), Backoff::default());
         // A caller's hurry does not override what the server asked for.
         sleep_until(self.not_before).await;
         loop {
@@ -163,6 +164,7 @@ impl<K: CachedResource> ListWatch<K> {
                 }
             };
             self.not_before = Instant::now() + asked_to_wait;
+            let backoff = if self.reflector.resume.is_none() { &mut lists } else { &mut backoff };
             tokio::select! {
                 biased;
                 () = sleep(backoff.next_delay().max(asked_to_wait)) => {}

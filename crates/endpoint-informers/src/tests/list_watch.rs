@@ -214,6 +214,22 @@ async fn a_server_that_expires_every_watch_is_not_overloaded() {
     }
 }
 
+/// Nor one whose watches work until they are resumed, as behind a proxy in front of a server that restarts.
+#[tokio::test(start_paused = true)]
+async fn lists_that_are_complete_each_time_do_not_repeat_without_a_back_off() {
+    for wire in Wire::BOTH {
+        let forget = || [list(listed(wire).pause(a_while())), resume("10", wire.refusal(&EXPIRED))];
+        let steps = std::iter::repeat_with(forget).take(8).flatten().chain([list(listed(wire).hang())]);
+        let world = World::play(wire, steps).await;
+        let gaps = world.script.gaps();
+        assert!(gaps.iter().step_by(2).all(|gap| (2.0..2.1).contains(gap)), "resumed at once: {gaps:?}");
+        let delays = gaps.iter().skip(1).step_by(2);
+        for (delay, at_least) in delays.zip([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]) {
+            assert!(*delay >= at_least, "{wire:?} {gaps:?}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_without_streaming_lists_is_listed_in_pages() {
     for wire in Wire::BOTH {

@@ -24,6 +24,9 @@ use crate::proxy::{Kind, Proxy};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of a connection, proxy and TLS included.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// A time in which a request that needs a new connection is sent on it, and answered. A request that is dropped earlier may
+/// take a connection with it that was almost ready, and the next one begins another.
+pub const NEW_CONNECTION_TIMEOUT: Duration = Duration::from_secs(25);
 /// The silence after which a connection is probed.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 /// The time between two probes.

@@ -42,6 +42,7 @@ pub use client::{ApiClient, Preconditions};
 pub use client_certificate::client_certificate_expiry;
 pub use connect::{ConnectError, connect, connect_with};
 pub use connections::{KeepAlive, Origin};
+pub use connector::NEW_CONNECTION_TIMEOUT;
 pub use encoding::{Encoding, Object, UnknownEncoding};
 pub use error::ApiError;
 pub use error_chain::error_chain;

@@ -33,7 +33,7 @@ impl ApiClient {
     /// `auth_info`; otherwise requests carry two credentials.
     ///
     /// A request waits up to 10 s for a token. If none comes, the old token is used on, and the next try is 10 s later;
-    /// without an old token the request fails with the error of the token request.
+    /// without an old token it waits up to 25 s, and fails with the error of the token request.
     #[must_use]
     pub fn with_service_account(self, account: ServiceAccount) -> Self {
         let name = format!("{}/{}", account.namespace, account.name);

@@ -10,6 +10,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 use tracing::warn;
 
+use crate::connector::NEW_CONNECTION_TIMEOUT;
 use crate::deadline::within;
 use crate::error::ApiError;
 use crate::error_chain::error_chain;
@@ -20,9 +21,9 @@ const MIN_LIFETIME: Duration = Duration::from_secs(600);
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// The part of its lifetime after which a token is replaced (upstream: 80 %).
 const RENEW_AFTER: f64 = 0.8;
-/// The bound on fetching a token, retries included. The request that needs the token waits meanwhile, and must have
+/// The bound on replacing a token, retries included. The request that needs the token waits meanwhile, and must have
 /// time left to be sent with the old one.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+const RENEW_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between a failed fetch, after which the old token is used, and the next one.
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 
@@ -46,7 +47,8 @@ impl Token {
 /// A token, and the way to fetch the next one.
 ///
 /// The first request fetches a token, and so does the first one after four fifths of its lifetime; concurrent requests
-/// wait for that fetch. If it fails or takes longer than 10 s, the old token is used on.
+/// wait for that fetch. If it fails or takes longer than 10 s, the old token is used on; a fetch without an old token may
+/// take as long as a new connection.
 ///
 /// Lifetimes are counted on our own monotonic clock: that of the API server may differ.
 pub(crate) struct TokenCache {
@@ -75,7 +77,8 @@ impl TokenCache {
         if let Some(fresh) = self.fresh() {
             return Ok(fresh);
         }
-        match within(FETCH_TIMEOUT, (self.fetch)()).await {
+        let limit = if self.token.lock().is_some() { RENEW_TIMEOUT } else { NEW_CONNECTION_TIMEOUT };
+        match within(limit, (self.fetch)()).await {
             Ok(token) => Ok(self.token.lock().insert(token).authorization.clone()),
             Err(error) => self.use_old(error),
         }

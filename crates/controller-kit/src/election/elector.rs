@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use kube_api::time::{Instant, sleep, sleep_until, timeout};
-use kube_api::{ApiError, Leadership, LeadershipState as State, error_chain};
+use kube_api::{ApiError, Leadership, LeadershipState as State, NEW_CONNECTION_TIMEOUT, error_chain};
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
@@ -76,6 +76,9 @@ pub struct Elector {
     claimed: bool,
     /// The time since which no other process has held the Lease.
     vacant_since: Option<Instant>,
+    /// The time limit of the next read while we don't lead. It grows while no response comes: the request may have to wait for
+    /// a new connection, which ends with it and begins again with the next.
+    read_limit: Duration,
 }
 
 /// The outcome of a try.
@@ -111,6 +114,7 @@ impl Elector {
             observed: None,
             claimed: false,
             vacant_since: None,
+            read_limit: config.request_timeout(),
         };
         (elector, leadership)
     }
@@ -247,7 +251,14 @@ impl Elector {
     }
 
     async fn read(&mut self) -> Result<(), ApiError> {
-        let lease = self.lock.get(self.config.request_timeout()).await?;
+        let least = self.config.request_timeout();
+        let limit = if self.is_leader() { least } else { self.read_limit };
+        let answer = self.lock.get(limit).await;
+        self.read_limit = match answer {
+            Err(ApiError::Timeout(_)) => limit.saturating_mul(2).min(NEW_CONNECTION_TIMEOUT).max(least),
+            _ => least,
+        };
+        let lease = answer?;
         let (known, now) = (self.observed.take(), Instant::now());
         let hold = self.lock.hold();
         self.observed = lease.map(|lease| Observation::new(lease, hold, known.as_ref(), now));

@@ -1,10 +1,10 @@
-//! Connections that die silently must not cost leadership as long as new ones work. Over real sockets, on a clock that
-//! stands still while they work.
+//! Connections that die silently must not cost leadership as long as new ones work, over real sockets, on a clock that
+//! stands still while they work; and connections that take long.
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use kube_api::{ApiClient, Encoding, connect};
 use tokio::net::TcpListener;
 use tokio::task::yield_now;
-use tokio::time::advance;
+use tokio::time::{advance, sleep, timeout};
 
 use scripted_api::LIMIT;
 use scripted_api::clock::Still;
@@ -106,4 +106,35 @@ async fn idle_connections_to_a_dead_server_do_not_cost_leadership() {
     until(|| version() != acquired || unanswered() > 1).await;
     assert_eq!(unanswered(), 1, "two idle connections were tried one after the other");
     assert!(leadership.is_held());
+}
+
+/// A client whose first request waits for a connection that takes this long. It ends with the request.
+fn connecting(leases: &Arc<LeaseServer>, takes: Duration) -> ApiClient {
+    let (leases, connected) = (Arc::clone(leases), Arc::new(AtomicBool::new(false)));
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let (leases, connected) = (Arc::clone(&leases), Arc::clone(&connected));
+        async move {
+            if !connected.load(Ordering::SeqCst) {
+                sleep(takes).await;
+                connected.store(true, Ordering::SeqCst);
+            }
+            leases.answer(request).await
+        }
+    });
+    ApiClient::new(kube::Client::new(service, "default"), Encoding::Protobuf, "us")
+}
+
+/// As behind a gateway under load: Go's transport goes on connecting after the request.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_takes_long_does_not_keep_a_process_from_leading() {
+    for (takes, within) in [(6, 30), (19, 60)] {
+        let client = connecting(&LeaseServer::new(), Duration::from_secs(takes));
+        let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
+        let (recorder, _events) = Recorder::new(client, "us");
+        let (identity, metrics) = (Identity::unique("us"), ElectionMetrics::default());
+        let (elector, leadership) = Elector::new(Config::default(), lock, identity, recorder, metrics);
+        tokio::spawn(elector.run(pending()));
+        let gained = timeout(Duration::from_secs(within), leadership.gained()).await;
+        assert_eq!(gained.ok(), Some(true), "a connection that takes {takes} s");
+    }
 }

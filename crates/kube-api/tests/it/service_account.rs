@@ -207,8 +207,31 @@ async fn a_first_token_that_does_not_come_is_not_waited_for_longer() {
     let script = Script::new([hang, token("a", 600), work()]);
     let client = client(&script);
     let error = client.get_raw(PATH).await.unwrap_err();
-    assert!(matches!(error, ApiError::Timeout(limit) if limit == Duration::from_secs(10)), "{error}");
+    assert!(matches!(error, ApiError::Timeout(limit) if limit == Duration::from_secs(25)), "{error}");
     client.get_raw(PATH).await.unwrap();
+    script.played(LONG).await;
+}
+
+/// As over a new connection that takes this long.
+#[tokio::test(start_paused = true)]
+async fn a_first_token_may_take_as_long_as_a_new_connection() {
+    let answered = Script::new([token("a", 600)]);
+    let slow = {
+        let answered = Arc::clone(&answered);
+        tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let service = answered.client();
+            async move {
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                service.send(request).await
+            }
+        })
+    };
+    let main = ApiClient::new(kube::Client::new(slow, "default"), Encoding::Protobuf, "main/1.0");
+    let account = ServiceAccount::new(main, "kube-system", "endpointslice-controller");
+    let script = Script::new([work()]);
+    let client = ApiClient::new(script.client(), Encoding::Protobuf, "controller/1.0");
+    client.with_service_account(account).get_raw(PATH).await.unwrap();
+    assert_eq!(authorizations(&script), ["Bearer a"]);
     script.played(LONG).await;
 }
 

@@ -9,6 +9,8 @@ use crate::replica::renew_deadline;
 
 /// A list-watch may notice a dead peer after 150 s, and retry its list after 60 s.
 const WATCHES: u64 = 150 + 60;
+/// A standby may wait for a connection that leads nowhere.
+const CONNECTION: u64 = 25;
 /// A contested repair waits for two minutes at most.
 const REPAIRS: u64 = 120;
 /// A conflict is retried after a minute at most.
@@ -22,7 +24,7 @@ const BATCH: u64 = 1;
 
 /// The sum of the bounds in `docs/operate/reliability.md` for the faults that this history has.
 pub fn bound(plan: &Plan) -> Duration {
-    let election = if plan.setup.election { renew_deadline(&plan.setup) * 3 / 2 } else { 0 };
+    let election = if plan.setup.election { renew_deadline(&plan.setup) * 3 / 2 + CONNECTION } else { 0 };
     let refused = plan.faults().into_iter().any(refuses);
     let refusals = if refused { REFUSALS } else { 0 };
     let deferral = if plan.setup.coalescing { DEFERRAL } else { 0 };

@@ -130,6 +130,7 @@ impl State {
         (self.pods.has_unreadable() || self.nodes.has_unreadable()).then(|| UnreadableObjects {
             namespace: namespace.into(),
             pods: self.pods.unreadable().names_in(namespace),
+            any_pod: self.pods.unreadable().is_crowded(namespace),
             nodes: self.nodes.unreadable().names_in(""),
             any_node: self.nodes.unreadable().has_unnamed(),
         })

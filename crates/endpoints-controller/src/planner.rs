@@ -1,5 +1,6 @@
 //! The plan of one Service: by the changes since its last sync where these are known, and otherwise by all of its pods.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use endpoint_controllers_common::PodChanges;
@@ -82,11 +83,11 @@ impl SyncInput {
                 (decoded, PlannerPods::Changes { sync_cache, is_known, changed, has_one_subset, difference })
             }
             Pods::All(pods, unreadable) => {
-                let decoded = decode()?;
+                let (decoded, pods) = (decode()?, pods.sorted());
                 if let Some(stored) = &decoded {
-                    check_pods(stored, &unreadable)?;
+                    check_pods(stored, &pods, &unreadable)?;
                 }
-                (decoded, PlannerPods::All(pods.sorted()))
+                (decoded, PlannerPods::All(pods))
             }
         };
         drop(encoded);
@@ -162,13 +163,19 @@ impl Planner {
 }
 
 /// Fails if an address belongs to a pod that could not be decoded: the plan would remove it.
-fn check_pods(stored: &Endpoints, unreadable: &UnreadableObjects) -> Result<(), SyncError> {
+fn check_pods(
+    stored: &Endpoints,
+    selected: &[Arc<Pod>],
+    unreadable: &UnreadableObjects,
+) -> Result<(), SyncError> {
+    let selected: HashSet<&str> = selected.iter().map(|pod| &*pod.name).collect();
     let subsets = stored.subsets.iter().flatten();
     let addresses = subsets.flat_map(|subset| [&subset.addresses, &subset.not_ready_addresses]);
     let targets = addresses.flatten().flatten().filter_map(|address| address.target_ref.as_ref());
     let pods = targets.filter(|target| target.kind.as_deref() == Some("Pod"));
-    for pod in pods {
-        unreadable.check_pod(pod.name.as_deref().unwrap_or_default())?;
+    let names = pods.map(|pod| pod.name.as_deref().unwrap_or_default());
+    for name in names.filter(|name| !selected.contains(name)) {
+        unreadable.check_pod(name)?;
     }
     Ok(())
 }

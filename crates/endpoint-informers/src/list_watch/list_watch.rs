@@ -183,6 +183,13 @@ impl<K: CachedResource> ListWatch<K> {
             );
             self.reflector.require_list();
         }
+        if self.reflector.resume.is_some() && self.reflector.is_uncertain_for_long() {
+            info!(
+                resource = K::RESOURCE,
+                "Relisting to see whether objects with unreadable names still exist"
+            );
+            self.reflector.resume = None;
+        }
         if self.reflector.resume.is_none() && self.reflector.fallback.is_paged() {
             self.reflector.list_in_pages().await?;
         }

@@ -79,6 +79,14 @@ impl<K: CachedResource> Reflector<K> {
         self.resume.is_none() && !self.fallback.is_paged()
     }
 
+    /// True if an object whose name is unreadable or not remembered was shown, and the last list is old. No event tells of
+    /// the end of such an object, and until then nothing of its kind counts as deleted.
+    pub(super) fn is_uncertain_for_long(&self) -> bool {
+        let is_uncertain = self.cache.read(|state| K::table(state).unreadable().has_unnamed());
+        let listed = self.progress.lists().borrow().complete;
+        is_uncertain && listed.is_some_and(|listed| listed.elapsed() >= self.timing.list_lifetime)
+    }
+
     /// Watches from the last resourceVersion, or else from a streaming list, until the watch ends.
     pub(super) async fn watch(&mut self) -> Result<(), WatchError> {
         let selection = &self.selection;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-/// Names that are remembered individually. Further names count as objects without a readable name.
+/// Names that are remembered individually. Further names count as objects without a readable name; of them, the
+/// namespaces are remembered, as many.
 const MAX_NAMES: usize = 1024;
 
 /// An object is missing in the cache and may exist all the same, because it could not be decoded. A caller that would
@@ -33,13 +34,16 @@ impl UnreadableObject {
 /// For upstream such an object is a list that fails for ever. Here all other objects are still cached, but a missing
 /// object must not be taken for a deleted one.
 ///
-/// Memory: at most [`MAX_NAMES`] names.
+/// Memory: at most [`MAX_NAMES`] names, and as many of namespaces.
 #[derive(Default)]
 pub(crate) struct UnreadableNames {
     /// Namespace and name, and the generation of the table in which the object was last shown.
     names: HashMap<(Box<str>, Box<str>), u32>,
     /// The generation in which an object without a readable name was last shown.
     unnamed: Option<u32>,
+    /// Namespaces with objects whose names are not remembered, and the generation in which one was last shown there. An
+    /// empty one stands for all.
+    crowded: HashMap<Box<str>, u32>,
 }
 
 impl UnreadableNames {
@@ -50,6 +54,8 @@ impl UnreadableNames {
             self.names.insert(key, generation);
         } else {
             self.unnamed = Some(generation);
+            let is_known = self.crowded.len() < MAX_NAMES || self.crowded.contains_key(namespace);
+            self.crowded.insert(Box::from(if is_known { namespace } else { "" }), generation);
         }
     }
 
@@ -69,6 +75,7 @@ impl UnreadableNames {
     pub(crate) fn retain_generation(&mut self, generation: u32) {
         self.names.retain(|_, seen| *seen == generation);
         self.unnamed = self.unnamed.filter(|seen| *seen == generation);
+        self.crowded.retain(|_, seen| *seen == generation);
     }
 
     /// True if an object of this name was shown.
@@ -80,6 +87,11 @@ impl UnreadableNames {
     pub(crate) fn names_in(&self, namespace: &str) -> Vec<Box<str>> {
         let here = self.names.keys().filter(|(other, _)| **other == *namespace);
         here.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// True if objects of this namespace were shown whose names are not remembered.
+    pub(crate) fn is_crowded(&self, namespace: &str) -> bool {
+        self.crowded.contains_key(namespace) || self.crowded.contains_key("")
     }
 
     /// True if an object without a readable name was shown.

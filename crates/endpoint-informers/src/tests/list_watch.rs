@@ -466,6 +466,20 @@ async fn an_unreadable_object_keeps_its_old_state_and_blocks_no_other() {
     }
 }
 
+/// No event tells of its end, and until then nothing of its kind counts as deleted.
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_readable_name_is_followed_by_a_list_half_an_hour_later() {
+    for wire in Wire::BOTH {
+        let unnamed = wire.watch(&[wire.added(&pod("", "1", "10.0.0.1").broken()), wire.end_of_list("10")]);
+        let quiet = std::iter::repeat_with(|| resume("10", wire.watch(&[]).pause(Duration::from_secs(140))));
+        let steps = [list(unnamed.pause(a_while()))].into_iter().chain(quiet.take(13));
+        let world = World::play(wire, steps.chain([list(listed(wire).hang())])).await;
+        assert_eq!((world.changes(), world.unreadable("pods")), (LISTED.map(str::to_owned).to_vec(), 1));
+        assert!(world.cache.read(|state| state.pods.check_absent("shop", "n").is_ok()), "{wire:?}");
+        assert_eq!(world.gaps_and_failures(), [0, 0], "nothing was missed");
+    }
+}
+
 /// In metadata, too: what names an object is read on its own.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_unreadable_metadata_is_skipped_as_well() {

@@ -65,7 +65,8 @@ fn an_unreadable_name_makes_every_absence_uncertain_until_the_next_list() {
     });
 }
 
-/// Names are remembered up to a bound; further objects count as objects without a name.
+/// Names are remembered up to a bound; further objects count as objects without a name, and protect what their namespace
+/// publishes.
 #[test]
 fn names_beyond_the_bound_make_every_absence_uncertain() {
     let cache = Cache::default();
@@ -75,6 +76,20 @@ fn names_beyond_the_bound_make_every_absence_uncertain() {
     assert!(!is_absent(&cache, "7") && is_absent(&cache, "other"));
     cache.cannot_read::<Pod>(("blue", "one more"));
     assert!(!is_absent(&cache, "one more") && !is_absent(&cache, "other"));
+    let is_protected = |namespace, name| {
+        cache.read(|state| state.unreadable_in(namespace).is_some_and(|it| it.check_pod(name).is_err()))
+    };
+    assert!(is_protected("blue", "one more") && is_protected("blue", "other"));
+    assert!(!is_protected("green", "other"));
+
+    // So do namespaces beyond the bound.
+    for number in 0..1024 {
+        cache.cannot_read::<Pod>((number.to_string().leak(), "a"));
+    }
+    assert!(is_protected("7", "other") && is_protected("green", "other"));
+    cache.begin_list::<Pod>();
+    cache.finish_list::<Pod>("10");
+    assert!(!is_protected("blue", "other") && is_absent(&cache, "other"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use controller_kit::deferred_events::DeferredEvent;
 use controller_kit::key::ObjectKey;
 use endpointslice::Interner;
 use kube_protobuf::DecodeError;
@@ -118,6 +119,19 @@ impl<T> Change<T> {
         let (Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted { last: object, .. }) =
             self;
         object
+    }
+}
+
+impl<T> DeferredEvent for Change<T> {
+    fn join(&self, next: &Self) -> Option<Self> {
+        let Self::Updated { old: between, new } = next else { return None };
+        match self {
+            Self::Added(added) if Arc::ptr_eq(added, between) => Some(Self::Added(Arc::clone(new))),
+            Self::Updated { old, new: earlier } if Arc::ptr_eq(earlier, between) => {
+                Some(Self::Updated { old: Arc::clone(old), new: Arc::clone(new) })
+            }
+            _ => None,
+        }
     }
 }
 

@@ -50,7 +50,8 @@ impl Handler for EndpointsController {
             }
         }
         let key = change.latest().key();
-        if !self.deferred.defer_if_syncing(&key, change) {
+        let count = |earlier: &Change<CachedEndpoints>| self.count_foreign_write(earlier, state);
+        if !self.deferred.defer_if_syncing(&key, change, count) {
             self.handle(change, state);
         }
     }

@@ -18,7 +18,7 @@ impl SliceExpectations {
     /// Observes a change of any slice, at the latest when the sync of its Service ends. For the handler of slices.
     pub fn observe(&self, change: &Change<CachedSlice>) {
         if let Some(key) = service_key(change.latest())
-            && self.deferred.defer_if_syncing(&key, change)
+            && self.deferred.defer_if_syncing(&key, change, |earlier| self.count_foreign_write(earlier))
         {
             return;
         }

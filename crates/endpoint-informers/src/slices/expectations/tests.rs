@@ -198,6 +198,32 @@ async fn a_slice_that_an_update_takes_back_is_waited_for() {
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 1);
 }
 
+/// A sync waits for the API server, and another client changes a slice all the time.
+#[tokio::test(start_paused = true)]
+async fn changes_during_a_long_sync_do_not_pile_up() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+    let key = ObjectKey::new("shop", "web");
+    let edited = |version: u64| {
+        let mut slice = slice("us", &version.to_string());
+        slice["metadata"]["managedFields"] =
+            json!([{"manager": "them", "operation": "Update", "time": "2026-01-01T00:00:00Z"}]);
+        Arc::new(cached(&slice))
+    };
+    let sync = slices.begin_sync(&key);
+    let (mut shown, mut versions) = (edited(1), Vec::new());
+    for version in 2..=10_000 {
+        let new = edited(version);
+        versions.push(Arc::downgrade(&new));
+        let old = std::mem::replace(&mut shown, Arc::clone(&new));
+        slices.observe(&Change::Updated { old, new });
+    }
+    let kept = versions.iter().filter(|version| version.strong_count() > 0).count();
+    assert!(kept < 200, "{kept} versions are kept");
+    drop(sync);
+    assert_eq!((slices.repairs().foreign_writes().get(), queue.len()), (9_999, 1), "each is counted");
+}
+
 /// A plan with this update alone.
 fn updating(slice: EndpointSlice) -> SlicePlan {
     let types = vec![AddressTypePlan {

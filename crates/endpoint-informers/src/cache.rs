@@ -165,9 +165,8 @@ impl Cache {
         resource_version: &str,
         is_initial_list: bool,
     ) {
-        // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();
-        let (_hold, mut state) = self.write();
+        let (hold, mut state) = self.write();
         let now = if state.disruption.is_some() { now().as_second() } else { 0 };
         for delta in deltas {
             match delta {
@@ -189,6 +188,17 @@ impl Cache {
         self.wake_if_due(&mut state);
         if !changes.is_empty() {
             self.notify(&RwLockWriteGuard::downgrade(state), &changes, is_initial_list);
+            drop(hold);
+            self.release(changes);
+        }
+    }
+
+    /// Frees the memory of old objects, and what the interner has of them. Not to be called with the cache locked.
+    fn release<T>(&self, changes: Vec<Change<T>>) {
+        let old = changes.iter().filter(|change| !matches!(change, Change::Added(_))).count();
+        drop(changes);
+        if old > 0 {
+            self.interner.lock().released(old);
         }
     }
 

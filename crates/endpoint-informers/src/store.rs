@@ -199,6 +199,7 @@ impl<T: Resource> Store<T> {
         let hash = self.hash(namespace, name);
         let Entry { object: last, .. } =
             self.objects.remove(spread(hash), |entry| entry.is_named(hash, namespace, name))?;
+        self.objects.shrink(spread(hash), hash_of);
         self.index.remove(&last);
         Some(Change::Deleted { last, at })
     }
@@ -253,6 +254,7 @@ impl<T: Resource> Store<T> {
         let generation = self.generation;
         let unlisted = |entry: &Entry<T>| entry.hash == hash && entry.seen != generation;
         let Entry { object: last, .. } = self.objects.remove(spread(hash), unlisted)?;
+        self.objects.shrink(spread(hash), hash_of);
         self.index.remove(&last);
         Some(Change::Deleted { last, at })
     }

@@ -69,9 +69,8 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
     /// The last step finds nothing more to remove and reports that the list is complete.
     pub(crate) fn step(&mut self) -> bool {
         let batch = self.unlisted.split_off(self.unlisted.len().saturating_sub(self.batch_size));
-        // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();
-        let (_hold, mut state) = self.cache.write();
+        let (hold, mut state) = self.cache.write();
         let table = T::table_mut(&mut state);
         if table.generation() != self.generation {
             return false;
@@ -97,6 +96,8 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         self.cache.notify(&state, &changes, false);
         // Waiting threads go first: without this, the thread that unlocks usually gets the lock again.
         RwLockReadGuard::unlock_fair(state);
+        drop(hold);
+        self.cache.release(changes);
         true
     }
 }

@@ -259,7 +259,9 @@ impl Cache {
                     labels: object.pairs(),
                     ..PodFields::default()
                 };
-                self.upsert(Pod::new(fields, &mut interner));
+                let pod = Pod::new(fields, &mut interner);
+                drop(interner);
+                self.upsert(pod);
             }
             Sort::Service => {
                 let fields = ServiceFields {
@@ -270,7 +272,9 @@ impl Cache {
                     selector: object.pairs(),
                     ..ServiceFields::default()
                 };
-                self.upsert(Service::new(fields, &mut interner));
+                let service = Service::new(fields, &mut interner);
+                drop(interner);
+                self.upsert(service);
             }
             Sort::Slice => {
                 let slice = CachedSlice {
@@ -285,6 +289,7 @@ impl Cache {
                     last_managers: LastManagers::default(),
                     encoded: Packed::new(&[]),
                 };
+                drop(interner);
                 self.upsert(slice);
             }
         }
@@ -482,6 +487,27 @@ fn equal_label_sets_need_not_be_one() {
         cache.remove::<Pod>("blue", name);
     }
     cache.read(|state| assert!(state.pods.index().is_empty()));
+}
+
+/// As of a hundred thousand pods of jobs, each with a label of its own.
+#[test]
+fn the_interner_keeps_nothing_of_objects_that_are_gone() {
+    let cache = Cache::default();
+    let names: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let mut values = Vec::new();
+    for name in names.iter().map(String::as_str) {
+        let pod = pod(name, &[("pod", name)], &mut cache.interner.lock());
+        cache.upsert(pod);
+        values.push(Arc::downgrade(&cache.interner.lock().string(name)));
+    }
+    for name in &names[..10_000] {
+        cache.remove::<Pod>("blue", name);
+    }
+    let kept = || values.iter().filter(|value| value.strong_count() > 0).count();
+    assert!(kept() < 15_000, "{}", kept());
+    cache.begin_list::<Pod>();
+    cache.finish_list::<Pod>("10");
+    assert!(kept() <= 2048, "{}", kept());
 }
 
 /// A Node is written every few minutes; only a change of a cached field is reported.

@@ -144,6 +144,19 @@ impl<T> Table<T> {
         Some(removed)
     }
 
+    /// Gives back memory of the part of this hash if most of it is free, as after a peak. `hash_of` must agree with the hashes
+    /// in other calls.
+    pub(crate) fn shrink(&mut self, hash: u64, hash_of: impl Fn(&T) -> u64) {
+        let table = match &mut self.0 {
+            Form::Few(_) => return,
+            Form::Whole(table) => &mut **table,
+            Form::Parts(parts) => parts.table_mut(hash),
+        };
+        if table.len() < table.num_buckets() / 8 {
+            table.shrink_to(2 * table.len(), hash_of);
+        }
+    }
+
     /// The number of values.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
@@ -208,6 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn a_table_keeps_no_memory_of_a_peak() {
+        let seed = RandomState::default();
+        let hash_of = |value: &usize| seed.hash_one(value);
+        let (mut table, size) = (Table::default(), 5 * PARTITION_AT);
+        for value in 0..size {
+            table.insert_unique(value, hash_of);
+        }
+        for value in PARTS..size {
+            assert_eq!(table.remove(hash_of(&value), |other| *other == value), Some(value));
+            table.shrink(hash_of(&value), hash_of);
+        }
+        let Form::Parts(parts) = &table.0 else { panic!("one table for {size} values") };
+        let buckets: usize = parts.tables.iter().map(HashTable::num_buckets).sum();
+        assert!(buckets < size / 8, "{buckets}");
+        assert!((0..PARTS).all(|value| table.find(hash_of(&value), |other| *other == value).is_some()));
+    }
+
+    #[test]
     fn a_table_takes_three_words() {
         assert_eq!(size_of::<Table<u64>>(), size_of::<[usize; 3]>());
     }
@@ -229,6 +260,7 @@ mod tests {
                 let is_value = |other: &Large| *other == value;
                 if !insert {
                     prop_assert_eq!(table.remove(hash(&value), is_value).is_some(), model.remove(&value));
+                    table.shrink(hash(&value), hash);
                 } else if model.insert(value) {
                     table.insert_unique(value, hash);
                 }

@@ -13,7 +13,8 @@ use super::ports::{NamedPort, ServicePort};
 ///
 /// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
 /// sharing them takes a cached pod from kilobytes to bytes. Entries without other references are dropped when a table
-/// has doubled since the last sweep, so that the interner never holds more than twice the entries in use.
+/// has doubled since the last sweep, so that the interner never holds more than twice the entries in use, and when many
+/// objects are [released](Self::released), so that it keeps nothing of a peak.
 ///
 /// The interner also decides which annotations Pods and Services keep, see [`Self::keeping_annotations`], and whether
 /// conditions are read, see [`Self::reading_conditions`].
@@ -28,6 +29,8 @@ pub struct Interner {
     lists: Table<Arc<[Arc<str>]>>,
     kept_annotations: Vec<String>,
     reads_conditions: bool,
+    /// Objects that were released since the last sweep of all tables.
+    released: usize,
     /// Seeded at random, because tenants choose the strings. No result depends on the order of a table.
     hasher: RandomState,
 }
@@ -43,6 +46,46 @@ const MAX_INTERNED_ANNOTATIONS: usize = 512;
 
 /// Below this size a table is not swept.
 const SWEEP_MINIMUM: usize = 1024;
+
+/// The entries that one object may have for itself: where its share of them is larger, its sweep comes later.
+const ENTRIES_OF_AN_OBJECT: usize = 8;
+
+/// A value that objects share.
+trait Shared {
+    fn hash_with(&self, hasher: &RandomState) -> u64;
+    /// True if something else than the table refers to it.
+    fn is_used(&self) -> bool;
+}
+
+impl Shared for Arc<str> {
+    fn hash_with(&self, hasher: &RandomState) -> u64 {
+        hasher.hash_one(&**self)
+    }
+
+    fn is_used(&self) -> bool {
+        Arc::strong_count(self) > 1
+    }
+}
+
+impl<T: Hash> Shared for Arc<[T]> {
+    fn hash_with(&self, hasher: &RandomState) -> u64 {
+        hasher.hash_one(&**self)
+    }
+
+    fn is_used(&self) -> bool {
+        Arc::strong_count(self) > 1
+    }
+}
+
+impl Shared for LabelSet {
+    fn hash_with(&self, hasher: &RandomState) -> u64 {
+        label_hash(hasher, self.iter())
+    }
+
+    fn is_used(&self) -> bool {
+        self.is_shared()
+    }
+}
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
@@ -108,12 +151,7 @@ impl Interner {
             return Arc::clone(found);
         }
         let new: Arc<str> = text.into();
-        self.strings.insert(
-            hash,
-            Arc::clone(&new),
-            |entry| hasher.hash_one(&**entry),
-            |entry| Arc::strong_count(entry) > 1,
-        );
+        self.strings.insert(hash, Arc::clone(&new), hasher);
         new
     }
 
@@ -141,8 +179,7 @@ impl Interner {
         }
         let shared: Vec<Label> = labels.iter().map(|(k, v)| (self.string(k), self.string(v))).collect();
         let new = LabelSet::from_sorted(shared);
-        let hasher = &self.hasher;
-        self.labels.insert(hash, new.clone(), |entry| label_hash(hasher, entry.iter()), LabelSet::is_shared);
+        self.labels.insert(hash, new.clone(), &self.hasher);
         new
     }
 
@@ -155,6 +192,26 @@ impl Interner {
     pub(crate) fn service_ports(&mut self, ports: Vec<ServicePort>) -> Arc<[ServicePort]> {
         self.service_ports.list(&self.hasher, ports)
     }
+
+    /// Records that so many objects with values of this interner were dropped. Their entries are dropped when there may be many.
+    ///
+    /// Cost: a look at about eight entries for each object, of all objects of a sweep at once.
+    pub fn released(&mut self, objects: usize) {
+        self.released += objects;
+        let Self { strings, labels, ports, service_ports, lists, hasher, .. } = self;
+        let others = labels.entries.len() + ports.entries.len() + service_ports.entries.len();
+        let entries = strings.entries.len() + lists.entries.len() + others;
+        if entries <= SWEEP_MINIMUM || self.released.saturating_mul(ENTRIES_OF_AN_OBJECT) < entries {
+            return;
+        }
+        labels.sweep(hasher);
+        ports.sweep(hasher);
+        service_ports.sweep(hasher);
+        lists.sweep(hasher);
+        // The others refer to strings.
+        strings.sweep(hasher);
+        self.released = 0;
+    }
 }
 
 impl<T: Hash + Eq> Table<Arc<[T]>> {
@@ -165,20 +222,24 @@ impl<T: Hash + Eq> Table<Arc<[T]>> {
             return Arc::clone(found);
         }
         let new: Arc<[T]> = list.into();
-        let is_shared = |entry: &Arc<[T]>| Arc::strong_count(entry) > 1;
-        self.insert(hash, Arc::clone(&new), |entry| hasher.hash_one(&**entry), is_shared);
+        self.insert(hash, Arc::clone(&new), hasher);
         new
     }
 }
 
-impl<T> Table<T> {
-    fn insert(&mut self, hash: u64, value: T, rehash: impl Fn(&T) -> u64, alive: impl Fn(&T) -> bool) {
+impl<T: Shared> Table<T> {
+    fn insert(&mut self, hash: u64, value: T, hasher: &RandomState) {
         if self.entries.len() >= self.sweep_at {
-            self.entries.retain(|entry| alive(entry));
-            self.entries.shrink_to_fit(&rehash);
-            self.sweep_at = (self.entries.len() * 2).max(SWEEP_MINIMUM);
+            self.sweep(hasher);
         }
-        self.entries.insert_unique(hash, value, rehash);
+        self.entries.insert_unique(hash, value, |entry| entry.hash_with(hasher));
+    }
+
+    /// Drops entries without other references.
+    fn sweep(&mut self, hasher: &RandomState) {
+        self.entries.retain(|entry| entry.is_used());
+        self.entries.shrink_to_fit(|entry| entry.hash_with(hasher));
+        self.sweep_at = (self.entries.len() * 2).max(SWEEP_MINIMUM);
     }
 }
 
@@ -231,6 +292,22 @@ mod tests {
         }
         let (strings, labels) = (interner.strings.entries.len(), interner.labels.entries.len());
         assert!(strings <= 2 * SWEEP_MINIMUM + 2 && labels <= 2 * SWEEP_MINIMUM, "{strings} {labels}");
+        assert!(Arc::ptr_eq(&kept, &interner.string("kept")));
+    }
+
+    #[test]
+    fn nothing_of_a_peak_is_kept_when_its_objects_are_released() {
+        let mut interner = Interner::default();
+        let kept = interner.string("kept");
+        let object = |number: usize| interner.labels(&mut vec![("pod", number.to_string().as_str())]);
+        let objects: Vec<LabelSet> = (0..100 * SWEEP_MINIMUM).map(object).collect();
+        for object in objects {
+            drop(object);
+            interner.released(1);
+        }
+        let (strings, labels) = (&interner.strings.entries, &interner.labels.entries);
+        assert!(strings.len() + labels.len() <= SWEEP_MINIMUM, "{} {}", strings.len(), labels.len());
+        assert!(strings.num_buckets().max(labels.num_buckets()) <= 4 * SWEEP_MINIMUM);
         assert!(Arc::ptr_eq(&kept, &interner.string("kept")));
     }
 }

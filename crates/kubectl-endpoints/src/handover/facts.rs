@@ -67,7 +67,7 @@ pub(super) enum Form {
 pub(super) struct Ours {
     pub(super) form: Form,
     pub(super) deployment: Option<Deployed>,
-    /// The names of pods with our label, also of those that terminate.
+    /// The names of pods with our label that have not ended, also of those that terminate.
     pub(super) pods: Vec<String>,
     /// The number of ready ones among them.
     pub(super) ready: usize,
@@ -106,7 +106,7 @@ pub(super) struct Record {
     /// The steps that the operator confirmed, where they cannot be seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) confirmed: Vec<String>,
-    /// The last renewal by the program that stops writing.
+    /// The last renewal by the program that stops writing; none for a rollback if our Lease shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_renewal: Option<Timestamp>,
     /// True once the Lease was released for ours.
@@ -334,16 +334,15 @@ impl Facts {
         }
     }
 
-    /// True if no replica of ours runs.
-    pub(super) fn ours_has_ended(&self) -> bool {
-        let none_runs = match self.ours.form {
-            Form::Deployment => {
-                self.ours.deployment.is_none_or(|it| it.replicas == 0) && self.ours.pods.is_empty()
-            }
+    /// True if ours was stopped, and none of its replicas leads. While the Lease is held, none can begin to: pods of the
+    /// Deployment that do not go away, as those on a node that is lost, do not matter.
+    pub(super) fn ours_has_stopped(&self) -> bool {
+        let is_stopped = match self.ours.form {
+            Form::Deployment => self.ours.deployment.is_none_or(|it| it.replicas == 0),
             Form::StaticPods => self.ours.pods.is_empty(),
             Form::Processes => self.is_confirmed(STOP),
         };
-        none_runs && !self.leads()
+        is_stopped && !self.leads()
     }
 }
 

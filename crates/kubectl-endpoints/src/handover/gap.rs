@@ -9,11 +9,14 @@ use super::facts::{Facts, Goal};
 
 /// The time from the last renewal of the program that wrote, to the acquisition by the one that writes.
 pub(super) fn gap(goal: Goal, facts: &Facts) -> Option<(Timestamp, Timestamp)> {
-    let lease = match goal {
-        Goal::Handover => facts.lease.as_ref(),
-        Goal::Rollback => facts.built_in.as_ref(),
+    let known = facts.record.last_renewal;
+    let (lease, from) = match goal {
+        Goal::Handover => (facts.lease.as_ref(), known),
+        Goal::Rollback => {
+            (facts.built_in.as_ref(), known.or_else(|| facts.lease.as_ref().and_then(|lease| lease.renewed)))
+        }
     };
-    let (from, to) = (facts.record.last_renewal?, lease?.acquired?);
+    let (from, to) = (from?, lease?.acquired?);
     // Behind a takeover gate a leader does not write yet.
     let passed = facts.gate.as_ref().and_then(|gate| gate.passed).filter(|_| goal == Goal::Handover);
     // A leader from before the end of the other: none was missing.

@@ -137,13 +137,14 @@ impl<'a> Observer<'a> {
             }
             Form::StaticPods | Form::Processes => None,
         };
-        let pods: Vec<Pod> = match form {
+        let mut pods: Vec<Pod> = match form {
             Form::Processes => Vec::new(),
             Form::Deployment | Form::StaticPods => {
                 let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={OUR_PODS}");
                 list(client, &path).await?
             }
         };
+        pods.retain(|pod| !has_ended(pod));
         let template = deployment.as_ref().and_then(|it| it.spec.template.spec.as_ref());
         let specs: Vec<&PodSpec> = match form {
             Form::StaticPods => pods.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
@@ -233,6 +234,12 @@ fn is_mirror(pod: &Pod) -> bool {
     annotations.is_some_and(|annotations| annotations.contains_key("kubernetes.io/config.mirror"))
 }
 
+/// True for a pod whose processes have ended for good, as after its eviction or a shutdown of its node.
+fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
 fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     let is_true = |conditions: &Vec<k8s_openapi::api::core::v1::PodCondition>| {
@@ -258,6 +265,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_pod_that_has_failed_does_not_run() {
+        let has_ended = |status: serde_json::Value| {
+            has_ended(&serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap())
+        };
+        assert!(has_ended(json!({"phase": "Failed"})) && has_ended(json!({"phase": "Succeeded"})));
+        assert!(!has_ended(json!({"phase": "Running"})) && !has_ended(json!({})));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn whether_a_holder_lives_is_known_once_it_renews_or_does_not() {

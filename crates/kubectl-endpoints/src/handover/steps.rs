@@ -194,16 +194,17 @@ static ROLLBACK: [Step; 6] = [
         },
         limit: None,
     },
+    // Not before: a leader that ends under the hold has no successor.
     Step {
-        name: "stop endpoint-controller-manager",
-        is_done: Facts::ours_has_ended,
-        action: stop,
+        name: "hold the Lease of endpoint-controller-manager, so that no other replica leads",
+        is_done: Facts::is_held,
+        action: |_, _| Action::Write(Write::Hold),
         limit: None,
     },
     Step {
-        name: "hold its Lease, so that a replica that is started again waits",
-        is_done: Facts::is_held,
-        action: |_, _| Action::Write(Write::Hold),
+        name: "stop endpoint-controller-manager",
+        is_done: Facts::ours_has_stopped,
+        action: stop,
         limit: None,
     },
     Step {

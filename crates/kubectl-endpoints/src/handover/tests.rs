@@ -163,7 +163,24 @@ fn a_rollback_stops_ours_first_once_both_write() {
     assert!(model.both_write());
     let facts = model.facts();
     let (_, step) = next(Goal::Rollback, &facts).unwrap();
-    assert_eq!(step.name, "stop endpoint-controller-manager", "{facts:?}");
+    assert_eq!((step.action)(&facts, &Model::settings()), Action::Write(Write::Hold), "{facts:?}");
+    model.write(Goal::Rollback, Write::Hold);
+    let facts = model.facts();
+    let (_, step) = next(Goal::Rollback, &facts).unwrap();
+    assert_eq!((step.action)(&facts, &Model::settings()), Action::Write(Write::Scale(0)), "{facts:?}");
+}
+
+/// Of a node that is lost, say: its kubelet does not say that the pod has ended.
+#[test]
+fn a_rollback_waits_for_no_pod_that_does_not_go_away() {
+    let mut model = Model::new(2, false, true);
+    assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+    model.lose_pod();
+    assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
+    assert!(!model.ours_writes() && model.built_in_writes());
+    let facts = model.facts();
+    let (from, _) = gap(Goal::Rollback, &facts).unwrap();
+    assert_eq!(Some(from), facts.lease.unwrap().renewed, "ours wrote until then");
 }
 
 #[test]

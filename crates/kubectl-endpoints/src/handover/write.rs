@@ -69,29 +69,28 @@ pub(super) async fn note(
 pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
     let known = &facts.record;
     let same = if facts.is_begun(goal) && !known.released { known.clone() } else { Record::default() };
-    let ours = facts.lease.as_ref().and_then(|lease| lease.renewed);
+    let is_behind_gate = facts.gate.as_ref().is_some_and(|gate| gate.held.is_some());
     let last_renewal = match goal {
-        Goal::Handover => facts.built_in_renewal(),
-        // One behind its takeover gate has not written.
-        Goal::Rollback if facts.gate.as_ref().is_some_and(|gate| gate.held.is_some()) => known.last_renewal,
-        Goal::Rollback => ours,
+        Goal::Handover => facts.built_in_renewal().or(same.last_renewal),
+        // One behind its takeover gate has not written; of any other, the Lease shows the last renewal.
+        Goal::Rollback => known.last_renewal.filter(|_| is_behind_gate),
     };
     let running = facts.ours.deployment.map(|it| it.replicas).filter(|replicas| *replicas > 0);
     Record {
         goal: Some(goal),
         nodes: nodes(facts),
         leader: same.leader.or_else(|| Some(built_in_holder(facts))),
-        last_renewal: last_renewal.or(same.last_renewal),
+        last_renewal,
         replicas: running.or(known.replicas),
         released: false,
         ..same
     }
 }
 
-/// The record with which the Lease is held. A rollback holds it when ours has stopped for good.
+/// The record with which the Lease is held. Once a rollback holds it, no other replica of ours acquires it.
 pub(super) fn when_held(goal: Goal, facts: &Facts) -> Record {
-    let stopped = (goal == Goal::Rollback).then(|| transitions(facts));
-    Record { transitions: stopped, ..begun(goal, facts) }
+    let last = (goal == Goal::Rollback).then(|| transitions(facts));
+    Record { transitions: last, ..begun(goal, facts) }
 }
 
 /// The record with which a handover releases the Lease.

@@ -57,6 +57,8 @@ pub(super) struct Model {
     nodes: Vec<(String, bool, Option<Process>)>,
     built_in: Option<Lease>,
     ours: Vec<Process>,
+    /// A pod of ours that stays, whatever becomes of its process.
+    lost_pod: Option<String>,
     replicas: i32,
     lease: Option<Lease>,
     record: Record,
@@ -76,6 +78,7 @@ impl Model {
             nodes: (0..nodes).map(node).collect(),
             built_in: None,
             ours: Vec::new(),
+            lost_pod: None,
             replicas: 0,
             lease: None,
             record: Record::default(),
@@ -157,6 +160,13 @@ impl Model {
         self.replicas = 2;
     }
 
+    /// The node of a standby of ours is lost.
+    pub(super) fn lose_pod(&mut self) {
+        let holder = self.lease.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+        let standby = self.ours.iter().position(|process| process.identity != holder).unwrap();
+        self.lost_pod = Some(self.ours.remove(standby).identity);
+    }
+
     /// A handover without the command, which keeps the annotation of the Lease.
     pub(super) fn hand_over_by_hand(&mut self) {
         self.set_flags(false);
@@ -234,7 +244,7 @@ impl Model {
                     replicas: self.replicas,
                     is_ready: self.ours.len() == usize::try_from(self.replicas).unwrap(),
                 }),
-                pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
+                pods: self.ours.iter().map(|it| it.identity.clone()).chain(self.lost_pod.clone()).collect(),
                 ready: self.ours.len(),
                 writer: "endpoint-controller-manager".to_owned(),
                 flags: vec![OwnFlags::Fit],

@@ -7,7 +7,7 @@ use kube_api::time::{Instant, sleep};
 use kube_api::{ApiError, error_chain};
 
 use super::command::Swap;
-use super::facts::{CANARY, Facts, Form, Goal, Record};
+use super::facts::{Facts, Form, Goal, Record};
 use super::observe::{Observer, State};
 use super::steps::{Action, Step, Write, has_begun, next, steps};
 use super::{canary, checks, gap, instructions, own_flags, write};
@@ -331,14 +331,12 @@ impl Drive<'_> {
     }
 }
 
-/// Returns the record that confirms the canary, for which nothing was written between these facts; none if the leader of
+/// Returns the record of a canary for which nothing was written between these facts; none if the leader of
 /// kube-controller-manager changed meanwhile: a new leader fills its caches first, and the next look tries again.
 pub(super) fn silent(before: &Facts, after: &Facts) -> Option<Record> {
-    after.is_led_as(before).then(|| {
-        let mut record = after.record.clone();
-        record.confirmed.push(CANARY.to_owned());
-        record
-    })
+    let leader = after.built_in_leader();
+    (leader == before.built_in_leader())
+        .then(|| Record { silent: Some(leader.to_owned()), ..after.record.clone() })
 }
 
 /// The record once a step is confirmed that was begun at these facts: the leader from before it must have ended.

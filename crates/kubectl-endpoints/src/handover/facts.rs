@@ -16,8 +16,6 @@ pub(super) const START: &str = "start";
 pub(super) const STOP: &str = "stop";
 pub(super) const STANDBYS: &str = "standbys";
 pub(super) const LEADER: &str = "leader";
-/// The step that is noted once it has passed.
-pub(super) const CANARY: &str = "canary";
 
 /// The direction of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +104,9 @@ pub(super) struct Record {
     /// The steps that the operator confirmed, where they cannot be seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) confirmed: Vec<String>,
+    /// The leader of kube-controller-manager that wrote nothing for a canary; empty if none led because there is no Lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) silent: Option<String>,
     /// The last renewal by the program that stops writing; none for a rollback if our Lease shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_renewal: Option<Timestamp>,
@@ -309,10 +310,14 @@ impl Facts {
         is_with && self.is_led_by_running_replica()
     }
 
-    /// True if the Lease of kube-controller-manager is held by the same process as in these earlier facts, or by none in both.
-    pub(super) fn is_led_as(&self, earlier: &Self) -> bool {
-        let holder = |facts: &Self| facts.built_in.as_ref().filter(|it| it.live).map(|it| it.holder.clone());
-        holder(self) == holder(earlier)
+    /// The process that holds the Lease of kube-controller-manager; empty if none does.
+    pub(super) fn built_in_leader(&self) -> &str {
+        self.built_in.as_ref().filter(|lease| lease.live).map_or("", |lease| &lease.holder)
+    }
+
+    /// True if a canary showed that the process that holds the Lease of kube-controller-manager does not write.
+    pub(super) fn is_silent(&self) -> bool {
+        self.record.silent.as_deref() == Some(self.built_in_leader())
     }
 
     /// True if the Lease of kube-controller-manager is held.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::facts::{CANARY, FLAGS, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
+use super::facts::{FLAGS, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
 use super::instructions::{self as tell, Settings};
 
 /// A step.
@@ -75,7 +75,7 @@ impl Step {
     /// True if nothing was done for it, because nothing is wanted.
     pub(super) fn is_left_out(&self, facts: &Facts) -> bool {
         match self.name {
-            SEE_SILENCE => !facts.wants_canary && !facts.is_confirmed(CANARY),
+            SEE_SILENCE => !facts.wants_canary && !facts.is_silent(),
             PASS_GATE => facts.ours.first_look.is_none(),
             _ => false,
         }
@@ -135,9 +135,7 @@ static HANDOVER: [Step; 8] = [
     },
     Step {
         name: SEE_SILENCE,
-        is_done: |facts| {
-            facts.leads() || is_released(facts) || !facts.wants_canary || facts.is_confirmed(CANARY)
-        },
+        is_done: |facts| facts.leads() || is_released(facts) || !facts.wants_canary || facts.is_silent(),
         action: |facts, _| {
             // Without a leader, silence says nothing.
             let is_led = facts.built_in.is_none() || facts.built_in_is_led();

@@ -203,7 +203,7 @@ async fn an_answer_that_comes_too_late_releases_nothing() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let leases: Api<Lease> = Api::namespaced(cluster.client(), "kube-system");
     let record = json!({"goal": "handover", "leader": "a_1",
-        "confirmed": ["start", "standbys", "leader", "canary"]});
+        "confirmed": ["start", "standbys", "leader"], "silent": ""});
     let annotations = json!({HOLD: "a test", "endpoint-controller-manager/handover": record.to_string()});
     let held = json!({"metadata": {"name": OURS, "annotations": annotations}});
     let lives = json!({"metadata": {"name": UPSTREAM},
@@ -220,6 +220,10 @@ async fn an_answer_that_comes_too_late_releases_nothing() {
     create(lives).await;
     command.answer("y");
     says(&mut command, "step 4 of 8: disable the controllers in the leader").await;
+    // Another one leads, and may have the controllers: the silence before does not count.
+    let another = json!({"spec": {"holderIdentity": "a_3", "renewTime": "2026-01-01T00:00:00.000000Z"}});
+    leases.patch(UPSTREAM, &PatchParams::default(), &Patch::Merge(another)).await.unwrap();
+    says(&mut command, "step 5 of 8: see by a canary").await;
     let annotations = leases.get(OURS).await.unwrap().metadata.annotations.unwrap();
     assert!(!annotations.contains_key(RELEASED), "{annotations:?}");
 }

@@ -7,7 +7,7 @@ use endpoint_controller_manager::controllers::Controller;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::gate::Gate;
-use crate::handover::drive::confirmed;
+use crate::handover::drive::{confirmed, silent};
 use crate::handover::facts::{Deployed, Facts, Form, Goal, LeaseFacts, Ours, Record, Replica, STANDBYS};
 use crate::handover::instructions::Settings;
 use crate::handover::own_flags::OwnFlags;
@@ -64,6 +64,8 @@ pub(super) struct Model {
     record: Record,
 }
 
+/// The reason why a canary refuses a handover.
+pub(super) const WRITES: &str = "kube-controller-manager writes for a canary";
 /// Both programs' lease duration.
 const SECONDS: i64 = 15;
 
@@ -230,7 +232,7 @@ impl Model {
             })
             .collect();
         let is_shown = |node: &&String| replicas.iter().any(|replica| replica.node == **node);
-        Facts {
+        let mut facts = Facts {
             controllers: Controller::ALL.to_vec(),
             wants_canary: false,
             distribution: None,
@@ -254,7 +256,9 @@ impl Model {
             gate: Some(Gate::default()),
             has_led: false,
             record: self.record.clone(),
-        }
+        };
+        facts.wants_canary = facts.is_written_unseen();
+        facts
     }
 
     fn lease_facts(&self, lease: &Lease) -> LeaseFacts {
@@ -297,6 +301,19 @@ impl Model {
             Write::Scale(replicas) => self.replicas = replicas,
         }
         self.record.nodes = nodes(&facts);
+    }
+
+    /// Waits for a write of kube-controller-manager, as a canary does.
+    pub(super) fn canary(&mut self) -> Result<(), String> {
+        let before = self.facts();
+        for _ in 0..=SECONDS {
+            self.second();
+            if self.built_in_writes() {
+                return Err(WRITES.to_owned());
+            }
+        }
+        self.record = silent(&before, &self.facts()).unwrap_or(before.record);
+        Ok(())
     }
 
     /// Does what an instruction says.

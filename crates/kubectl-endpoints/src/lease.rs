@@ -95,12 +95,13 @@ pub(crate) fn state(lease: Option<&Lease>) -> State<'_> {
     }
 }
 
-/// True if an identity in a Lease, `host_uuid`, is of the node. A host's name may be the node's without its domain.
+/// True if an identity in a Lease, `host_uuid`, is of the node. A host's name may be the node's without its domain, and have
+/// upper case, of which a kubelet makes lower case.
 pub(crate) fn is_of_node(identity: &str, node: &str) -> bool {
-    let host = identity.split('_').next().unwrap_or_default();
+    let host = identity.split('_').next().unwrap_or_default().to_lowercase();
     let is_short =
         |short: &str, long: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
-    !host.is_empty() && (host == node || is_short(host, node) || is_short(node, host))
+    !host.is_empty() && (host == node || is_short(&host, node) || is_short(node, &host))
 }
 
 /// A time before another for a reader: `5 s ago`.

@@ -286,12 +286,12 @@ impl Facts {
     /// known which process renewed.
     pub(super) fn is_led_by_running_replica(&self) -> bool {
         let Some(lease) = self.built_in.as_ref().filter(|lease| lease.live) else { return false };
-        if let Some(leader) = self.leader() {
-            return leader.started.is_some_and(|start| is_surely_after(lease.renewed, start));
-        }
-        // The host has another name than its node: only a process younger than all containers is known to be new.
-        let last = self.replicas.iter().filter_map(|replica| replica.started).max();
-        last.is_some_and(|last| is_surely_after(lease.acquired, last))
+        let start = match self.leader() {
+            Some(leader) => leader.started,
+            // The host has another name than its node: a renewal later than all starts is of none of those that ended.
+            None => self.replicas.iter().filter_map(|replica| replica.started).max(),
+        };
+        start.is_some_and(|start| is_surely_after(lease.renewed, start))
     }
 
     /// True if the process that holds the Lease of kube-controller-manager has ended: its node's container started after

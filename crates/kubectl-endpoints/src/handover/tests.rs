@@ -124,6 +124,20 @@ proptest! {
         prop_assert!(model.ours_writes() && !model.built_in_writes());
     }
 
+    /// No pod shows which of them leads.
+    #[test]
+    fn hosts_of_other_names_than_their_nodes_hold_up_no_migration(
+        nodes in 1..4_u8,
+        releases in any::<bool>(),
+        events in proptest::collection::vec(event(), 0..40),
+    ) {
+        let mut model = Model::on_hosts("host-", nodes, releases, true);
+        prop_assert_eq!(run(&mut model, Goal::Handover, &events), Ok(true));
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &events), Ok(true));
+        prop_assert!(!model.ours_writes() && model.built_in_writes());
+    }
+
     /// The record of a migration that ended is still on the Lease when it was undone without the command.
     #[test]
     fn a_swap_that_was_undone_by_hand_begins_anew(nodes in 1..4_u8, is_seen in any::<bool>()) {
@@ -355,6 +369,8 @@ fn an_identity_names_its_node() {
         ("master-1_0f3c", "master-10", false),
         ("a.example.com_0f3c", "a", true),
         ("a_0f3c", "a.example.com", true),
+        ("CP-1_0f3c", "cp-1", true),
+        ("CP-1.example.com_0f3c", "cp-1", true),
         ("_0f3c", "a", false),
         ("", "", false),
     ] {

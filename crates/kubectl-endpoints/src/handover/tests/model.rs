@@ -51,6 +51,8 @@ pub(super) struct Model {
     now: i64,
     number: usize,
     is_seen: bool,
+    /// The begin of a host's name, before that of its node.
+    host: &'static str,
     /// True if kube-controller-manager releases its Lease when it ends.
     releases: bool,
     /// Each with its name, and whether its manifest has the controllers.
@@ -71,11 +73,16 @@ const SECONDS: i64 = 15;
 
 impl Model {
     pub(super) fn new(nodes: u8, releases: bool, is_seen: bool) -> Self {
+        Self::on_hosts("", nodes, releases, is_seen)
+    }
+
+    pub(super) fn on_hosts(host: &'static str, nodes: u8, releases: bool, is_seen: bool) -> Self {
         let node = |number: u8| (format!("n{number}"), true, None);
         let mut model = Self {
             now: 1_700_000_000,
             number: 0,
             is_seen,
+            host,
             releases,
             nodes: (0..nodes).map(node).collect(),
             built_in: None,
@@ -138,7 +145,7 @@ impl Model {
                 }
                 None => {
                     self.number += 1;
-                    let identity = format!("{name}_{}", self.number);
+                    let identity = format!("{}{name}_{}", self.host, self.number);
                     *process = Some(Process { identity, has_controllers: *manifest, started: self.now });
                 }
             }

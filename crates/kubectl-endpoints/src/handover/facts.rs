@@ -279,6 +279,13 @@ impl Facts {
         is_another && lease.renewed > self.record.leader_renewal
     }
 
+    /// True if the leader of kube-controller-manager that was to end has renewed its Lease since the operator confirmed a step.
+    pub(super) fn leader_stays(&self) -> bool {
+        let lease = self.built_in.as_ref().filter(|lease| lease.live);
+        let is_the_same = |lease: &LeaseFacts| self.record.leader.as_ref() == Some(&lease.holder);
+        lease.is_some_and(|lease| is_the_same(lease) && lease.renewed > self.record.leader_renewal)
+    }
+
     /// True if a process of the containers of now holds the Lease of kube-controller-manager.
     ///
     /// The kubelet starts a container after the one that it replaces has ended, so that a renewal later than its start is of

@@ -113,6 +113,12 @@ pub(super) fn change_leader(facts: &Facts, on: bool) -> String {
     change_unseen(facts, &format!("{at_once}On {}, whose kube-controller-manager leads", host(facts)), on)
 }
 
+/// The same once more, because the operator confirmed it, and the leader has not ended.
+pub(super) fn leader_stays(facts: &Facts, on: bool) -> String {
+    let holder = facts.built_in_leader();
+    format!("{holder} still holds the Lease of kube-controller-manager.\n{}", change_leader(facts, on))
+}
+
 /// The same in a replica.
 pub(super) fn change_replica(facts: &Facts, replica: &Replica, on: bool) -> String {
     let role = if is_leader(facts, replica) { "the leader" } else { "a standby" };

@@ -65,6 +65,9 @@ pub(super) fn next(goal: Goal, facts: &Facts) -> Option<(usize, &'static Step)> 
     steps(goal).iter().enumerate().find(|(_, step)| !(step.is_done)(facts))
 }
 
+/// The end of a leader that did not release its Lease.
+const EXPIRY: &str = "the Lease of the kube-controller-manager that has ended to expire";
+
 /// The name of the step that is left out unless a canary is wanted.
 const SEE_SILENCE: &str = "see by a canary that kube-controller-manager does not write";
 
@@ -125,12 +128,7 @@ static HANDOVER: [Step; 8] = [
     Step {
         name: "disable the controllers in the leader of kube-controller-manager",
         is_done: |facts| facts.leads() || facts.built_ins_have_ended(),
-        action: |facts, _| {
-            if !facts.has_pods() && !facts.is_confirmed(LEADER) {
-                return Action::Confirm { step: LEADER, text: tell::change_leader(facts, false) };
-            }
-            change_leader(facts, false)
-        },
+        action: |facts, _| change_leader(facts, false),
         limit: None,
     },
     Step {
@@ -208,14 +206,10 @@ static ROLLBACK: [Step; 6] = [
     Step {
         name: "enable the controllers in the leader of kube-controller-manager",
         is_done: |facts| {
-            if facts.has_pods() { facts.all(Facts::is_with) } else { facts.is_confirmed(LEADER) }
+            let is_changed = || facts.is_confirmed(LEADER) && !facts.leader_stays();
+            if facts.has_pods() { facts.all(Facts::is_with) } else { is_changed() }
         },
-        action: |facts, _| {
-            if !facts.has_pods() {
-                return Action::Confirm { step: LEADER, text: tell::change_leader(facts, true) };
-            }
-            change_leader(facts, true)
-        },
+        action: |facts, _| change_leader(facts, true),
         limit: None,
     },
     Step {
@@ -316,9 +310,18 @@ fn change_standby(facts: &Facts, on: bool) -> Action {
     next_change(facts, on, |replica| Some(replica.node.as_str()) != leader)
 }
 
-/// The next replica to change, the leader last.
+/// The change of the replicas that are left, the leader last.
 fn change_leader(facts: &Facts, on: bool) -> Action {
-    next_change(facts, on, |_| true)
+    if facts.has_pods() {
+        return next_change(facts, on, |_| true);
+    }
+    if !facts.is_confirmed(LEADER) {
+        return Action::Confirm { step: LEADER, text: tell::change_leader(facts, on) };
+    }
+    if facts.leader_stays() {
+        return Action::Instruct(tell::leader_stays(facts, on));
+    }
+    Action::Wait(EXPIRY.to_owned())
 }
 
 fn next_change(facts: &Facts, on: bool, is_due: impl Fn(&Replica) -> bool) -> Action {
@@ -330,6 +333,6 @@ fn next_change(facts: &Facts, on: bool, is_due: impl Fn(&Replica) -> bool) -> Ac
     let mut open = facts.replicas.iter().filter(|replica| is_due(replica) && !is_changed(facts, replica));
     match open.next().map(|replica| &replica.node).or(facts.absent.first()) {
         Some(node) => Action::Wait(format!("kube-controller-manager on node {node} to run again")),
-        None => Action::Wait("the Lease of the kube-controller-manager that has ended to expire".to_owned()),
+        None => Action::Wait(EXPIRY.to_owned()),
     }
 }

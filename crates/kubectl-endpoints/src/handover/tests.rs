@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::command;
 use super::distribution::Distribution;
 use super::drive;
-use super::facts::{FLAGS, Facts, Form, Goal};
+use super::facts::{FLAGS, Facts, Form, Goal, LEADER};
 use super::gap::gap;
 use super::own_flags::{self, OwnFlags};
 use super::steps::{Action, Write, has_begun, next, steps};
@@ -202,6 +202,46 @@ fn a_rollback_waits_for_no_pod_that_does_not_go_away() {
     let facts = model.facts();
     let (from, _) = gap(Goal::Rollback, &facts).unwrap();
     assert_eq!(Some(from), facts.lease.unwrap().renewed, "ours wrote until then");
+}
+
+/// Goes on until this step is to be confirmed.
+fn run_to(wanted: &str, model: &mut Model, goal: Goal) {
+    for _ in 0..ENOUGH {
+        model.pass(Event::None);
+        let facts = model.facts();
+        let (_, step) = next(goal, &facts).expect("a question");
+        match (step.action)(&facts, &Model::settings()) {
+            Action::Confirm { step, .. } if step == wanted => return,
+            Action::Confirm { step, text } => model.confirm(step, &text),
+            Action::Write(write) => model.write(goal, write),
+            Action::Wait(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("{wanted} is not asked");
+}
+
+/// A command that ended before the answer asks about the next leader, which the operator may not restart too.
+#[test]
+fn a_leader_that_was_said_to_be_restarted_and_stays_is_named() {
+    for goal in [Goal::Handover, Goal::Rollback] {
+        let mut model = Model::new(2, true, false);
+        if goal == Goal::Rollback {
+            assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        }
+        run_to(LEADER, &mut model, goal);
+        model.restart(goal == Goal::Rollback, |_| true);
+        model.pass(Event::Time(5));
+        let asked = model.facts();
+        model.answer(&asked, LEADER);
+        model.pass(Event::None);
+        let facts = model.facts();
+        let (_, step) = next(goal, &facts).unwrap();
+        let action = (step.action)(&facts, &Model::settings());
+        let named = format!("{} still holds", facts.built_in_leader());
+        assert!(matches!(&action, Action::Instruct(text) if text.contains(&named)), "{action:?}");
+        assert_eq!(run(&mut model, goal, &[]), Ok(true), "{goal:?}");
+    }
 }
 
 #[test]

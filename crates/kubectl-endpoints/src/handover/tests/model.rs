@@ -1,8 +1,6 @@
 //! A cluster in seconds: control-plane nodes, both programs, both Leases. It acts as the operator says, and remembers what
 //! each process may still do.
 
-use std::collections::BTreeSet;
-
 use endpoint_controller_manager::controllers::Controller;
 use jiff::{SignedDuration, Timestamp};
 
@@ -325,30 +323,41 @@ impl Model {
 
     /// Does what an instruction says.
     pub(super) fn obey(&mut self, text: &str) {
+        let on = text.contains(": enable");
+        if let Some((holder, _)) = text.split_once(" still holds ") {
+            return self.restart(on, |name| holder.starts_with(&format!("{name}_")));
+        }
         let node = text.strip_prefix("On node ").and_then(|rest| rest.split(',').next()).unwrap();
         let (_, manifest, _) = self.nodes.iter_mut().find(|(name, _, _)| name == node).unwrap();
-        *manifest = text.contains(": enable");
+        *manifest = on;
+    }
+
+    /// Changes nodes, and restarts their processes, even if nothing is to be changed.
+    pub(super) fn restart(&mut self, on: bool, is_due: impl Fn(&str) -> bool) {
+        for (name, manifest, process) in &mut self.nodes {
+            if is_due(name) {
+                if let Some(ended) = process.take() {
+                    release(&mut self.built_in, &ended, self.releases);
+                }
+                *manifest = on;
+            }
+        }
     }
 
     /// Changes what cannot be seen, and says so.
     pub(super) fn confirm(&mut self, step: &str, text: &str) {
-        let facts = self.facts();
-        let is_on = text.contains(": enable");
+        let asked = self.facts();
         let holder = self.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
         let host = holder.split('_').next().unwrap();
-        let of_step: BTreeSet<bool> = if step == STANDBYS { [false].into() } else { [false, true].into() };
-        for (name, manifest, process) in &mut self.nodes {
-            if of_step.contains(&(name == host)) {
-                // Restarted, even if nothing is to be changed.
-                if let Some(ended) = process.take() {
-                    release(&mut self.built_in, &ended, self.releases);
-                }
-                *manifest = is_on;
-            }
-        }
+        self.restart(text.contains(": enable"), |name| step != STANDBYS || name != host);
         // The operator waits for the restart.
         (0..3).for_each(|_| self.second());
-        self.record = confirmed(&facts, step);
+        self.answer(&asked, step);
+    }
+
+    /// Says that a step is done which was asked for at these facts.
+    pub(super) fn answer(&mut self, asked: &Facts, step: &str) {
+        self.record = confirmed(asked, step);
         self.record.leader_renewal = self.built_in.as_ref().map(|lease| time(lease.renewed));
     }
 }

@@ -176,7 +176,9 @@ impl Facts {
     /// True if the controllers of our leader run, as far as the cluster shows: it has passed its takeover gate, or has none.
     pub(super) fn has_passed_gate(&self) -> bool {
         let Some(gate) = &self.gate else { return true };
-        let has_looked = self.ours.first_look.is_none_or(|time| self.has_led_for(time));
+        // A leader behind a closed gate is not ready; of processes, nothing tells.
+        let is_ready = || self.ours.form == Form::Processes || self.ours_is_ready();
+        let has_looked = self.ours.first_look.is_none_or(|time| self.has_led_for(time) && is_ready());
         gate.passed.is_some() || gate.held.is_none() && has_looked
     }
 

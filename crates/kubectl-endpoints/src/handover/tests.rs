@@ -379,6 +379,15 @@ fn a_handover_ends_when_the_takeover_gate_is_open() {
     let later = acquired + jiff::SignedDuration::from_secs(40);
     assert_eq!(with(Some(Gate { held: None, passed: Some(later) })), None);
     assert_eq!(with(None), None, "events that may not be read hold up no migration");
+    let after_an_hour = |is_ready: bool| {
+        let mut facts = model.facts();
+        facts.ours.first_look = Some(jiff::SignedDuration::from_mins(5));
+        facts.gate = Some(Gate::default());
+        facts.lease.as_mut().unwrap().acquired = Some(acquired - jiff::SignedDuration::from_hours(1));
+        facts.ours.deployment.as_mut().unwrap().is_ready = is_ready;
+        facts.has_passed_gate()
+    };
+    assert!(after_an_hour(true) && !after_an_hour(false), "its event may be lost");
     let mut facts = model.facts();
     facts.lease.as_mut().unwrap().acquired = None;
     assert!(facts.has_passed_gate(), "without a gate, the time of the acquisition does not matter");

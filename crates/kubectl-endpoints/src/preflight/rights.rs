@@ -83,7 +83,7 @@ const OF_MIRRORING: &[Rule] = &[
 const OF_ELECTION: &[Rule] = &[
     rule("coordination.k8s.io", &["leases"], &["get", "update"]).at(Place::Lease),
     rule("coordination.k8s.io", &["leases"], &["create"]).at(Place::LeaseNamespace),
-    rule("", &["events"], &["create"]).at(Place::LeaseNamespace),
+    EVENTS.at(Place::LeaseNamespace),
 ];
 /// The permissions that the program uses of `system:auth-delegator` and `extension-apiserver-authentication-reader`.
 const OF_SERVING: &[Rule] = &[

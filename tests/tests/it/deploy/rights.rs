@@ -323,6 +323,8 @@ fn all_rights_are_used(requests: &[Request]) -> Result<(), String> {
             .into_iter()
             .filter(|right| !used.contains(right) && !reads.contains(right))
             .filter(|(verb, resource)| !ASKED_ON_ADMISSION.contains(&(verb, resource)))
+            // A takeover gate that stays closed counts its event, after ten minutes.
+            .filter(|(verb, _)| role != "leader-election" || verb != "patch")
             .collect();
         if !unused.is_empty() {
             return Err(format!("{role} allows what is never done: {unused:?}"));

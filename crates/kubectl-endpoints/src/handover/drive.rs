@@ -1,5 +1,8 @@
 //! The loop of a migration: look, decide, act.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -37,8 +40,13 @@ pub(super) enum Ended {
 /// A line about a request that failed, a question without an answer, or a step that took too long.
 pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
     let cluster = Cluster::of(&swap.target, swap.goal.name()).await?;
-    let mut observer = Observer::new(&cluster, swap);
-    let state = observer.read().await.map_err(|error| unread(&cluster, &error))?;
+    drive_in(&cluster, swap).await
+}
+
+/// The same in a cluster.
+async fn drive_in(cluster: &Cluster, swap: &Swap) -> Result<Ended, Failure> {
+    let mut observer = Observer::new(cluster, swap);
+    let state = first_look(cluster, swap, &mut observer).await?;
     let has_all = state.facts.has_pods() && state.facts.all(Facts::is_with);
     if swap.goal == Goal::Rollback && state.facts.lease.is_none() && has_all {
         print(
@@ -47,7 +55,7 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
         return Ok(Ended::Done);
     }
     print(&format!("{} in {}\n{}\n", title(swap), cluster.server, instructions::seen(&state.facts)));
-    if let Some(reason) = begin(swap, &cluster, &state).await? {
+    if let Some(reason) = begin(swap, cluster, &state).await? {
         return Ok(Ended::Refused(reason));
     }
     if swap.dry_run {
@@ -56,7 +64,7 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
     }
     Drive {
         swap,
-        cluster: &cluster,
+        cluster,
         shown: None,
         step: None,
         last_renewal: None,
@@ -66,6 +74,22 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
     }
     .run(&mut observer)
     .await
+}
+
+/// Reads the cluster until it is known whether the holder of our Lease lives: one that has ended without a release looks as if
+/// it did.
+async fn first_look(cluster: &Cluster, swap: &Swap, observer: &mut Observer<'_>) -> Result<State, Failure> {
+    let is_known = |state: &State| state.facts.lease.as_ref().is_none_or(|lease| lease.is_watched);
+    let mut state = observer.read().await.map_err(|error| unread(cluster, &error))?;
+    if !is_known(&state) {
+        let lease = &swap.settings.lease;
+        print(&format!("waiting for the holder of the Lease {lease} to renew it, or the Lease to expire\n"));
+    }
+    while !is_known(&state) {
+        sleep(PERIOD).await;
+        state = read(cluster, observer).await?;
+    }
+    Ok(state)
 }
 
 /// Looks for reasons not to begin, unless the migration has begun.
@@ -122,17 +146,8 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     async fn run(mut self, observer: &mut Observer<'_>) -> Result<Ended, Failure> {
-        let mut answered = Instant::now();
         loop {
-            let mut state = match observer.read().await {
-                Ok(state) => state,
-                Err(error) if error.is_unavailable() && answered.elapsed() < PATIENCE => {
-                    sleep(PERIOD).await;
-                    continue;
-                }
-                Err(error) => return Err(unread(self.cluster, &error)),
-            };
-            answered = Instant::now();
+            let mut state = read(self.cluster, observer).await?;
             self.follow(&mut state.facts);
             let Some((index, step)) = next(self.swap.goal, &state.facts) else {
                 self.enter(steps(self.swap.goal).len(), &state.facts);
@@ -359,6 +374,28 @@ pub(super) fn wrong_writer(goal: Goal, ours: &str, writers: &[String]) -> Option
     }
     let expected = expected.first().unwrap_or(&"");
     Some(format!("the canary was written by [{}], and {expected} was to write it", writers.join(", ")))
+}
+
+/// Reads the cluster, once its API server answers.
+async fn read(cluster: &Cluster, observer: &mut Observer<'_>) -> Result<State, Failure> {
+    patiently(PATIENCE, async || observer.read().await).await.map_err(|error| unread(cluster, &error))
+}
+
+/// Sends requests again until the API server answers, at most for this time.
+///
+/// # Errors
+/// The last one.
+pub(super) async fn patiently<T>(
+    time: Duration,
+    mut requests: impl AsyncFnMut() -> Result<T, ApiError>,
+) -> Result<T, ApiError> {
+    let start = Instant::now();
+    loop {
+        match requests().await {
+            Err(error) if error.is_unavailable() && start.elapsed() < time => sleep(PERIOD).await,
+            outcome => return outcome,
+        }
+    }
 }
 
 fn unread(cluster: &Cluster, error: &ApiError) -> Failure {

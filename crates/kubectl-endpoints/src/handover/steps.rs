@@ -91,15 +91,7 @@ static HANDOVER: [Step; 8] = [
         is_done: |facts| is_held_for_handover(facts) || is_released(facts) || is_over(facts),
         action: |facts, settings| {
             if facts.leads() {
-                let is_sure = facts.lease.as_ref().is_some_and(|lease| lease.is_watched);
-                return if is_sure {
-                    Action::Refuse(tell::leads_already(facts, settings))
-                } else {
-                    Action::Wait(format!(
-                        "the holder of the Lease {} to renew it, or the Lease to expire",
-                        settings.lease
-                    ))
-                };
+                return Action::Refuse(tell::leads_already(facts, settings));
             }
             if let Some(reason) = facts.flags_differ() {
                 return Action::Refuse(tell::flags_differ(reason));

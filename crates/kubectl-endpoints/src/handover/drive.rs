@@ -94,16 +94,28 @@ async fn first_look(cluster: &Cluster, swap: &Swap, observer: &mut Observer<'_>)
 
 /// Looks for reasons not to begin, unless the migration has begun.
 async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
-    if state.facts.record.goal.is_none() && !state.facts.is_in_sight() {
-        return Ok(Some(instructions::is_out_of_sight(&state.facts)));
-    }
-    if swap.form == Form::Deployment && state.facts.ours.deployment.is_none() && state.facts.ours.are_static {
-        return Ok(Some(instructions::are_static_pods(&state.facts)));
+    if let Some(reason) = misfit(swap, &state.facts) {
+        return Ok(Some(reason));
     }
     if swap.goal == Goal::Rollback || swap.skip_checks || has_begun(&state.facts) {
         return Ok(None);
     }
     checks::refusal(cluster, swap, state).await
+}
+
+/// The reason why the command does not fit the cluster.
+pub(super) fn misfit(swap: &Swap, facts: &Facts) -> Option<String> {
+    if facts.record.goal.is_none() && !facts.is_in_sight() {
+        return Some(instructions::is_out_of_sight(facts));
+    }
+    if swap.form != Form::Deployment || facts.ours.deployment.is_some() {
+        return None;
+    }
+    if facts.ours.are_static {
+        return Some(instructions::are_static_pods(facts));
+    }
+    (swap.goal == Goal::Rollback && facts.leads())
+        .then(|| instructions::has_no_deployment(facts, &swap.settings))
 }
 
 fn title(swap: &Swap) -> String {

@@ -163,6 +163,16 @@ pub(super) fn are_static_pods(facts: &Facts) -> String {
     )
 }
 
+/// The reason not to begin a rollback in which ours cannot be stopped.
+pub(super) fn has_no_deployment(facts: &Facts, settings: &Settings) -> String {
+    let holder = facts.lease.as_ref().map_or("", |lease| lease.holder.as_str());
+    format!(
+        "{holder} holds the Lease {}, and there is no Deployment {} to stop: name another by --deployment, or another form by \
+         --ours",
+        settings.lease, settings.deployment
+    )
+}
+
 /// The writes that the new leader waits to make.
 pub(super) fn approve(settings: &Settings, held: &str) -> String {
     let (namespace, name) = settings.lease.split_once('/').unwrap_or_default();

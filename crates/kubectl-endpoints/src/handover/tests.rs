@@ -495,6 +495,22 @@ fn ours_writes_the_canary_under_its_own_name() {
     assert_eq!(own_flags::writer(&spec).as_deref(), Some("endpoints"));
 }
 
+/// Before anything is changed, because what leads could not be stopped.
+#[test]
+fn a_rollback_without_the_deployment_of_the_leader_is_refused() {
+    let swap = |goal| command::parse(goal, &[]).unwrap_or_else(|_| panic!("the defaults"));
+    let mut model = Model::new(1, true, true);
+    assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+    let mut facts = model.facts();
+    assert_eq!(drive::misfit(&swap(Goal::Rollback), &facts), None);
+    facts.ours.deployment = None;
+    let reason = drive::misfit(&swap(Goal::Rollback), &facts).unwrap();
+    assert!(reason.contains(&Model::settings().deployment) && reason.contains("--deployment"), "{reason}");
+    assert_eq!(drive::misfit(&swap(Goal::Handover), &facts), None);
+    facts.lease.as_mut().unwrap().live = false;
+    assert_eq!(drive::misfit(&swap(Goal::Rollback), &facts), None, "nothing is to be stopped");
+}
+
 /// `--dry-run` calls the canary left out unless it is requested.
 #[test]
 fn a_dry_run_says_which_steps_are_left_out() {

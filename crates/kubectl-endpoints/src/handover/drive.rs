@@ -69,6 +69,7 @@ async fn drive_in(cluster: &Cluster, swap: &Swap) -> Result<Ended, Failure> {
         step: None,
         last_renewal: None,
         noted: Instant::now(),
+        has_begun: false,
         has_led: false,
         approved: None,
     }
@@ -150,6 +151,8 @@ struct Drive<'a> {
     /// The last renewal by a kube-controller-manager with the controllers.
     last_renewal: Option<Timestamp>,
     noted: Instant,
+    /// True once the Lease had the goal of this command.
+    has_begun: bool,
     /// True if a replica of ours has led since the Lease was released.
     has_led: bool,
     /// The request that the operator approved and that has not succeeded yet.
@@ -160,6 +163,9 @@ impl Drive<'_> {
     async fn run(mut self, observer: &mut Observer<'_>) -> Result<Ended, Failure> {
         loop {
             let mut state = read(self.cluster, observer).await?;
+            if let Some(reason) = self.overtaken(&state.facts.record) {
+                return Ok(Ended::Refused(reason));
+            }
             self.follow(&mut state.facts);
             let Some((index, step)) = next(self.swap.goal, &state.facts) else {
                 self.enter(steps(self.swap.goal).len(), &state.facts);
@@ -184,7 +190,7 @@ impl Drive<'_> {
                     continue;
                 }
                 Action::Confirm { step, text } => {
-                    self.confirm(observer, &state, step, &text).await?;
+                    self.confirm(observer, &state.facts, step, &text).await?;
                     continue;
                 }
                 Action::Canary => {
@@ -199,6 +205,16 @@ impl Drive<'_> {
             self.keep_record(&state).await?;
             sleep(PERIOD).await;
         }
+    }
+
+    /// The reason to stop, if another command has begun the other direction since this one began.
+    fn overtaken(&mut self, record: &Record) -> Option<String> {
+        let goal = record.goal?;
+        self.has_begun |= goal == self.swap.goal;
+        (self.has_begun && goal != self.swap.goal).then(|| {
+            let (lease, goal) = (&self.swap.settings.lease, goal.name());
+            format!("a {goal} was begun by another command, as the Lease {lease} says: continue with that one")
+        })
     }
 
     /// Adds what was seen before to the facts.
@@ -261,6 +277,7 @@ impl Drive<'_> {
         }
         if write::send(self.cluster, self.swap, state, request).await? {
             self.approved = None;
+            self.has_begun = true;
             print(&format!("  {what}: written\n"));
         } else {
             sleep(PERIOD).await;
@@ -272,7 +289,7 @@ impl Drive<'_> {
     async fn confirm(
         &mut self,
         observer: &mut Observer<'_>,
-        asked: &State,
+        asked: &Facts,
         step: &str,
         text: &str,
     ) -> Result<(), Failure> {
@@ -282,14 +299,20 @@ impl Drive<'_> {
         if !is_done {
             return Ok(());
         }
-        let mut record = confirmed(&asked.facts, step);
+        let start = Instant::now();
         // A leader that renews the Lease meanwhile is no reason to ask again.
         loop {
-            let state = observer.read().await.map_err(|error| unread(self.cluster, &error))?;
-            record.leader_renewal = state.facts.built_in.as_ref().and_then(|lease| lease.renewed);
-            if write::note(self.cluster, self.swap, &state, &record).await? {
+            let mut state = read(self.cluster, observer).await?;
+            // The answer may have taken days.
+            if state.facts.record.goal != Some(self.swap.goal) {
                 return Ok(());
             }
+            self.follow(&mut state.facts);
+            let record = confirmed(asked, &state.facts, step);
+            if write::note(self.cluster, self.swap, &state, &record).await? || start.elapsed() > PATIENCE {
+                return Ok(());
+            }
+            sleep(PERIOD).await;
         }
     }
 
@@ -310,7 +333,7 @@ impl Drive<'_> {
                 writers.join(", ")
             )));
         }
-        let state = observer.read().await.map_err(|error| unread(self.cluster, &error))?;
+        let state = read(self.cluster, observer).await?;
         if let Some(record) = silent(facts, &state.facts) {
             write::note(self.cluster, self.swap, &state, &record).await?;
         }
@@ -366,11 +389,12 @@ pub(super) fn silent(before: &Facts, after: &Facts) -> Option<Record> {
         .then(|| Record { silent: Some(leader.to_owned()), ..after.record.clone() })
 }
 
-/// The record once a step is confirmed that was begun at these facts: the leader from before it must have ended.
-pub(super) fn confirmed(facts: &Facts, step: &str) -> Record {
-    let mut record = facts.record.clone();
+/// The record once a step is confirmed that was asked for at earlier facts: the leader from before it must have ended.
+pub(super) fn confirmed(asked: &Facts, now: &Facts, step: &str) -> Record {
+    let mut record = now.record.clone();
     record.confirmed.push(step.to_owned());
-    record.leader = Some(write::built_in_holder(facts));
+    record.leader = Some(write::built_in_holder(asked));
+    record.leader_renewal = now.built_in.as_ref().and_then(|lease| lease.renewed);
     record
 }
 

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 
 use embedded_apiserver::ApiServer;
+use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::{Value, json};
 
 use super::super::command;
+use super::super::observe::ANNOTATION;
 use super::*;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
@@ -35,4 +37,40 @@ async fn a_leader_that_has_ended_without_a_release_does_not_count() {
     let mut observer = Observer::new(&cluster, &swap);
     let state = first_look(&cluster, &swap, &mut observer).await.unwrap();
     assert!(!state.facts.leads());
+}
+
+/// One that waits for the leader of kube-controller-manager to end, here.
+#[tokio::test(start_paused = true)]
+async fn a_command_ends_once_another_begins_the_other_direction() {
+    let (cluster, swap) = (cluster(), swap(&["--ours=processes", "--yes"]));
+    let record = json!({"goal": "handover", "leader": "a_1", "confirmed": ["start", "standbys", "leader"]});
+    let held = json!({"endpoint-controller-manager/hold": "a test", ANNOTATION: record.to_string()});
+    create(&cluster, OURS, &held, &json!({})).await;
+    let lives = json!({"holderIdentity": "a_1", "leaseDurationSeconds": 3_600});
+    create(&cluster, "kube-controller-manager", &json!({}), &lives).await;
+    let other = async {
+        sleep(Duration::from_secs(5)).await;
+        let record = json!({"goal": "rollback"}).to_string();
+        let change = json!({"metadata": {"annotations": {ANNOTATION: record}}});
+        let _: Lease = cluster.client.patch(&format!("{LEASES}/{OURS}"), &change).await.unwrap();
+    };
+    let (ended, ()) = tokio::join!(Box::pin(drive_in(&cluster, &swap)), other);
+    let Ok(Ended::Refused(reason)) = ended else { panic!("it goes on") };
+    assert!(reason.contains("a rollback was begun by another command"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_sent_again_while_no_server_answers() {
+    let mut sent = 0;
+    let answer = patiently(PATIENCE, async || {
+        sent += 1;
+        if sent < 3 { Err(ApiError::Timeout(PERIOD)) } else { Ok(sent) }
+    });
+    assert_eq!(answer.await.ok(), Some(3));
+    let start = Instant::now();
+    let failed = patiently(PATIENCE, async || Err::<(), _>(ApiError::Timeout(PERIOD))).await;
+    assert!(failed.is_err() && start.elapsed() >= PATIENCE, "{:?}", start.elapsed());
+    let start = Instant::now();
+    let refused = patiently(PATIENCE, async || Err::<(), _>(ApiError::ReadOnly)).await;
+    assert!(refused.is_err() && start.elapsed() < PERIOD, "{:?}", start.elapsed());
 }

@@ -357,8 +357,7 @@ impl Model {
 
     /// Says that a step is done which was asked for at these facts.
     pub(super) fn answer(&mut self, asked: &Facts, step: &str) {
-        self.record = confirmed(asked, step);
-        self.record.leader_renewal = self.built_in.as_ref().map(|lease| time(lease.renewed));
+        self.record = confirmed(asked, &self.facts(), step);
     }
 }
 

@@ -16,6 +16,7 @@ use kube_api::{ApiError, Preconditions, error_chain};
 use serde_json::json;
 
 use super::command::Swap;
+use super::drive::{PATIENCE, PERIOD, patiently};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use crate::objects;
@@ -31,7 +32,6 @@ const QUIET: Duration = Duration::from_secs(15);
 /// The time in which a new leader of kube-controller-manager fills its caches, for each pod: more than twice what it takes
 /// (docs/reference/parity.md).
 const FOR_EACH_POD: Duration = Duration::from_millis(1);
-const PERIOD: Duration = Duration::from_millis(500);
 /// An address for documentation (RFC 5737), which no pod has.
 const ADDRESS: &str = "192.0.2.1";
 /// The number of times that Endpoints are made.
@@ -43,7 +43,8 @@ const MOST_ENDPOINTS: u32 = 5;
 /// A line about what the API server refused.
 pub(super) async fn silence(cluster: &Cluster) -> Result<Duration, Failure> {
     let failed = |error| Failure::Access(format!("cannot count pods: {}", error_chain(&error)));
-    let pods: serde_json::Value = cluster.client.get_json("/api/v1/pods?limit=1").await.map_err(failed)?;
+    let request = async || cluster.client.get_json::<serde_json::Value>("/api/v1/pods?limit=1").await;
+    let pods = patiently(PATIENCE, request).await.map_err(failed)?;
     let more = pods.pointer("/metadata/remainingItemCount").and_then(serde_json::Value::as_u64);
     Ok(QUIET + FOR_EACH_POD.saturating_mul(u32::try_from(more.unwrap_or_default()).unwrap_or(u32::MAX)))
 }
@@ -60,13 +61,9 @@ pub(super) async fn writers(cluster: &Cluster, swap: &Swap, limit: Duration) -> 
         controllers: &swap.controllers,
         is_mirrored: swap.controllers == [Controller::EndpointSliceMirroring],
     };
-    place.clear().await?;
-    let service = place.create_service().await.map_err(|error| place.failed(&error))?;
-    let seen = place.watch(&service, limit).await;
-    let removed = place.remove(&service).await.map_err(|error| place.failed(&error));
-    let seen = seen?;
-    removed?;
-    Ok(seen)
+    // While no server answers, no program can write: the next canary begins anew.
+    let seen = patiently(limit + PATIENCE, async || place.writers(limit).await).await;
+    seen.map_err(|error| place.failed(&error))?
 }
 
 /// The namespace of the canary, and what it is to show.
@@ -91,32 +88,45 @@ impl Place<'_> {
         Failure::Access(format!("canary Service {}/{NAME}: {}", self.namespace, error_chain(error)))
     }
 
+    /// Makes a canary, and removes it once it was seen for long enough.
+    async fn writers(&self, limit: Duration) -> Result<Result<Vec<String>, Failure>, ApiError> {
+        if let Err(foreign) = self.clear().await? {
+            return Ok(Err(foreign));
+        }
+        let service = self.create_service().await?;
+        let seen = self.watch(&service, limit).await;
+        let removed = self.remove(&service).await;
+        let seen = seen?;
+        removed?;
+        Ok(seen)
+    }
+
     fn disturbed(&self, reason: &str) -> Failure {
         Failure::Access(format!("canary {}/{NAME}: {reason}", self.namespace))
     }
 
-    /// Removes what an earlier run left behind, whichever controllers it was for: it has objects of its own.
-    async fn clear(&self) -> Result<(), Failure> {
-        let failed = |error: ApiError| self.failed(&error);
+    /// Removes what an earlier run left behind, whichever controllers it was for: it has objects of its own. Fails for those of
+    /// others.
+    async fn clear(&self) -> Result<Result<(), Failure>, ApiError> {
         let path = format!("{}/{NAME}", self.services());
-        let service: Option<Service> = objects::find(&self.cluster.client, &path).await.map_err(failed)?;
+        let service: Option<Service> = objects::find(&self.cluster.client, &path).await?;
         let service = service.map(|it| it.metadata);
-        let endpoints = self.present_endpoints().await.map_err(failed)?.map(|it| it.metadata);
+        let endpoints = self.present_endpoints().await?.map(|it| it.metadata);
         let left = [("Service", self.services(), service), ("Endpoints", self.endpoints(), endpoints)];
         for (kind, _, metadata) in &left {
             if metadata.as_ref().is_some_and(|metadata| !is_ours(metadata)) {
-                return Err(Failure::Input(format!(
+                return Ok(Err(Failure::Input(format!(
                     "the {kind} {}/{NAME} was not made by this command: --canary-namespace names another namespace",
                     self.namespace
-                )));
+                ))));
             }
         }
         for (_, path, metadata) in left {
             if let Some(metadata) = metadata {
-                self.delete(&path, metadata.uid).await.map_err(failed)?;
+                self.delete(&path, metadata.uid).await?;
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     async fn create_service(&self) -> Result<Service, ApiError> {
@@ -143,29 +153,32 @@ impl Place<'_> {
     }
 
     /// Waits for the first object.
-    async fn watch(&self, service: &Service, limit: Duration) -> Result<Vec<String>, Failure> {
-        let failed = |error: ApiError| self.failed(&error);
+    async fn watch(
+        &self,
+        service: &Service,
+        limit: Duration,
+    ) -> Result<Result<Vec<String>, Failure>, ApiError> {
         let (mut start, mut made, mut mirrored) = (Instant::now(), 0, None);
         loop {
             if self.is_mirrored {
-                let present = self.present_endpoints().await.map_err(failed)?.and_then(|it| it.metadata.uid);
+                let present = self.present_endpoints().await?.and_then(|it| it.metadata.uid);
                 // The Endpoints controller deletes Endpoints of a Service that is gone, also those of the next one: without
                 // them, silence shows nothing.
                 if present.is_none() {
                     made += 1;
                     if made > MOST_ENDPOINTS {
-                        return Err(self.disturbed("another client deletes its Endpoints"));
+                        return Ok(Err(self.disturbed("another client deletes its Endpoints")));
                     }
-                    mirrored = self.create_endpoints().await.map_err(failed)?.metadata.uid;
+                    mirrored = self.create_endpoints().await?.metadata.uid;
                     start = Instant::now();
                 } else if present != mirrored {
-                    return Err(self.disturbed("its Endpoints are those of another client"));
+                    return Ok(Err(self.disturbed("its Endpoints are those of another client")));
                 }
             }
             let owner = if self.is_mirrored { mirrored.as_deref() } else { service.metadata.uid.as_deref() };
-            let seen = self.managers(owner.unwrap_or_default()).await.map_err(failed)?;
+            let seen = self.managers(owner.unwrap_or_default()).await?;
             if !seen.is_empty() || start.elapsed() > limit {
-                return Ok(seen);
+                return Ok(Ok(seen));
             }
             sleep(PERIOD).await;
         }

@@ -20,9 +20,9 @@ use crate::exit::{Failure, print};
 use crate::preflight::UPSTREAM;
 
 /// The pause between two looks. The time without a writer ends with a look.
-const PERIOD: Duration = Duration::from_millis(500);
+pub(super) const PERIOD: Duration = Duration::from_millis(500);
 /// The time for which the API server may fail to answer.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 /// The time in which the right program writes, besides that in which its caches are filled.
 const SOON: Duration = Duration::from_secs(45);
 /// The age at which a record that is only newer is written again.

@@ -344,7 +344,7 @@ impl Facts {
         match self.ours.form {
             Form::Deployment => self.ours.deployment.is_some_and(|it| it.replicas > 0 && it.is_ready),
             Form::StaticPods => self.ours.ready > 0 && self.ours.ready == self.ours.pods.len(),
-            Form::Processes => self.is_confirmed(START),
+            Form::Processes => self.ours_is_started(),
         }
     }
 
@@ -352,11 +352,19 @@ impl Facts {
     /// Deployment that do not go away, as those on a node that is lost, do not matter.
     pub(super) fn ours_has_stopped(&self) -> bool {
         let is_stopped = match self.ours.form {
-            Form::Deployment => self.ours.deployment.is_none_or(|it| it.replicas == 0),
-            Form::StaticPods => self.ours.pods.is_empty(),
             Form::Processes => self.is_confirmed(STOP),
+            Form::Deployment | Form::StaticPods => !self.ours_is_started(),
         };
         is_stopped && !self.leads()
+    }
+
+    /// True if ours is to run, ready or not.
+    pub(super) fn ours_is_started(&self) -> bool {
+        match self.ours.form {
+            Form::Deployment => self.ours.deployment.is_some_and(|it| it.replicas > 0),
+            Form::StaticPods => !self.ours.pods.is_empty(),
+            Form::Processes => self.is_confirmed(START),
+        }
     }
 }
 

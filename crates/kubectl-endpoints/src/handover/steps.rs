@@ -224,15 +224,16 @@ fn is_held_for_handover(facts: &Facts) -> bool {
     facts.is_begun(Goal::Handover) && facts.is_held() && !facts.record.released
 }
 
-/// True once the Lease was released to ours, and no program has held it since, or a replica that this process saw has ended. A
-/// kube-controller-manager that has the controllers again, or ours being stopped, shows that the handover was given up.
+/// True once the Lease was released to ours, and no program has held it since, or the replica that did has ended. A
+/// kube-controller-manager that has the controllers again, or ours being stopped, shows that the handover was given up; where
+/// flags cannot be seen, what was confirmed does not count after a replica has led, unless this process saw it.
 fn is_released(facts: &Facts) -> bool {
-    if facts.has_led && !facts.is_held() && !facts.leads() {
-        return true;
+    if facts.is_held() || facts.leads() {
+        return false;
     }
-    let is_free =
-        facts.is_begun(Goal::Handover) && facts.record.released && !facts.is_held() && !facts.leads();
-    is_free && facts.built_ins_have_ended() && facts.ours_is_ready()
+    let released = facts.record.goal == Some(Goal::Handover) && facts.record.released;
+    let is_known = facts.has_pods() || facts.is_begun(Goal::Handover);
+    facts.has_led || released && is_known && facts.built_ins_have_ended() && facts.ours_is_started()
 }
 
 /// True after a handover: ours leads, and no kube-controller-manager has the controllers.

@@ -405,6 +405,23 @@ fn a_leader_that_ends_at_its_gate_is_waited_for() {
     assert_eq!(step.name, "wait until endpoint-controller-manager leads");
 }
 
+/// The command was started again in that moment: it did not see the leader.
+#[test]
+fn the_moment_between_two_leaders_of_ours_is_waited_for() {
+    let mut model = Model::new(2, false, true);
+    assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+    let mut facts = model.facts();
+    let lease = facts.lease.as_mut().unwrap();
+    (lease.holder, lease.live) = (String::new(), false);
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    assert_eq!(step.name, "wait until endpoint-controller-manager leads");
+    facts.ours.deployment.as_mut().unwrap().is_ready = false;
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    assert!(matches!((step.action)(&facts, &Model::settings()), Action::Wait(_)), "{}", step.name);
+    facts.ours.deployment.as_mut().unwrap().replicas = 0;
+    assert!(!has_begun(&facts), "the handover was given up");
+}
+
 #[test]
 fn an_identity_names_its_node() {
     for (identity, node, expected) in [

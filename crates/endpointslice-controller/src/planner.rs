@@ -157,15 +157,20 @@ impl Planner {
 
     /// The urgency of a plan of [`Self::plan`], whose most urgent updates it puts first.
     pub(crate) fn urgency(&self, plan: &mut SlicePlan) -> Urgency {
-        let (urgency, stored) = match &self.input {
-            PlannerInput::Changes { sync_cache, open, .. } => {
-                let is_ready_elsewhere = |address_type, ports: &_| sync_cache.has_ready(address_type, ports);
-                (urgency(plan, open, is_ready_elsewhere), open)
-            }
-            PlannerInput::All { existing, .. } => (urgency(plan, existing, |_, _| false), existing),
+        let (stored, sync_cache) = match &self.input {
+            PlannerInput::Changes { sync_cache, open, .. } => (open, Some(sync_cache)),
+            PlannerInput::All { existing, .. } => (existing, None),
         };
+        let is_ready_elsewhere = |address_type, ports: &_| {
+            sync_cache.is_some_and(|sync_cache| sync_cache.has_ready(address_type, ports))
+        };
+        let urgency = urgency(plan, stored, is_ready_elsewhere);
         if urgency == Urgency::Withdrawal {
-            withdrawals_first(plan, stored);
+            withdrawals_first(plan, stored, is_ready_elsewhere);
+            // The node of a new endpoint must not be left without one.
+            if self.service().has_local_policy {
+                plan.types.iter_mut().for_each(|plan| plan.withdrawals.clear());
+            }
         }
         urgency
     }

@@ -93,9 +93,10 @@ impl EndpointSliceMirroringController {
         let (existing, terminating) = (decode_all(&slices.current)?, decode_all(&slices.terminating)?);
         let max = self.config.max_endpoints_per_subset;
         let mut mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
-        let urgency = urgency(&mirror.plan, &existing, |_, _| false);
+        let stored = [existing, terminating].concat();
+        let urgency = urgency(&mirror.plan, &stored, |_, _| false);
         if urgency == Urgency::Withdrawal {
-            withdrawals_first(&mut mirror.plan, &existing);
+            withdrawals_first(&mut mirror.plan, &stored, |_, _| false);
         }
         Ok((mirror, urgency))
     }

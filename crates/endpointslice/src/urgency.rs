@@ -97,6 +97,16 @@ impl Published<'_> {
         };
         self.endpoints.iter().any(stays_ready)
     }
+
+    /// True if a host name of an endpoint that is ready here and not there has another one there.
+    fn moves_host_name(&self, other: &Published<'_>) -> bool {
+        self.endpoints.iter().any(|(key, endpoint)| {
+            let hostname = endpoint.hostname.as_deref().filter(|name| !name.is_empty());
+            is_ready(endpoint)
+                && hostname.is_some_and(|name| other.hostnames.contains(name))
+                && !other.endpoints.get(key).is_some_and(|there| is_ready(there))
+        })
+    }
 }
 
 /// The urgency of a plan that was made from the slices `stored`.
@@ -144,29 +154,44 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
 }
 
 /// Puts the writes that withdraw endpoints before the others: under a rate limit, a plan with hundreds of writes takes many turns.
+/// `is_ready_elsewhere` is that of [`urgency`].
 ///
 /// The [`withdrawals`](AddressTypePlan::withdrawals) of a plan come before everything else. They show consumers no state that
-/// upstream's order does not: all addresses that they take are gone or get less traffic, and a port set with a ready endpoint
-/// keeps one. Other updates that withdraw endpoints, as when a port changes, come first among updates; upstream's order of these
-/// is that of a hash table.
+/// upstream's order does not: all addresses that they take are gone or get less traffic, and a port or a host name with a ready
+/// endpoint keeps one. Other updates that withdraw endpoints, as when a port changes, come first among updates; upstream's order of
+/// these is that of a hash table.
 ///
 /// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several writes.
-pub fn withdrawals_first<S: Borrow<EndpointSlice>>(plan: &mut SlicePlan, stored: &[S]) {
+pub fn withdrawals_first<S: Borrow<EndpointSlice>>(
+    plan: &mut SlicePlan,
+    stored: &[S],
+    is_ready_elsewhere: impl Fn(AddressType, &PortSet) -> bool,
+) {
     let named = by_name(stored);
     let has_others = plan.types.len() > 1;
     for of_type in plan.types.iter_mut().filter(|of_type| has_others || of_type.changes() > 1) {
         let written: Vec<&EndpointSlice> = of_type.create.iter().chain(&of_type.update).collect();
-        let updates = of_type.update.iter().filter_map(|slice| Some((*named.get(name_of(slice))?, Some(slice))));
+        let updates =
+            of_type.update.iter().filter_map(|slice| Some((*named.get(name_of(slice))?, Some(slice))));
         let replaced: Vec<_> = updates.chain(of_type.delete.iter().map(|slice| (slice, None))).collect();
         let groups = Groups::of(written.iter().copied().chain(replaced.iter().map(|(old, _)| *old)));
         let new = groups.published(&written);
         let addresses = Addresses::of(&written);
-        let renewed = renewed(of_type, &named, |old| groups.published(&[old]).has_ready_in(&new));
+        let renewed = renewed(
+            of_type,
+            &named,
+            |old| groups.published(&[old]).has_ready_in(&new),
+            |ports| is_ready_elsewhere(of_type.address_type, ports),
+        );
         let (mut apart, mut withdrawing) = (BTreeSet::new(), HashSet::<String, RandomState>::default());
         for (old, replacement) in &replaced {
-            if groups.published(&[*old]).is_more_than(&new) {
+            let published = groups.published(&[*old]);
+            if published.is_more_than(&new) {
                 withdrawing.insert(name_of(old).to_owned());
-                if !renewed.contains(&PortSet::of(old)) && !addresses.are_elsewhere(old, *replacement) {
+                let waits = port_names(old).iter().any(|port| renewed.contains(port))
+                    || published.moves_host_name(&new)
+                    || addresses.are_elsewhere(old, *replacement);
+                if !waits {
                     apart.insert(name_of(old).to_owned());
                 }
             }
@@ -176,23 +201,41 @@ pub fn withdrawals_first<S: Borrow<EndpointSlice>>(plan: &mut SlicePlan, stored:
     }
 }
 
-/// The port sets that get ready endpoints and keep none of those they have: their withdrawals wait for the new endpoints.
+/// The name and the protocol of a port, by which consumers know it.
+type PortName = (String, String);
+
+/// The ports of a slice. All addresses of a headless Service have one DNS name, and those without ports none but this.
+fn port_names(slice: &EndpointSlice) -> Vec<PortName> {
+    let ports = slice.ports.as_deref().unwrap_or_default();
+    if ports.is_empty() || is_headless(slice.metadata.labels.as_ref()) {
+        return vec![PortName::default()];
+    }
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    ports.iter().map(|port| (text(&port.name), text(&port.protocol))).collect()
+}
+
+/// The ports that get ready endpoints and keep none of those they have: their withdrawals wait for the new endpoints.
 fn renewed(
     plan: &AddressTypePlan,
     named: &HashMap<&str, &EndpointSlice, RandomState>,
     stays_ready: impl Fn(&EndpointSlice) -> bool,
-) -> BTreeSet<PortSet> {
+    is_ready_elsewhere: impl Fn(&PortSet) -> bool,
+) -> BTreeSet<PortName> {
     let has_ready = |slice: &&EndpointSlice| endpoints_of(slice).iter().any(is_ready);
-    let written = plan.create.iter().chain(&plan.update);
-    let mut renewed: BTreeSet<PortSet> = written.filter(has_ready).map(PortSet::of).collect();
+    let written = || plan.create.iter().chain(&plan.update);
+    let mut renewed: BTreeSet<PortName> = written().filter(has_ready).flat_map(port_names).collect();
     let changed: HashSet<&str, RandomState> = plan.update.iter().chain(&plan.delete).map(name_of).collect();
-    let of_type = |slice: &&&EndpointSlice| AddressType::parse(&slice.address_type) == Some(plan.address_type);
-    for slice in named.values().filter(of_type) {
+    let of_type = |slice: &&EndpointSlice| AddressType::parse(&slice.address_type) == Some(plan.address_type);
+    let stays = |slice: &&EndpointSlice| {
+        is_ready_elsewhere(&PortSet::of(slice))
+            || if changed.contains(name_of(slice)) { stays_ready(slice) } else { has_ready(slice) }
+    };
+    for slice in named.values().copied().filter(of_type) {
         if renewed.is_empty() {
             break;
         }
-        if if changed.contains(name_of(slice)) { stays_ready(slice) } else { has_ready(slice) } {
-            renewed.remove(&PortSet::of(slice));
+        if stays(&slice) {
+            port_names(slice).iter().for_each(|port| drop(renewed.remove(port)));
         }
     }
     renewed

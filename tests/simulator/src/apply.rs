@@ -119,7 +119,9 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::SecondWriter { milliseconds } => clients::second_writer(world, *milliseconds),
         Action::Policy(policy) => world.with(|state| state.policies.push(policy.begin())),
         Action::Crowd { from, to } => crowd(world, *from, *to),
-        Action::CrowdReady { number, ready } => world.apply(&neighbour::crowd_readiness(*number, *ready, &world.now())),
+        Action::CrowdReady { number, ready } => {
+            world.apply(&neighbour::crowd_readiness(*number, *ready, &world.now()))
+        }
         Action::RefuseSlices { choice, milliseconds } => {
             world.with(|state| state.refuses_slices = Some((*choice, until(*milliseconds))));
         }

@@ -91,7 +91,9 @@ pub fn refused(world: &World, head: &Parts, fate: Fate) -> Option<Response<Simul
     let is_change = resource == "endpointslices" && matches!(head.method, Method::PUT | Method::DELETE);
     let is_refused = is_change
         && world.with(|state| {
-            state.refuses_slices.is_some_and(|(choice, until)| until > now && refused::is_chosen(name, choice))
+            state
+                .refuses_slices
+                .is_some_and(|(choice, until)| until > now && refused::is_chosen(name, choice))
         });
     let full = || format!("exceeded quota: objects, requested: count/{resource}=1, used: 9, limited: 9");
     let seconds = (fate.retry_after > 0).then_some(fate.retry_after);
@@ -99,7 +101,9 @@ pub fn refused(world: &World, head: &Parts, fate: Fate) -> Option<Response<Simul
         _ if unauthorized => refusal(StatusCode::UNAUTHORIZED, "Unauthorized", None),
         _ if forbidden => refusal(StatusCode::FORBIDDEN, "Forbidden", None),
         _ if quota => answer(StatusCode::FORBIDDEN, "Forbidden", None, &full()),
-        _ if is_refused => answer(StatusCode::FORBIDDEN, "Forbidden", None, "admission webhook denied the request"),
+        _ if is_refused => {
+            answer(StatusCode::FORBIDDEN, "Forbidden", None, "admission webhook denied the request")
+        }
         Some(Fault::Conflict) => refusal(StatusCode::CONFLICT, "Conflict", None),
         Some(Fault::TooManyRequests) => refusal(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", seconds),
         Some(Fault::InternalError) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", None),

@@ -21,7 +21,12 @@ pub(crate) fn is_chosen(name: &str, choice: u8) -> bool {
 }
 
 /// Replaces the faults of a seed by this one, if it is one that has it.
-pub(crate) fn replace_faults(seed: u64, setup: &mut Setup, rates: &mut Vec<(Fault, u32)>, timeline: &mut Vec<Entry>) {
+pub(crate) fn replace_faults(
+    seed: u64,
+    setup: &mut Setup,
+    rates: &mut Vec<(Fault, u32)>,
+    timeline: &mut Vec<Entry>,
+) {
     let mut rng = Rng::new(seed ^ 0x0ef5_5ed0_0000_0000);
     if !rng.percent(SHARE) {
         return;

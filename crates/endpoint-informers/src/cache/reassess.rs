@@ -145,7 +145,10 @@ fn log_changes(before: &[ScopeState], report: &DisruptionReport) {
         } else if total == 0 {
             info!(zone, kept_pods, "The last node whose kubelet was lost is gone");
         } else if period == Period::Calm {
-            info!(zone, lost, total, kept_pods, "The share of lost kubelets is too low to keep the readiness of pods");
+            info!(
+                zone,
+                lost, total, kept_pods, "The share of lost kubelets is too low to keep the readiness of pods"
+            );
         } else {
             info!(
                 zone,

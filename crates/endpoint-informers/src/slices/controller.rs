@@ -105,7 +105,7 @@ impl SliceController {
                     let mut plan = plan(&existing, desired, &template, &options);
                     let urgency = urgency(&plan, &existing, |_, _| false);
                     if urgency == Urgency::Withdrawal {
-                        withdrawals_first(&mut plan, &existing);
+                        withdrawals_first(&mut plan, &existing, |_, _| false);
                     }
                     (plan, urgency, skipped)
                 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::{ObjectWriter, WriteError};
-use endpointslice::{AddressType, SlicePlan};
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME};
+use endpointslice::{AddressType, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::{ApiClient, Preconditions};
@@ -31,6 +31,48 @@ enum Stop {
     Failed(WriteError),
 }
 
+/// The progress of the plan of one address type.
+#[derive(Default)]
+struct Progress {
+    /// The writes that were made.
+    made: usize,
+    is_refused: bool,
+    is_cut: bool,
+    has_stopped: bool,
+}
+
+impl Progress {
+    /// Records the end of a part of the plan, which has `sent` so many writes.
+    fn record(&mut self, stops: &[Stop], sent: usize) {
+        let refused =
+            stops.iter().filter(|stop| matches!(stop, Stop::Failed(_) | Stop::NamespaceTerminating));
+        let refused = refused.count();
+        self.made += sent - refused;
+        self.is_refused |= refused > 0;
+        self.is_cut |= stops.iter().any(|stop| matches!(stop, Stop::BudgetSpent));
+        self.has_stopped |= !stops.is_empty();
+    }
+}
+
+impl Applied {
+    /// Records the progress of all address types.
+    fn progressed(&mut self, progress: &BTreeMap<AddressType, Progress>) {
+        for (&address_type, Progress { made, is_refused, is_cut, has_stopped }) in progress {
+            if !has_stopped {
+                self.complete.push(address_type);
+            }
+            if *made > 0 || !has_stopped {
+                self.advanced.push(address_type);
+            } else if *is_refused {
+                self.blocked.push(address_type);
+            }
+            if *is_cut && (*made > 0 || self.cut_after.is_empty()) {
+                self.cut_after.push(*made);
+            }
+        }
+    }
+}
+
 impl From<WriteError> for Stop {
     fn from(error: WriteError) -> Self {
         Self::Failed(error)
@@ -49,12 +91,12 @@ impl SliceWriter {
 
     /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.
     ///
-    /// The withdrawals of all address types come first. Types are independent: the first failure ends the plan of its type, and the
-    /// others still run, as do the deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type
-    /// without an error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
+    /// The withdrawals of all address types come first. Types are independent: the first failure ends the plan of its type (that of
+    /// a withdrawal only after its creates), and the others still run, as do the deletes after them. A namespace that is being deleted
+    /// rejects new slices, which ends the plan of the type without an error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
     ///
     /// No slice is created once admission has given [as many as the budget allows](WriteBudget) to another manager: then
-    /// updates still run, and deletes do not.
+    /// withdrawals and updates still run, and other deletes do not.
     ///
     /// Deletes send the uid as a precondition, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The
     /// others don't send the version, because our own last write may be newer than the slice in the plan.
@@ -74,43 +116,35 @@ impl SliceWriter {
             }
             on_write(written);
         };
-        let mut made = BTreeMap::<AddressType, usize>::new();
-        let mut incomplete = Vec::new();
-        let withdrawals = plan.types.iter().filter(|plan| !plan.withdrawals.is_empty()).map(|plan| (plan, true));
+        let mut progress = BTreeMap::<AddressType, Progress>::new();
+        let withdrawals =
+            plan.types.iter().filter(|plan| !plan.withdrawals.is_empty()).map(|plan| (plan, true));
         for (plan, withdraws) in withdrawals.chain(plan.types.iter().map(|plan| (plan, false))) {
-            if incomplete.contains(&plan.address_type) {
+            let progress = progress.entry(plan.address_type).or_default();
+            if progress.is_cut {
                 continue;
             }
             let before = budget.left();
-            let outcome = if withdraws {
+            let stops = if withdraws {
                 self.withdraw(sync, budget, plan, &mut on_write).await
             } else {
-                self.apply_type(sync, budget, plan, &mut applied.taken, &mut on_write).await
+                let (is_begun, taken) = (progress.has_stopped, &mut applied.taken);
+                let rest = self.apply_type(sync, budget, plan, is_begun, taken, &mut on_write);
+                Vec::from_iter(rest.await.err())
             };
-            let is_refused = matches!(outcome, Err(Stop::Failed(_) | Stop::NamespaceTerminating));
-            let made = made.entry(plan.address_type).or_default();
-            *made += before - budget.left() - usize::from(is_refused);
-            if *made > 0 || outcome.is_ok() {
-                applied.advanced.push(plan.address_type);
-            } else if is_refused {
-                applied.blocked.push(plan.address_type);
-            }
-            match outcome {
-                Ok(()) => continue,
-                Err(Stop::BudgetSpent) => {
-                    applied.unfinished = true;
-                    applied.cut_after.get_or_insert(*made);
-                }
-                Err(Stop::CreatesWithheld) => applied.creates_withheld = true,
-                Err(Stop::NamespaceTerminating) => {}
-                Err(Stop::Failed(error)) => {
-                    applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
+            progress.record(&stops, before - budget.left());
+            for stop in stops {
+                match stop {
+                    Stop::BudgetSpent => applied.unfinished = true,
+                    Stop::CreatesWithheld => applied.creates_withheld = true,
+                    Stop::NamespaceTerminating => {}
+                    Stop::Failed(error) => {
+                        applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
+                    }
                 }
             }
-            incomplete.push(plan.address_type);
         }
-        let types = plan.types.iter().map(|plan| plan.address_type);
-        applied.complete = types.filter(|address_type| !incomplete.contains(address_type)).collect();
+        applied.progressed(&progress);
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
             match self.delete(sync, budget, slice, unchanged, &mut on_write).await {
@@ -125,29 +159,42 @@ impl SliceWriter {
         applied
     }
 
-    /// Makes the [withdrawals](AddressTypePlan::withdrawals) of one address type.
+    /// Makes the [withdrawals](AddressTypePlan::withdrawals) of one address type. One that is refused does not keep the others
+    /// from being made. Returns the reasons for those that were not.
     async fn withdraw(
         &self,
         sync: &SyncContext,
         budget: &mut WriteBudget<'_>,
         plan: &AddressTypePlan,
         on_write: &mut impl FnMut(Written<'_>),
-    ) -> Result<(), Stop> {
-        for slice in plan.update.iter().filter(|slice| plan.withdraws(slice)) {
-            self.update(sync, budget, slice, on_write).await?;
+    ) -> Vec<Stop> {
+        let updates = plan.update.iter().map(|slice| (slice, true));
+        let all = updates.chain(plan.delete.iter().map(|slice| (slice, false)));
+        let mut stops = Vec::new();
+        for (slice, is_update) in all.filter(|(slice, _)| plan.withdraws(slice)) {
+            let outcome = if is_update {
+                self.update(sync, budget, slice, on_write).await
+            } else {
+                self.delete(sync, budget, slice, None, on_write).await
+            };
+            let Err(stop) = outcome else { continue };
+            let ends = !matches!(&stop, Stop::Failed(error) if !error.is_transient());
+            stops.push(stop);
+            if ends {
+                break;
+            }
         }
-        for slice in plan.delete.iter().filter(|slice| plan.withdraws(slice)) {
-            self.delete(sync, budget, slice, None, on_write).await?;
-        }
-        Ok(())
+        stops
     }
 
-    /// Makes the other writes of one address type.
+    /// Makes the other writes of one address type; `only_creates` if a withdrawal has failed, because what is to be deleted may
+    /// hold an endpoint that it would have added.
     async fn apply_type(
         &self,
         sync: &SyncContext,
         budget: &mut WriteBudget<'_>,
         plan: &AddressTypePlan,
+        only_creates: bool,
         taken: &mut Vec<Taken>,
         on_write: &mut impl FnMut(Written<'_>),
     ) -> Result<(), Stop> {
@@ -170,6 +217,9 @@ impl SliceWriter {
                 taken.push(Taken::new(slice, &created));
             }
             on_write(Written::Created(&created));
+        }
+        if only_creates {
+            return if is_withheld { Err(Stop::CreatesWithheld) } else { Ok(()) };
         }
         for slice in plan.update.iter().filter(|slice| !plan.withdraws(slice)) {
             self.update(sync, budget, slice, on_write).await?;

@@ -45,8 +45,8 @@ pub struct Applied {
     pub(super) taken: Vec<Taken>,
     /// True if slices were not created, because admission gives new ones to another manager or Service.
     pub creates_withheld: bool,
-    /// The writes made for the address type whose plan the end of the budget cut off.
-    pub cut_after: Option<usize>,
+    /// The writes made for each address type whose plan the end of the budget cut off.
+    pub cut_after: Vec<usize>,
 }
 
 impl Applied {

@@ -232,11 +232,13 @@ async fn withdrawals_of_all_types_come_first() {
 
 /// What is to be deleted may hold an endpoint that the failed update would have added.
 #[tokio::test(start_paused = true)]
-async fn a_failed_withdrawal_ends_its_type() {
+async fn after_a_failed_withdrawal_its_type_is_created_only() {
     let wire = Wire::BOTH[0];
     let steps = vec![
         update("v4", wire.refusal(&CONFLICT)),
         delete("x6", deleted()),
+        create(stored(wire, "c4-x")),
+        create(stored(wire, "d4-x")),
         create(stored(wire, "c6-x")),
         update("u6", stored(wire, "u6")),
         delete("old-1", deleted()),
@@ -246,12 +248,28 @@ async fn a_failed_withdrawal_ends_its_type() {
     assert_eq!(errors, ["failed to update EndpointSlice shop/v4: changed (true)"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_refused_withdrawal_does_not_end_the_others() {
+    let wire = Wire::BOTH[0];
+    let mut plan = with_withdrawals();
+    plan.types.truncate(1);
+    plan.delete_if_unchanged.clear();
+    let steps = vec![
+        update("v4", Answer::new(500, "text/plain", "no")),
+        delete("y4", deleted()),
+        create(stored(wire, "c4-x")),
+        create(stored(wire, "d4-x")),
+    ];
+    let (_, errors, _) = apply(wire, &plan, steps).await;
+    assert_eq!(errors, ["failed to update EndpointSlice shop/v4: Internal Server Error: no (false)"]);
+}
+
 /// The outcome of a plan if the queue is shut down after this number of writes.
 async fn apply_until(
     plan: &SlicePlan,
     writes: usize,
     steps: Vec<Step>,
-) -> (bool, Vec<AddressType>, Option<usize>) {
+) -> (bool, Vec<AddressType>, Vec<usize>) {
     let script = Script::new(steps);
     let writer = SliceWriter::new(ApiClient::new(script.client(), Encoding::Json, "test/1.0"));
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::default());
@@ -274,14 +292,14 @@ async fn a_shutdown_ends_a_sync_between_two_writes() {
     let wire = Wire(Encoding::Json);
     let steps =
         vec![create(stored(wire, "c4-x")), create(stored(wire, "d4-x")), update("u4", stored(wire, "u4"))];
-    assert_eq!(apply_until(&two_types(), 3, steps).await, (true, vec![], Some(3)));
+    assert_eq!(apply_until(&two_types(), 3, steps).await, (true, vec![], vec![3]));
     let steps = vec![
         update("v4", stored(wire, "v4")),
         delete("y4", deleted()),
         delete("x6", deleted()),
         create(stored(wire, "c4-x")),
     ];
-    assert_eq!(apply_until(&with_withdrawals(), 4, steps).await, (true, vec![], Some(3)), "of the first type");
+    assert_eq!(apply_until(&with_withdrawals(), 4, steps).await, (true, vec![], vec![3, 1]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -294,11 +312,11 @@ async fn a_sync_ends_after_the_maximum_of_writes() {
         delete_if_unchanged: Vec::new(),
     };
     let steps = || names[..MAX_WRITES].iter().map(|name| update(name, stored(wire, name))).collect();
-    let cut = (true, vec![], Some(MAX_WRITES));
+    let cut = (true, vec![], vec![MAX_WRITES]);
     assert_eq!(apply_until(&all(MAX_WRITES + 1), usize::MAX, steps()).await, cut);
     assert_eq!(
         apply_until(&all(MAX_WRITES), usize::MAX, steps()).await,
-        (false, vec![AddressType::Ipv4], None)
+        (false, vec![AddressType::Ipv4], vec![])
     );
 }
 

@@ -326,7 +326,8 @@ async fn a_refused_slice_does_not_keep_an_endpoint_in_a_slice_that_is_to_be_dele
         (0..3).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
     }));
     harness.api.settle().await;
-    let of_first = |slice: &EndpointSlice| slice.endpoints.iter().flatten().any(|it| it.addresses == ["10.0.0.0"]);
+    let of_first =
+        |slice: &EndpointSlice| slice.endpoints.iter().flatten().any(|it| it.addresses == ["10.0.0.0"]);
     harness.api.refuse_if(of_first);
     harness.api.pod(pod("web-0", "10.0.0.0", false));
     harness.api.remove::<Pod>("web-1");
@@ -345,13 +346,38 @@ async fn a_quota_does_not_keep_an_endpoint() {
     harness.api.settle().await;
     harness.api.refuse_if(|slice: &EndpointSlice| slice.metadata.name.is_none());
     harness.api.remove::<Pod>("web-0");
+    harness.api.remove::<Pod>("web-1");
     (4..8).for_each(|n| harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
     harness.api.advance(10 * SECOND).await;
     let addresses = harness.api.addresses("web");
     assert!(!addresses.contains(&"10.0.0.0".to_owned()), "a pod that is gone: {addresses:?}");
     harness.api.refuse_if(|_| false);
     harness.api.advance(60 * SECOND).await;
-    assert_eq!(harness.api.addresses("web").len(), 7);
+    assert_eq!(harness.api.addresses("web").len(), 6);
+}
+
+/// Upstream creates slices first.
+#[tokio::test(start_paused = true)]
+async fn refused_withdrawals_do_not_keep_new_endpoints() {
+    let harness = Harness::start_coalescing(false, 2, |api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (0..14).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    });
+    harness.api.settle().await;
+    let names: BTreeSet<_> = harness.api.slices("web").into_iter().map(|slice| slice.metadata.name).collect();
+    harness.api.refuse_if(move |slice: &EndpointSlice| names.contains(&slice.metadata.name));
+    (0..7).for_each(|n| harness.api.pod(pod(&format!("web-{}", 2 * n), &format!("10.0.0.{}", 2 * n), false)));
+    harness.api.advance(2000 * SECOND).await;
+    for n in [20, 22, 24, 26, 28] {
+        let addresses = [n, n + 1].map(|n| format!("10.0.0.{n}"));
+        for (n, address) in [n, n + 1].iter().zip(&addresses) {
+            harness.api.pod(pod(&format!("web-{n}"), address, true));
+        }
+        harness.api.advance(SECOND / 2).await;
+        let published = harness.api.addresses("web");
+        assert!(addresses.iter().all(|address| published.contains(address)), "{n}: {published:?}");
+    }
 }
 
 /// Upstream tries the updates in a random order, and ends at the first that is refused.

@@ -16,7 +16,7 @@ pub enum Period {
     Calm,
     /// It lasts.
     Ongoing,
-    /// It ended at a time, in seconds since the epoch: then the first node came back, or was created, without which the share is lost.
+    /// It ended at a time, in seconds since the epoch: then the first node came back, or began to count, without which the share is lost.
     Ended {
         /// That time.
         at: i64,
@@ -38,22 +38,24 @@ pub(super) struct Counts {
 /// The nodes that counted otherwise before a time.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Earlier {
-    /// Nodes that came back then, and were lost before.
+    /// Nodes that came back then: they were lost before.
     returned: usize,
-    /// Those of them that their kubelets call not ready now.
-    returned_not_ready: usize,
-    /// Ready nodes that were created then.
-    created: usize,
+    /// Nodes that became ready then, soon after they had come back or been created: they did not count before.
+    began: usize,
 }
 
 impl Earlier {
-    fn of(kubelet: Kubelet) -> Option<(i64, Self)> {
-        let Kubelet::Posting { ready, returned, created } = kubelet else { return None };
-        match returned {
-            Some(at) => Some((at, Self { returned: 1, returned_not_ready: usize::from(!ready), created: 0 })),
-            None if ready => Some((created?, Self { created: 1, ..Self::default() })),
-            None => None,
-        }
+    /// The times of a node's return and of its beginning to count, if they matter.
+    fn of(kubelet: Kubelet) -> [Option<i64>; 2] {
+        let Kubelet::Posting { ready_since, returned, created } = kubelet else { return [None; 2] };
+        let began = ready_since.and_then(|since| {
+            let exists = returned.or(created)?;
+            // A later change is that of a kubelet that was restarted: the node counted before it, too.
+            let is_first = since.saturating_sub(exists) < 2 * WAY_OUT;
+            // One that came back counts again at once, or when it becomes ready.
+            if is_first { Some(since.max(exists)) } else { returned }
+        });
+        [returned, began]
     }
 }
 
@@ -62,12 +64,9 @@ impl Counts {
         self.nodes += 1;
         self.ready += usize::from(is_ready(kubelet));
         self.lost += usize::from(is_lost(kubelet));
-        if let Some((at, Earlier { returned, returned_not_ready, created })) = Earlier::of(kubelet) {
-            let known = self.earlier.entry(at).or_default();
-            known.returned += returned;
-            known.returned_not_ready += returned_not_ready;
-            known.created += created;
-        }
+        let [returned, began] = Earlier::of(kubelet);
+        returned.iter().for_each(|at| self.earlier.entry(*at).or_default().returned += 1);
+        began.iter().for_each(|at| self.earlier.entry(*at).or_default().began += 1);
     }
 
     /// Undoes [`Self::add`].
@@ -75,14 +74,17 @@ impl Counts {
         self.nodes = self.nodes.saturating_sub(1);
         self.ready = self.ready.saturating_sub(usize::from(is_ready(kubelet)));
         self.lost = self.lost.saturating_sub(usize::from(is_lost(kubelet)));
-        let Some((at, Earlier { returned, returned_not_ready, created })) = Earlier::of(kubelet) else { return };
-        if let Some(known) = self.earlier.get_mut(&at) {
-            known.returned = known.returned.saturating_sub(returned);
-            known.returned_not_ready = known.returned_not_ready.saturating_sub(returned_not_ready);
-            known.created = known.created.saturating_sub(created);
-            if *known == Earlier::default() {
-                self.earlier.remove(&at);
-            }
+        let [returned, began] = Earlier::of(kubelet);
+        self.forget(returned, |earlier| &mut earlier.returned);
+        self.forget(began, |earlier| &mut earlier.began);
+    }
+
+    fn forget(&mut self, at: Option<i64>, count: impl Fn(&mut Earlier) -> &mut usize) {
+        let Some((at, earlier)) = at.and_then(|at| Some((at, self.earlier.get_mut(&at)?))) else { return };
+        let count = count(earlier);
+        *count = count.saturating_sub(1);
+        if *earlier == Earlier::default() {
+            self.earlier.remove(&at);
         }
     }
 
@@ -103,13 +105,12 @@ impl Counts {
 
     /// The last period, looking back from `now`, in seconds since the epoch.
     ///
-    /// Goes back over returns and new nodes: just before its return, a node was lost, and before its creation it did not count.
-    /// A node that is lost now counts as lost then,
-    /// although it may have been lost since: one that came back for a moment has lost the time of that return, and must not
-    /// end the way out of all others. What is too old for anything to be kept because of it is not looked at, and
-    /// so `now` changes nothing but the cost.
+    /// Goes back over the times at which nodes came back, which were lost before, or began to count. A node that is lost now
+    /// counts as lost then, although it may have been lost since: one that came back for a moment has lost the time of that
+    /// return, and must not end the way out of all others. What is too old for anything to be kept because of it is not looked
+    /// at, and so `now` changes nothing but the cost.
     ///
-    /// Cost: the seconds of the last twenty minutes in which nodes came back or were created.
+    /// Cost: the seconds of the last twenty minutes in which nodes came back or began to count.
     pub(super) fn period(&self, policy: Policy, now: i64) -> Period {
         let is_share = |lost: usize, total: usize| {
             lost >= MIN_LOST && lost.saturating_mul(100) >= total.saturating_mul(policy.percent as usize)
@@ -120,7 +121,7 @@ impl Counts {
         }
         for (&at, earlier) in self.earlier.range(now.saturating_sub(2 * WAY_OUT)..).rev() {
             lost += earlier.returned;
-            total = (total + earlier.returned_not_ready).saturating_sub(earlier.created);
+            total = (total + earlier.returned).saturating_sub(earlier.began);
             if is_share(lost, total) {
                 return Period::Ended { at };
             }
@@ -130,7 +131,7 @@ impl Counts {
 }
 
 fn is_ready(kubelet: Kubelet) -> bool {
-    matches!(kubelet, Kubelet::Posting { ready: true, .. })
+    matches!(kubelet, Kubelet::Posting { ready_since: Some(_), .. })
 }
 
 fn is_lost(kubelet: Kubelet) -> bool {

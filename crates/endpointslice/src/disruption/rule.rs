@@ -74,12 +74,14 @@ pub fn hold(marked: i64, kubelet: Kubelet, period: Period, policy: Policy) -> Ho
             let held = in_disruption.max(Hold::for_seconds(since, confirmation));
             held.at_most_until(policy.end.map(|end| since.min(marked).saturating_add(end)))
         }
-        Kubelet::Posting { ready, returned, .. } => {
+        Kubelet::Posting { ready_since, returned, .. } => {
+            let ready = ready_since.is_some();
             let is_late = |since: i64| ready && marked < since.saturating_add(MARKING);
             let of_return = returned.filter(|at| is_return_of(period, *at, marked));
             let of_return = of_return.filter(|at| marked < *at || is_late(*at));
             // Its pods were withdrawn at the end of what lost nodes keep.
-            let of_return = of_return.filter(|at| policy.end.is_none_or(|end| *at < marked.saturating_add(end)));
+            let of_return =
+                of_return.filter(|at| policy.end.is_none_or(|end| *at < marked.saturating_add(end)));
             let of_return = of_return.map(|at| Hold::Until(at.max(marked).saturating_add(WAY_OUT)));
             let ahead_of_node = match period {
                 _ if !ready => Hold::No,

@@ -5,23 +5,27 @@ mod partitions;
 mod properties;
 mod rules;
 
-const READY: Kubelet = Kubelet::Posting { ready: true, returned: None, created: None };
+const READY: Kubelet = Kubelet::Posting { ready_since: Some(0), returned: None, created: None };
 
 fn lost(since: i64) -> Kubelet {
     Kubelet::Lost { since }
 }
 
 fn back(at: i64) -> Kubelet {
-    Kubelet::Posting { ready: true, returned: Some(at), created: None }
+    back_and_ready(at, at)
 }
 
 /// A kubelet that calls its node not ready.
 fn not_ready(returned: Option<i64>) -> Kubelet {
-    Kubelet::Posting { ready: false, returned, created: None }
+    Kubelet::Posting { ready_since: None, returned, created: None }
 }
 
-fn new(created: i64) -> Kubelet {
-    Kubelet::Posting { ready: true, returned: None, created: Some(created) }
+fn back_and_ready(at: i64, ready_since: i64) -> Kubelet {
+    Kubelet::Posting { ready_since: Some(ready_since), returned: Some(at), created: None }
+}
+
+fn new(created: i64, ready_since: i64) -> Kubelet {
+    Kubelet::Posting { ready_since: Some(ready_since), returned: None, created: Some(created) }
 }
 
 fn node(name: &str, kubelet: Kubelet) -> Node {

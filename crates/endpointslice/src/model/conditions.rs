@@ -64,8 +64,8 @@ pub enum Kubelet {
     Unread,
     /// It posts the conditions.
     Posting {
-        /// True if the node is ready.
-        ready: bool,
+        /// The time since which the node is ready, in seconds since the epoch; zero if that is not known. `None` if it is not ready.
+        ready_since: Option<i64>,
         /// The time at which it came back after it had been [lost](Self::Lost), in seconds since the epoch.
         returned: Option<i64>,
         /// The time at which its Node was created, in seconds since the epoch.
@@ -103,7 +103,8 @@ impl Kubelet {
                 let oldest = posted.filter_map(|found| found.last_transition).min();
                 let registered = created.map(|created| created.saturating_add(REGISTRATION));
                 let is_return = |time: &i64| registered.is_some_and(|registered| *time > registered);
-                Self::Posting { ready: status == "True", returned: oldest.filter(is_return), created }
+                let ready_since = (status == "True").then(|| ready.last_transition.unwrap_or_default());
+                Self::Posting { ready_since, returned: oldest.filter(is_return), created }
             }
         }
     }

@@ -213,7 +213,9 @@ impl Drive<'_> {
         self.has_begun |= goal == self.swap.goal;
         (self.has_begun && goal != self.swap.goal).then(|| {
             let (lease, goal) = (&self.swap.settings.lease, goal.name());
-            format!("a {goal} was begun by another command, as the Lease {lease} says: continue with that one")
+            format!(
+                "a {goal} was begun by another command, as the Lease {lease} says: continue with that one"
+            )
         })
     }
 

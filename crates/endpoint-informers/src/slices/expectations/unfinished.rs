@@ -5,7 +5,7 @@
 //! another client changes the slice. What that client changes after that is left to the next plan, as a repair.
 //!
 //! The first refused write ends the plan of its address type. So a slice of which an update or the deletion is refused goes behind
-//! the others for the next [`TURNS`]: upstream's order is random, and this one must not keep what comes after that slice from ever
+//! the others until it is written: upstream's order is random, and this one must not keep what comes after that slice from ever
 //! being written.
 //!
 //! If slices change faster than they can be written, a plan is never finished. One sync in [`TURNS`] begins with the updates whose
@@ -92,7 +92,7 @@ impl Unfinished {
     /// The turn in which the last write of the slice of this name was refused, if it is to stay behind the others.
     fn refused(&self, slice: &str) -> Option<usize> {
         let Tried { turn, outcome } = self.tried.get(slice)?;
-        (*outcome == Outcome::Refused && self.turns - turn <= TURNS).then_some(*turn)
+        (*outcome == Outcome::Refused).then_some(*turn)
     }
 
     /// The turn in which this slice was tried last.

@@ -24,7 +24,7 @@ struct Cut {
 impl Cut {
     fn kubelet(&self, now: i64) -> Kubelet {
         match self.back {
-            Some(at) if at + self.not_ready <= now => back(at),
+            Some(at) if at + self.not_ready <= now => back_and_ready(at, at + self.not_ready),
             Some(at) if at <= now => super::not_ready(Some(at)),
             _ => match self.blip {
                 Some((at, seconds)) if at + seconds <= now => lost(at + seconds),
@@ -47,7 +47,7 @@ impl Cut {
 fn any_partition() -> impl Strategy<Value = Vec<Cut>> {
     let back = prop_oneof![9 => (200..900_i64).prop_map(Some), 1 => Just(None)];
     let blip = prop::option::weighted(0.5, (171..190_i64, 1..9_i64));
-    let not_ready = prop_oneof![Just(0), 1..40_i64];
+    let not_ready = prop_oneof![4 => Just(0), 4 => 1..40_i64, 1 => 1..900_i64];
     let cut = (100..140_i64, 0..30_i64, back, not_ready, 0..30_i64, blip);
     let cut = cut.prop_map(|(lost, marked, back, not_ready, reported, blip)| Cut {
         lost,

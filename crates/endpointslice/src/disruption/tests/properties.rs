@@ -10,16 +10,24 @@ fn any_kubelet() -> impl Strategy<Value = Kubelet> {
     let time = || NOW - 1_500..NOW;
     prop_oneof![
         4 => time().prop_map(|since| Kubelet::Lost { since }),
-        4 => time().prop_map(back),
+        4 => (time(), 0..1_500_i64).prop_map(|(at, later)| back_and_ready(at, (at + later).min(NOW))),
         1 => Just(READY),
         1 => prop::option::of(time()).prop_map(not_ready),
-        1 => time().prop_map(new),
+        1 => (time(), 0..1_500_i64).prop_map(|(at, later)| new(at, (at + later).min(NOW))),
         1 => Just(Kubelet::Unread),
     ]
 }
 
-/// The definition: a disruption lasts if the share is lost, and ended with the last return or new node before which the share was
-/// lost, with the nodes that are lost now.
+/// The time since which a ready node counts. Long after it was created or came back, its kubelet was restarted.
+fn began(kubelet: &Kubelet) -> Option<i64> {
+    let Kubelet::Posting { ready_since: Some(since), returned, created } = *kubelet else { return None };
+    let exists = returned.or(created).unwrap_or(i64::MIN);
+    let is_first = since < exists.saturating_add(2 * WAY_OUT);
+    Some(if is_first { since.max(exists) } else { returned.unwrap_or(i64::MIN) })
+}
+
+/// The definition: a disruption lasts if the share is lost, and ended with the last return or new ready node before which the share
+/// was lost, with the nodes that are lost now.
 fn defined(kubelets: &[Kubelet], percent: usize) -> Period {
     let is_share_before = |at: i64| {
         let count = |is: &dyn Fn(&Kubelet) -> bool| kubelets.iter().filter(|kubelet| is(kubelet)).count();
@@ -28,20 +36,17 @@ fn defined(kubelets: &[Kubelet], percent: usize) -> Period {
             Kubelet::Posting { returned, .. } => returned.is_some_and(|returned| returned >= at),
             Kubelet::Unread => false,
         });
-        let ready = count(&|kubelet| match *kubelet {
-            Kubelet::Posting { ready, returned: Some(returned), .. } => ready && returned < at,
-            Kubelet::Posting { ready, created, .. } => ready && created.is_none_or(|created| created < at),
-            _ => false,
-        });
+        let ready = count(&|kubelet| began(kubelet).is_some_and(|began| began < at));
         lost >= MIN_LOST && lost * 100 >= (lost + ready) * percent
     };
-    if is_share_before(NOW) {
+    if is_share_before(NOW + 1) {
         return Period::Ongoing;
     }
-    let times = kubelets.iter().filter_map(|kubelet| match *kubelet {
-        Kubelet::Posting { returned: Some(at), .. } | Kubelet::Posting { ready: true, created: Some(at), .. } => Some(at),
+    let returned = |kubelet: &Kubelet| match *kubelet {
+        Kubelet::Posting { returned, .. } => returned,
         _ => None,
-    });
+    };
+    let times = kubelets.iter().flat_map(|kubelet| [returned(kubelet), began(kubelet)]).flatten();
     let recent = times.filter(|at| *at >= NOW - 2 * WAY_OUT);
     recent.filter(|at| is_share_before(*at)).max().map_or(Period::Calm, |at| Period::Ended { at })
 }

@@ -42,7 +42,8 @@ fn the_control_plane_counts_only_if_there_are_few_others() {
     assert_eq!(with_control_plane(3), Some((Period::Ongoing, 3, 3)));
     let mut one_not_ready = nodes(&[lost(100), lost(100), not_ready(None)], Policy::default(), 200);
     for number in 0..3 {
-        let _ = one_not_ready.observe(&Node { control_plane: true, ..node(&format!("c{number}"), lost(100)) }, 200);
+        let _ = one_not_ready
+            .observe(&Node { control_plane: true, ..node(&format!("c{number}"), lost(100)) }, 200);
     }
     assert_eq!(one_not_ready.scopes().next().map(|state| state.total), Some(2), "whatever their state");
     assert_eq!(with_control_plane(2), Some((Period::Calm, 2, 5)));
@@ -160,18 +161,31 @@ fn a_node_that_comes_back_not_ready_ends_the_disruption_and_not_the_way_out() {
         let _ = found.observe(&node("n0", not_ready(Some(210))), 210);
         assert_eq!(found.hold("n0", 105), Hold::Until(810));
         assert_eq!(found.hold("n1", 105), Hold::Until(810));
-        let _ = found.observe(&node("n0", back(210)), 230);
+        let _ = found.observe(&node("n0", back_and_ready(210, 230)), 230);
         assert_eq!(found.hold("n1", 105), Hold::Until(810));
     }
 }
 
 #[test]
+fn a_node_that_is_ready_long_after_its_return_ends_the_disruption_then() {
+    let mut found = nodes(&[vec![lost(100); 17], vec![READY]].concat(), Policy::default(), 200);
+    let _ = found.observe(&node("late", not_ready(Some(210))), 210);
+    assert_eq!(found.hold("n1", 105), Hold::Open);
+    let _ = found.observe(&node("late", back_and_ready(210, 900)), 900);
+    assert_eq!(found.hold("n1", 105), Hold::Until(1500));
+}
+
+#[test]
 fn new_nodes_end_the_disruption_and_not_the_way_out() {
     let mut found = nodes(&[lost(100), lost(100), lost(100)], Policy::default(), 200);
-    let _ = found.observe(&node("n3", new(290)), 300);
-    assert_eq!(found.hold("n0", 105), Hold::Until(890));
+    let _ = found.observe(&node("n3", new(90, 300)), 300);
+    assert_eq!(found.hold("n0", 105), Hold::Until(900));
+    // A node that was there before, and whose kubelet is restarted.
+    let mut found = nodes(&[lost(5_000), lost(5_000), lost(5_000)], Policy::default(), 5_200);
+    let _ = found.observe(&node("n3", new(90, 5_300)), 5_300);
+    assert_eq!(found.hold("n0", 5_005), Hold::No);
     // Those that are lost afterwards are dead nodes.
-    let mut found = nodes(&[lost(400), lost(400), lost(400), new(290)], Policy::default(), 410);
+    let mut found = nodes(&[lost(400), lost(400), lost(400), new(290, 290)], Policy::default(), 410);
     assert_eq!(found.hold("n0", 405), Hold::No);
     let _ = found.observe(&node("n4", back(300)), 420);
     assert_eq!(found.hold("n0", 405), Hold::No);

@@ -60,17 +60,24 @@ fn a_kubelet_is_lost_if_its_conditions_became_unknown() {
 #[test]
 fn a_return_makes_all_conditions_new() {
     let back = posted("True", "False", "", 700);
-    assert_eq!(Kubelet::of(&back, Some(0)), Kubelet::Posting { ready: true, returned: Some(700), created: Some(0) });
+    assert_eq!(
+        Kubelet::of(&back, Some(0)),
+        Kubelet::Posting { ready_since: Some(700), returned: Some(700), created: Some(0) }
+    );
     let not_ready = posted("False", "False", "", 700);
-    assert_eq!(Kubelet::of(&not_ready, Some(0)), Kubelet::Posting { ready: false, returned: Some(700), created: Some(0) });
+    assert_eq!(
+        Kubelet::of(&not_ready, Some(0)),
+        Kubelet::Posting { ready_since: None, returned: Some(700), created: Some(0) }
+    );
 }
 
 #[test]
 fn a_kubelet_that_restarts_or_registers_does_not_return() {
     let mut restarted = posted("True", "False", "", 1);
     restarted[0].last_transition = Some(700);
-    let posting = |created| Kubelet::Posting { ready: true, returned: None, created };
-    assert_eq!(Kubelet::of(&restarted, Some(0)), posting(Some(0)));
-    assert_eq!(Kubelet::of(&posted("True", "False", "", 740), Some(700)), posting(Some(700)));
-    assert_eq!(Kubelet::of(&posted("True", "False", "", 740), None), posting(None));
+    let posting =
+        |ready_since, created| Kubelet::Posting { ready_since: Some(ready_since), returned: None, created };
+    assert_eq!(Kubelet::of(&restarted, Some(0)), posting(700, Some(0)));
+    assert_eq!(Kubelet::of(&posted("True", "False", "", 740), Some(700)), posting(740, Some(700)));
+    assert_eq!(Kubelet::of(&posted("True", "False", "", 740), None), posting(740, None));
 }

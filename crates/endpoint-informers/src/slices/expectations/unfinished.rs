@@ -105,11 +105,18 @@ impl Unfinished {
         for plan in &mut plan.types {
             plan.update.sort_by_key(|slice| self.refused(name(slice)));
             plan.delete.sort_by_key(|slice| self.refused(name(slice)));
-            plan.withdrawals.retain(|name| !self.is_by_age() && self.refused(name).is_none());
+            plan.withdrawals.retain(|name| self.refused(name).is_none());
         }
         plan.delete_if_unchanged.sort_by_key(|slice| self.refused(name(slice)));
         if self.is_by_age() {
-            plan.types.iter_mut().for_each(|plan| plan.update.sort_by_key(|slice| self.tried(slice)));
+            for plan in &mut plan.types {
+                plan.update.sort_by_key(|slice| self.tried(slice));
+                // Those that have waited longer than everything else.
+                let first: HashSet<&str> =
+                    plan.update.iter().take_while(|slice| plan.withdraws(slice)).map(name).collect();
+                let is_all = first.len() == plan.update.len();
+                plan.withdrawals.retain(|name| is_all || first.contains(&**name));
+            }
             plan.types.sort_by_key(|plan| plan.update.first().map(|slice| self.tried(slice)));
         }
         let until = |address_type| self.blocked.get(&address_type).map(|blocked| blocked.until);

@@ -11,7 +11,7 @@ const MAX_LATE: u32 = 100;
 
 #[derive(Clone, Copy, Default)]
 struct State {
-    /// Requests without a complete response.
+    /// Requests without a response, and waits for frames of bodies.
     in_progress: usize,
     /// The connection is to be closed.
     is_closing: bool,
@@ -23,7 +23,8 @@ struct State {
 #[derive(Clone, Default)]
 pub(super) struct Activity(watch::Sender<State>);
 
-/// A request in progress until dropped. Closes the connection on drop unless [`Self::keep_connection`] was called.
+/// A request, or a wait for a frame of its body, in progress until dropped. A request closes the connection on drop unless
+/// [`Self::keep_connection`] was called.
 ///
 /// A request that is cancelled before its response closes the connection, too: an HTTP/2 client could otherwise start and
 /// reset requests at no cost (CVE-2023-44487).
@@ -40,6 +41,12 @@ impl Activity {
             state.late = state.late.saturating_add(u32::from(state.is_closing));
         });
         InProgress { activity: self.clone(), keeps_connection: false }
+    }
+
+    /// Records that a client waits for a frame of a body.
+    pub(super) fn start_wait(&self) -> InProgress {
+        self.0.send_modify(|state| state.in_progress += 1);
+        InProgress { activity: self.clone(), keeps_connection: true }
     }
 
     /// Completes when the client has started too many requests on a closing connection.

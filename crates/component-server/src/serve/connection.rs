@@ -135,6 +135,7 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
         let activity = Activity::default();
         let service = service_fn(|request: Request<Incoming>| {
             let (server, peer, slot) = (Arc::clone(self), Arc::clone(&peer), Arc::clone(slot));
+            let activity = activity.clone();
             // Outside of the future: a request that is dropped before its first poll counts, too.
             let mut in_progress = activity.start_request();
             async move {
@@ -144,9 +145,9 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
                 if outcome.is_authenticated || !is_http2 {
                     in_progress.keep_connection();
                 }
-                // A stranger's request ends here: one that never reads a response must not keep a connection.
+                // A stranger's stream must not keep a connection.
                 Ok::<Response, Infallible>(if outcome.is_authenticated {
-                    let streamed = |body| Body::new(Streamed { body, slot, _request: in_progress });
+                    let streamed = |body| Body::new(Streamed { body, slot, activity, wait: None });
                     outcome.response.map(streamed)
                 } else {
                     outcome.response

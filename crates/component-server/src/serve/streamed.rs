@@ -1,4 +1,4 @@
-//! A body that is part of its request: as long as it is sent, the connection is not idle.
+//! A body that is part of its request: while a client waits for its next frame, the connection is not idle.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,14 +7,17 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use super::activity::InProgress;
+use super::activity::{Activity, InProgress};
 use crate::connection_limit::ConnectionSlot;
 
-/// The body of a response, with what ends with it.
+/// The body of a response. hyper asks for a frame only after the client has taken the one before, so that a client that does
+/// not read is idle.
 pub(super) struct Streamed {
     pub(super) body: Body,
     pub(super) slot: Arc<ConnectionSlot>,
-    pub(super) _request: InProgress,
+    pub(super) activity: Activity,
+    /// The client's wait for the next frame.
+    pub(super) wait: Option<InProgress>,
 }
 
 impl HttpBody for Streamed {
@@ -25,8 +28,11 @@ impl HttpBody for Streamed {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let wait = self.wait.take().unwrap_or_else(|| self.activity.start_wait());
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        if frame.is_ready() {
+        if frame.is_pending() {
+            self.wait = Some(wait);
+        } else {
             self.slot.touch();
         }
         frame

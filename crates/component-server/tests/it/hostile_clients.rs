@@ -154,6 +154,26 @@ async fn a_response_that_takes_longer_than_the_idle_time_arrives_whole() {
     }
 }
 
+/// A window that is full from the start, and one that a stream fills.
+#[tokio::test]
+async fn an_unread_response_does_not_keep_a_connection_open() {
+    let server = with_limits(|limits| (limits.idle, limits.grace) = (SOON, SOON)).start().await;
+    for (window, path) in [(0, "/healthz"), (1, "/debug/stream")] {
+        let mut stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0";
+        // HEADERS that end the stream, of GET https://x with this path.
+        let length = u8::try_from(path.len()).unwrap();
+        let path = [&b"\x82\x87\x41\x01x\x44"[..], &[length][..], path.as_bytes()].concat();
+        let header = [&path[..], &b"\x0f\x08\x12Bearer admin-token"[..]].concat();
+        let head = [0, 0, u8::try_from(header.len()).unwrap(), 1, 5, 0, 0, 0, 1];
+        let request = [&preface[..], &[window][..], &head[..], &header[..]].concat();
+        // Fails if the server was faster.
+        let _ = stream.write_all(&request).await;
+        let _ = stream.flush().await;
+        read_to_close(&mut stream).await;
+    }
+}
+
 /// A header that arrives byte by byte and never ends: each byte is activity, and yet the time limit applies.
 #[tokio::test]
 async fn a_slow_header_does_not_keep_a_connection_open() {

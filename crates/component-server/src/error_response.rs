@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT, X_CONTENT
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 
-use crate::go_text::{escape_html, escape_json, quote};
+use crate::go_text::{beginning, escape_html, escape_json, quote};
 use crate::negotiate;
 
 /// A `meta.v1.Status`; the order of the fields is that of Go's encoder.
@@ -47,7 +47,8 @@ pub(crate) fn forbidden(
     path: &str,
     reason: &str,
 ) -> Response {
-    let message = format!("forbidden: User {} cannot {verb} path {}", quote(user), quote(path));
+    let (verb, path) = (beginning(verb), quote(&beginning(path)));
+    let message = format!("forbidden: User {} cannot {verb} path {path}", quote(user));
     let mut message = escape_html(&message);
     if !reason.is_empty() {
         message = format!("{message}: {reason}");
@@ -66,7 +67,7 @@ pub(crate) fn not_acceptable(head: &RequestHead<'_>) -> Response {
 /// Returns a 500 because a review failed (`responsewriters.InternalError`).
 pub(crate) fn internal_error(uri: &Uri, error: &str) -> Response {
     let target = uri.path_and_query().map_or("", |target| target.as_str());
-    let text = format!("Internal Server Error: {}: {error}", quote(target));
+    let text = format!("Internal Server Error: {}: {error}", quote(&beginning(target)));
     plain(StatusCode::INTERNAL_SERVER_ERROR, escape_html(&text))
 }
 
@@ -247,6 +248,22 @@ mod tests {
         assert!(text.contains(r#""reason":"Forbidden","details":{},"code":403"#), "{text}");
         let text = body(forbidden(&head, "a\n\x01", "get", "/", "no & never"));
         assert!(text.contains(r#"User \"a\\n\\x01\" cannot get path \"/\": no \u0026 never"#), "{text}");
+    }
+
+    /// A stranger may send 64 KiB, and read none of it back.
+    #[test]
+    fn a_long_path_is_cut() {
+        let headers = HeaderMap::new();
+        let head = RequestHead { headers: &headers, uri: &Uri::from_static("/") };
+        let long = "&".repeat(60_000);
+        assert!(body(forbidden(&head, "system:anonymous", "get", &long, "")).len() < 4096);
+        assert!(body(forbidden(&head, "system:anonymous", &long, "/", "")).len() < 4096);
+        let text = body(internal_error(&format!("/{}", "&".repeat(300)).parse().unwrap(), "no review"));
+        assert_eq!(text, format!("Internal Server Error: \"/{}...\": no review\n", "&amp;".repeat(255)));
+        // The 256th byte is within a character.
+        let text = body(forbidden(&head, "a", "get", &format!("//{}", "&ü".repeat(200)), ""));
+        let path = format!("cannot get path \\\"//{}\\u0026amp;...\\\"", "\\u0026amp;ü".repeat(84));
+        assert!(text.contains(&path), "{text}");
     }
 
     proptest! {

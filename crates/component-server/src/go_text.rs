@@ -1,6 +1,18 @@
 //! Text as Go writes it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+
+/// Bytes of a stranger's text that a response repeats. Escaped, they are up to ten times as many.
+const MAX_REPEATED: usize = 256;
+
+/// The beginning of a text that a stranger has sent, with `...` if it is longer.
+pub(crate) fn beginning(text: &str) -> Cow<'_, str> {
+    match text.get(..text.floor_char_boundary(MAX_REPEATED)) {
+        Some(start) if start.len() < text.len() => Cow::Owned(format!("{start}...")),
+        _ => Cow::Borrowed(text),
+    }
+}
 
 /// Escapes JSON as Go's encoder does, which makes it safe inside HTML.
 pub(crate) fn escape_json(json: &str) -> String {

@@ -12,7 +12,7 @@ use tracing::{debug, trace};
 use super::checks::{Check, Checks};
 use super::slis::Slis;
 use crate::error_response::{not_found, not_sniffed, plain};
-use crate::go_text::quote;
+use crate::go_text::{beginning, quote};
 
 /// A health page.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ impl Page {
         }
         excluded.retain(|name| !known.iter().any(|(other, _)| **other == **name));
         if !excluded.is_empty() {
-            let unknown = excluded.iter().map(|name| quote(name)).collect::<Vec<_>>().join(",");
+            let unknown = excluded.iter().map(|name| quote(&beginning(name))).collect::<Vec<_>>().join(",");
             trace!("cannot exclude some health checks, no health checks are installed matching {unknown}");
             let _ = writeln!(lines, "warn: some health checks cannot be excluded: no matches for {unknown}");
         }

@@ -42,6 +42,17 @@ fn replace_all(text: &str, replacements: &[(char, &str)]) -> String {
     replaced
 }
 
+/// Writes a number with the fewest digits (`strconv.FormatFloat` with `'g'` and -1).
+pub(crate) fn float(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    match scientific.split_once('e').and_then(|(digits, power)| Some((digits, power.parse::<i32>().ok()?))) {
+        Some((digits, power)) if !(-4..6).contains(&power) => {
+            format!("{digits}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs())
+        }
+        _ => number.to_string(),
+    }
+}
+
 /// Writes a string in double quotes with Go's escapes (`%q`).
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from('"');

@@ -11,6 +11,7 @@ use http::{Method, StatusCode};
 use super::component_info::ComponentInfo;
 use super::slis::Slis;
 use crate::error_response::plain;
+use crate::go_text::float;
 
 /// Media type of the Prometheus text format, as upstream sends it.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
@@ -51,7 +52,7 @@ fn exposition(
             if let Some(rest) = text.strip_suffix("# EOF\n") {
                 text.truncate(rest.len());
             }
-            let text = selected(without(text, disabled), query.unwrap_or_default());
+            let text = with_go_bounds(&selected(without(text, disabled), query.unwrap_or_default()));
             let started = info.started.as_second().to_string();
             let content_type = (CONTENT_TYPE.as_str(), TEXT_FORMAT.to_owned());
             ([content_type, ("process-start-time-unix", started)], text).into_response()
@@ -95,9 +96,65 @@ fn keep_metrics(text: &str, is_wanted: impl Fn(&str) -> bool) -> String {
     text.split_inclusive('\n').filter(keep).collect()
 }
 
+/// The metrics with the bounds of buckets as Go writes them: `1`, not `1.0`. Queries compare them as text.
+fn with_go_bounds(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        match bound(line) {
+            Some((before, bound, after)) => written.extend([before, &float(bound), after]),
+            None => written.push_str(line),
+        }
+    }
+    written
+}
+
+/// The bound in a line about a bucket, with what stands before and after it; none for `+Inf`.
+fn bound(line: &str) -> Option<(&str, f64, &str)> {
+    const LABELS: [&str; 2] = ["{le=\"", ",le=\""];
+    let start = LABELS.iter().find_map(|label| Some(line.find(label)? + label.len()))?;
+    let (before, rest) = line.split_at_checked(start)?;
+    let (bound, after) = rest.split_at_checked(rest.find('"')?)?;
+    Some((before, bound.parse::<f64>().ok().filter(|bound| bound.is_finite())?, after))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{selected, without};
+    use super::{selected, with_go_bounds, without};
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::metrics::histogram::Histogram;
+    use prometheus_client::registry::Registry;
+
+    /// Expectations are those of a real kube-controller-manager, and of Go for the last three.
+    #[test]
+    fn bounds_of_buckets_are_spelled_as_by_go() {
+        let bounds = std::iter::successors(Some(1e-8_f64), |bound| Some(bound * 10.0)).take(10);
+        let histogram = Histogram::new(bounds.chain([32_768.0, 999_999.0, 1_234_567.0]));
+        let mut registry = Registry::default();
+        registry.register("a", "A", histogram);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let text = with_go_bounds(&text);
+        let written: Vec<&str> =
+            text.lines().filter_map(|line| line.split("le=\"").nth(1)?.split('"').next()).collect();
+        let expected = [
+            ["1e-08", "1e-07", "1e-06", "9.999999999999999e-06", "9.999999999999999e-05"],
+            ["0.001", "0.01", "0.1", "1", "10"],
+            ["32768", "999999", "1.234567e+06", "+Inf", ""],
+        ];
+        assert_eq!(written, expected.concat()[..14]);
+        assert!(text.contains("a_bucket{le=\"0.1\"} 0\n") && text.contains("a_sum 0.0\n"), "{text}");
+    }
+
+    #[test]
+    fn only_the_label_of_buckets_is_rewritten() {
+        for (line, written) in [
+            ("a_bucket{x=\"1.0\",le=\"1.0\",y=\"ü\"} 1.0\n", "a_bucket{x=\"1.0\",le=\"1\",y=\"ü\"} 1.0\n"),
+            ("a{role=\"1.0\",b=\",le=\\\"1.0\"} 1\n", "a{role=\"1.0\",b=\",le=\\\"1.0\"} 1\n"),
+            ("a{le=\"x\"} 1", "a{le=\"x\"} 1"),
+        ] {
+            assert_eq!(with_go_bounds(line), written);
+        }
+    }
 
     #[test]
     fn metrics_can_be_selected_by_name() {

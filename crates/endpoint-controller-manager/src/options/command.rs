@@ -40,10 +40,8 @@ fn arg(flag: &'static Flag) -> Arg {
     } else {
         arg.allow_hyphen_values(true)
     };
-    let arg = arg.value_delimiter(flag.takes_list().then_some(','));
-    let defaults = if flag.takes_list() { flag.default.split(',').collect() } else { vec![flag.default] };
     let arg =
-        if flag.may_be_repeated() && flag.default.is_empty() { arg } else { arg.default_values(defaults) };
+        if flag.may_be_repeated() && flag.default.is_empty() { arg } else { arg.default_value(flag.default) };
     arg.hide_default_value(flag.hides_default())
 }
 

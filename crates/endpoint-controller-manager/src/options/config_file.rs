@@ -136,7 +136,8 @@ impl File {
                 Yaml::String(text),
             ) => text.clone(),
             (Kind::List(_), Yaml::Sequence(items)) => {
-                let texts: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
+                let quoted = |item: &Yaml| Some(format!("\"{}\"", item.as_str()?.replace('"', "\"\"")));
+                let texts: Option<Vec<String>> = items.iter().map(quoted).collect();
                 let wrong = || Fault::of(path, format!("must be a list of strings, is {}", shown(value)));
                 texts.ok_or_else(wrong)?.join(",")
             }

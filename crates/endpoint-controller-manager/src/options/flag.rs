@@ -7,7 +7,7 @@ use go_text::duration::{format_go_duration, parse_go_duration};
 use go_text::strconv::{parse_bool, parse_f64, parse_i32, parse_u32};
 use serde_json::Value;
 
-use super::parse::is_zero_quantity;
+use super::parse::{elements, is_zero_quantity};
 use super::settings::Settings;
 
 /// An entry of the tables in [`groups`](super::groups). The parser, `--help`, `/configz`, `/flagz`, the configuration
@@ -65,7 +65,7 @@ pub(crate) enum Kind {
     Parsed(fn(&mut Settings, &str) -> Result<(), String>),
     /// Like [`Parsed`](Self::Parsed) for a flag that may be repeated; called once for each value.
     Repeated(fn(&mut Settings, &str) -> Result<(), String>),
-    /// Values separated by commas, of which empty ones are ignored.
+    /// Values separated by commas, and in quotes if need be (pflag's `StringSlice`).
     List(fn(&mut Settings, Vec<String>)),
     /// An amount of memory, which only flags without support have.
     Quantity,
@@ -159,6 +159,11 @@ impl Flag {
         self.store(&mut Settings::default(), text).map(drop)
     }
 
+    /// The values of one word, of which a list may have any number.
+    pub(super) fn texts(&self, word: &str) -> Result<Vec<String>, String> {
+        if matches!(self.kind, Kind::List(_)) { elements(word) } else { Ok(vec![word.to_owned()]) }
+    }
+
     /// Stores the values, whose syntax has been checked. The error begins with the name of the flag.
     pub(super) fn set(&self, settings: &mut Settings, texts: &[String]) -> Result<(), String> {
         let name = self.name;
@@ -167,7 +172,7 @@ impl Flag {
                 Err(format!("--{name} is not supported: {reason}"))
             }
             (_, Kind::List(set)) => {
-                set(settings, texts.iter().filter(|text| !text.is_empty()).cloned().collect());
+                set(settings, texts.to_vec());
                 Ok(())
             }
             _ => texts.iter().try_for_each(|text| {
@@ -195,7 +200,7 @@ impl Flag {
             Kind::Path(set) => set(settings, (!text.is_empty()).then(|| text.into())),
             Kind::Checked(set) => return Ok(set(settings, text).map_err(|error| format!(": {error}"))),
             Kind::Parsed(set) | Kind::Repeated(set) => set(settings, text)?,
-            Kind::List(_) => {}
+            Kind::List(_) => drop(elements(text)?),
             Kind::Quantity => drop(is_zero_quantity(text)?),
         }
         Ok(Ok(()))
@@ -232,10 +237,6 @@ impl Flag {
 
 /// Output.
 impl Flag {
-    pub(super) fn takes_list(&self) -> bool {
-        matches!(self.kind, Kind::List(_))
-    }
-
     pub(super) fn may_be_repeated(&self) -> bool {
         matches!(self.kind, Kind::List(_) | Kind::Repeated(_))
     }

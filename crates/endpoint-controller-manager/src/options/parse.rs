@@ -15,6 +15,45 @@ pub(super) fn is_zero_quantity(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Reads a list, a line of CSV (RFC 4180), with the words of Go's `encoding/csv` for errors.
+pub(super) fn elements(text: &str) -> Result<Vec<String>, String> {
+    let mut elements = Vec::new();
+    let mut rest = Some(text).filter(|text| !text.is_empty());
+    while let Some(text) = rest {
+        let (element, after) = match text.strip_prefix('"') {
+            Some(text) => quoted(text).ok_or("extraneous or missing \" in quoted-field")?,
+            None => {
+                let (element, after) =
+                    text.split_once(',').map_or((text, None), |(it, after)| (it, Some(after)));
+                if element.contains('"') {
+                    return Err("bare \" in non-quoted-field".to_owned());
+                }
+                (element.to_owned(), after)
+            }
+        };
+        elements.push(element);
+        rest = after;
+    }
+    Ok(elements)
+}
+
+/// An element after its first quote, and what follows its comma; none if its quotes are wrong.
+fn quoted(text: &str) -> Option<(String, Option<&str>)> {
+    let (mut element, mut rest) = (String::new(), text);
+    loop {
+        let (before, after) = rest.split_once('"')?;
+        element.push_str(before);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                element.push('"');
+                rest = after;
+            }
+            None if after.is_empty() => return Some((element, None)),
+            None => return Some((element, Some(after.strip_prefix(',')?))),
+        }
+    }
+}
+
 /// Reads one value of `--tls-curve-preferences`: numbers with commas.
 pub(super) fn curves(text: &str) -> Result<Vec<i32>, String> {
     text.split(',').map(|number| parse_i32(number.trim())).collect()

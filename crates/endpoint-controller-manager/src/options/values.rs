@@ -43,9 +43,7 @@ impl FlagValues {
         field: String,
     ) -> Result<(), String> {
         flag.check(text)?;
-        let texts = if flag.takes_list() { text.split(',').collect() } else { vec![text] };
-        let value =
-            FlagValue { texts: texts.into_iter().map(str::to_owned).collect(), source: Source::File(field) };
+        let value = FlagValue { texts: flag.texts(text)?, source: Source::File(field) };
         match self.0.get(flag.name) {
             Some(FlagValue { source: Source::CommandLine, .. }) => {}
             _ => drop(self.0.insert(flag.name, value)),
@@ -104,7 +102,9 @@ impl FlagValue {
         if flag.name == HELP {
             return Self { texts: vec![flag.default.to_owned()], source: Source::Default };
         }
-        let texts = matches.get_many::<String>(flag.name).into_iter().flatten().cloned().collect();
+        let words = matches.get_many::<String>(flag.name).into_iter().flatten();
+        // The parser has checked their syntax.
+        let texts = words.flat_map(|word| flag.texts(word).unwrap_or_default()).collect();
         let source = match matches.value_source(flag.name) {
             Some(ValueSource::CommandLine) => Source::CommandLine,
             _ => Source::Default,

@@ -42,6 +42,20 @@ fn flags_take_the_forms_that_kube_controller_manager_takes() {
 }
 
 #[test]
+fn lists_are_read_as_csv() {
+    for (list, elements) in [
+        ("", &[][..]),
+        (",", &["", ""]),
+        ("a,,b,", &["a", "", "b", ""]),
+        ("\"*\",-b", &["*", "-b"]),
+        ("\"a,b\",\"\",\"c\"\"d\"", &["a,b", "", "c\"d"]),
+    ] {
+        assert_eq!(settings(&format!("--controllers={list}")).controllers, elements, "{list}");
+    }
+    assert_eq!(settings("--controllers=a --controllers= --controllers=b").controllers, ["a", "b"]);
+}
+
+#[test]
 fn the_last_of_several_values_counts() {
     let line = "--kube-api-burst=1 --profiling=false --kube-api-burst 2 --profiling --cluster-name=a --cluster-name=b \
          --cert-dir=a --cert_dir=";

@@ -45,11 +45,15 @@ fn arg(flag: &'static Flag) -> Arg {
     arg.hide_default_value(flag.hides_default())
 }
 
-/// The words after the program's name, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`).
+/// The words after the program's name, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`), and without the
+/// empty ones that are no values, which upstream passes over.
 pub(super) fn normalized<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut is_value = false;
     for argument in arguments.into_iter().map(Into::into) {
+        if argument.is_empty() && !is_value {
+            continue;
+        }
         let word = match argument.to_str() {
             Some(text) if !is_value => OsString::from(normalized_word(text)),
             _ => argument,

@@ -76,6 +76,13 @@ fn values_are_not_normalized() {
 }
 
 #[test]
+fn empty_words_are_passed_over() {
+    assert_eq!(parse_words(["", "--v=2", ""]).unwrap().verbosity, 2);
+    // This one is a value.
+    assert_eq!(parse_words(["--cert-dir", "", "--v=2"]).unwrap().server.serving.cert_dir, None);
+}
+
+#[test]
 fn flags_of_older_releases_are_accepted() {
     let of_today: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
     assert!(!of_today.contains(&"concurrent-service-syncs"));

@@ -1,6 +1,6 @@
 //! Syntax of values that are more than a text or a number.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use go_text::strconv::{parse_bool, parse_i32};
 
@@ -59,8 +59,11 @@ pub(super) fn curves(text: &str) -> Result<Vec<i32>, String> {
     text.split(',').map(|number| parse_i32(number.trim())).collect()
 }
 
-/// Reads an address.
+/// Reads an address; nothing means all interfaces.
 pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
+    if text.is_empty() {
+        return Ok(Ipv4Addr::UNSPECIFIED.into());
+    }
     text.trim().parse().map_err(|_| format!("failed to parse IP: {text:?}"))
 }
 

@@ -83,6 +83,11 @@ fn empty_words_are_passed_over() {
 }
 
 #[test]
+fn an_empty_address_is_that_of_all_interfaces() {
+    assert_eq!(settings("--bind-address=").server.serving.bind_address.to_string(), "0.0.0.0");
+}
+
+#[test]
 fn flags_of_older_releases_are_accepted() {
     let of_today: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
     assert!(!of_today.contains(&"concurrent-service-syncs"));

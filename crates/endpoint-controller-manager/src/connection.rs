@@ -48,14 +48,20 @@ pub(crate) async fn load(api_server: &ApiServer, is_command: bool) -> Result<kub
 }
 
 /// The configuration for token or access reviews: the kubeconfig that `flag` names, else that of the cluster this process
-/// runs in. None outside of a cluster.
+/// runs in. None, with a warning, outside of a cluster.
 pub(crate) async fn load_delegated(
     flag: &'static str,
     kubeconfig: Option<&Path>,
 ) -> Result<Option<kube::Config>, ConnectionError> {
     match kubeconfig {
         Some(path) => Ok(Some(load_kubeconfig(flag, path).await?)),
-        None => Ok(kube::Config::incluster().ok()),
+        None => {
+            let missing = |error: &InClusterError| {
+                let err = std::env::var_os("KUBERNETES_SERVICE_HOST").map(|_| error_chain(error));
+                warn!(flag, err, "No API server reviews requests, because none is configured");
+            };
+            Ok(kube::Config::incluster().inspect_err(missing).ok())
+        }
     }
 }
 
@@ -81,9 +87,21 @@ pub(crate) async fn wait_for_api_server(
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
     use kube_api::{Encoding, connect};
 
     use super::*;
+    use crate::config::LogFormat;
+    use crate::logging::tests::logged;
+
+    #[test]
+    fn reviews_that_are_not_available_are_logged() {
+        let text = logged(LogFormat::Text, || {
+            let loaded = load_delegated("--some-kubeconfig", None).now_or_never();
+            assert!(loaded.unwrap().unwrap().is_none());
+        });
+        assert!(text.starts_with('W') && text.ends_with(" flag=\"--some-kubeconfig\"\n"), "{text}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_server_is_given_up_after_the_start_timeout() {

@@ -250,4 +250,4 @@ fn json_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

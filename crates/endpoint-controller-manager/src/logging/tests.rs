@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 use super::*;
 
 /// The lines that a subscriber with this format writes for the events of `emit`.
-fn logged(format: LogFormat, emit: impl FnOnce()) -> String {
+pub(crate) fn logged(format: LogFormat, emit: impl FnOnce()) -> String {
     let written = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&written);
     let writer = move || Sink(Arc::clone(&sink));

@@ -15,6 +15,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube_api::computed::{self, encode_value};
 use prometheus_client::metrics::MetricType;
+use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber, error};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -183,26 +184,36 @@ where
 #[derive(Default)]
 struct Fields {
     message: String,
-    others: Vec<(&'static str, String)>,
+    others: Vec<(&'static str, Value)>,
 }
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.record(field, format!("{value:?}"));
+        self.record_str(field, &format!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.record(field, value.to_owned());
-    }
-}
-
-impl Fields {
-    fn record(&mut self, field: &Field, value: String) {
         if field.name() == "message" {
-            self.message = value;
+            value.clone_into(&mut self.message);
         } else {
-            self.others.push((field.name(), value));
+            self.others.push((field.name(), value.into()));
         }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.others.push((field.name(), value.into()));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.others.push((field.name(), value.into()));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.others.push((field.name(), value.into()));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.others.push((field.name(), value.into()));
     }
 }
 
@@ -224,7 +235,10 @@ fn text_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
     let mut line = format!("{severity}{time} {:7} {caller}] {:?}", std::process::id(), fields.message);
     for (name, value) in &fields.others {
         // Writing to a String cannot fail.
-        let _ = write!(line, " {name}={value:?}");
+        let _ = match value {
+            Value::String(text) => write!(line, " {name}={text:?}"),
+            other => write!(line, " {name}={other}"),
+        };
     }
     line
 }
@@ -244,9 +258,9 @@ fn json_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
         Level::TRACE => object.insert("v".to_owned(), 6.into()),
     };
     for (name, value) in &fields.others {
-        object.insert((*name).to_owned(), value.as_str().into());
+        object.insert((*name).to_owned(), value.clone());
     }
-    serde_json::Value::Object(object).to_string()
+    Value::Object(object).to_string()
 }
 
 #[cfg(test)]

@@ -31,21 +31,24 @@ impl std::io::Write for Sink {
 
 #[test]
 fn text_is_klogs_header_and_quoted_fields() {
-    let line =
-        logged(LogFormat::Text, || tracing::error!(service = %"ns/web", err = "a \"b\"\nc", "Error syncing"));
+    let line = logged(
+        LogFormat::Text,
+        || tracing::error!(service = %"ns/web", pods = 3, err = "a \"b\"\nc", "Error syncing"),
+    );
     assert!(line.starts_with('E'), "{line}");
     let (_, rest) = line.split_once("] ").unwrap();
-    assert_eq!(rest, "\"Error syncing\" service=\"ns/web\" err=\"a \\\"b\\\"\\nc\"\n");
+    assert_eq!(rest, "\"Error syncing\" service=\"ns/web\" pods=3 err=\"a \\\"b\\\"\\nc\"\n");
 }
 
 #[test]
 fn json_is_one_object_on_a_line() {
-    let line = logged(LogFormat::Json, || tracing::info!(service = "ns/web", pods = 3, "Synced"));
+    let emit = || tracing::info!(service = "ns/web", pods = 3, share = 0.5, first = true, "Synced");
+    let line = logged(LogFormat::Json, emit);
     let object: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(object["msg"], "Synced");
     assert_eq!(object["v"], 0);
     assert_eq!(object["service"], "ns/web");
-    assert_eq!(object["pods"], "3");
+    assert_eq!((&object["pods"], &object["share"], &object["first"]), (&3.into(), &0.5.into(), &true.into()));
     assert!(object["ts"].as_f64().unwrap() > 1e12);
 }
 

@@ -231,10 +231,16 @@ fn text_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
         _ => 'I',
     };
     let (time, caller) = (now.strftime("%m%d %H:%M:%S%.6f"), caller(metadata));
-    // In quotes, what could end the line or the quotes is escaped.
-    let mut line = format!("{severity}{time} {:7} {caller}] {:?}", std::process::id(), fields.message);
+    let mut line = format!("{severity}{time} {:7} {caller}] ", std::process::id());
+    let message = &fields.message;
+    if fields.others.is_empty() && !message.contains(char::is_control) {
+        // As klog writes what `Infof` has formatted.
+        line.push_str(message);
+    } else {
+        // In quotes, what could end the line or the quotes is escaped. Writing to a String cannot fail.
+        let _ = write!(line, "{message:?}");
+    }
     for (name, value) in &fields.others {
-        // Writing to a String cannot fail.
         let _ = match value {
             Value::String(text) => write!(line, " {name}={text:?}"),
             other => write!(line, " {name}={other}"),

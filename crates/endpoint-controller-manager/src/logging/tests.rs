@@ -41,6 +41,14 @@ fn text_is_klogs_header_and_quoted_fields() {
 }
 
 #[test]
+fn a_message_alone_is_not_quoted_unless_it_would_end_the_line() {
+    for (message, written) in [("FLAG: --a=\"b\"", "FLAG: --a=\"b\"\n"), ("a\nb", "\"a\\nb\"\n")] {
+        let line = logged(LogFormat::Text, || tracing::info!("{message}"));
+        assert_eq!(line.split_once("] ").unwrap().1, written);
+    }
+}
+
+#[test]
 fn json_is_one_object_on_a_line() {
     let emit = || tracing::info!(service = "ns/web", pods = 3, share = 0.5, first = true, "Synced");
     let line = logged(LogFormat::Json, emit);

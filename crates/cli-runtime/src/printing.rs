@@ -1,7 +1,7 @@
 //! Results on stdout, in the forms that kubectl has, and lines on stderr.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 
 use crate::style;
 use crate::text::{escape_controls, is_control};
@@ -14,12 +14,19 @@ pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escape_controls(line, &['\n']));
 }
 
-/// Prints a result to stdout, in colours if that is a terminal.
+/// Prints a result to stdout, in colours if that is a terminal. Returns false if its reader has gone away (`| head`).
+///
+/// # Errors
+/// The reason for which stdout cannot be written.
 #[expect(clippy::disallowed_methods, reason = "after the escaping")]
-pub fn print(text: &str) {
+pub fn print(text: &str) -> io::Result<bool> {
     let escaped = escape_controls(text, &['\n']);
-    // A reader that has gone away (`| head`) is not a failure.
-    let _ = std::io::stdout().write_all(style::rendered(&escaped, style::in_colours()).as_bytes());
+    let shown = style::rendered(&escaped, style::in_colours());
+    let mut stdout = io::stdout();
+    match stdout.write_all(shown.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
+    }
 }
 
 /// A document of YAML.

@@ -40,7 +40,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     if !command.target.files.is_empty() {
         let snapshot = files::read(&command.target)?;
         let found = look(command, &snapshot);
-        report(command, &found, snapshot.services().count());
+        report(command, &found, snapshot.services().count())?;
         return Ok((found.gravest(), true));
     }
     let progress = Progress::start("Reading the cluster");
@@ -58,7 +58,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     let asked = ask(command, &cluster, &snapshot, &progress).await;
     found.add(asked.findings);
     drop(progress);
-    report(command, &found, snapshot.services().count());
+    report(command, &found, snapshot.services().count())?;
     // After what was found without them.
     if let Some(failure) = asked.failure {
         return Err(failure);
@@ -111,13 +111,14 @@ fn look(command: &Audit, snapshot: &Snapshot) -> Findings {
     found
 }
 
-fn report(command: &Audit, found: &Findings, services: usize) {
+fn report(command: &Audit, found: &Findings, services: usize) -> Result<(), Failure> {
     let mut shown = found.clone();
     if command.quiet {
         shown.findings.retain(|finding| finding.severity >= command.severity);
     }
-    exit::print(&output::text(&shown, command.format, !command.no_headers));
+    exit::show(&output::text(&shown, command.format, !command.no_headers))?;
     for note in output::notes(&shown, services) {
         exit::note(&note);
     }
+    Ok(())
 }

@@ -2,7 +2,22 @@
 
 use std::process::ExitCode;
 
-pub(crate) use cli_runtime::printing::{note, print};
+use cli_runtime::printing;
+
+pub(crate) use cli_runtime::printing::note;
+
+/// Prints a line about work that goes on also if stdout cannot be written.
+pub(crate) fn print(text: &str) {
+    let _ = printing::print(text);
+}
+
+/// Prints a result. Returns false if its reader has gone away (`| head`), which is not a failure.
+///
+/// # Errors
+/// A line about stdout, if it cannot be written.
+pub(crate) fn show(text: &str) -> Result<bool, Failure> {
+    printing::print(text).map_err(|error| Failure::Input(format!("cannot write to stdout: {error}")))
+}
 
 /// The end of a command that has a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +52,7 @@ impl From<Code> for ExitCode {
 /// A result that could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The command line or the input is wrong, or names what does not exist.
+    /// The command line or the input is wrong, or names what does not exist; or stdout cannot be written.
     Input(String),
     /// The input is wrong in several places.
     Inputs(Vec<String>),

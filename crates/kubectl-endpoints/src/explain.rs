@@ -59,7 +59,7 @@ impl Command for Explanation {
             // As kubectl: stdout has rows only.
             exit::note("No Services found");
         } else {
-            exit::print(&output::text(&reports, view));
+            exit::show(&output::text(&reports, view))?;
         }
         Ok(code(&reports))
     }

@@ -112,7 +112,7 @@ async fn until_signal(listener: TcpListener, follower: Arc<Follower>) -> Result<
     let address = address.map_err(|error| Failure::Access(format!("--listen: {error}")))?;
     let token = token::random().map_err(Failure::Access)?;
     // stdout has one line that a script can use.
-    exit::print(&format!("http://{address}/#token={token}\n"));
+    exit::show(&format!("http://{address}/#token={token}\n"))?;
     exit::note(
         "The page is served until Ctrl-C. Open it in a browser on this machine. Who has the token can read the page.",
     );

@@ -41,7 +41,7 @@ impl Command for Preflight {
         let cluster = Cluster::of(&self.target, NAME).await?;
         let checks =
             run(&cluster, &self.config, &self.subject, self.confirm_after, self.before_release).await?;
-        exit::print(&output::text(&cluster.server, &checks, self.format));
+        exit::show(&output::text(&cluster.server, &checks, self.format))?;
         exit::note(&output::note(&cluster.server, &checks));
         Ok(output::code(&checks))
     }

@@ -54,7 +54,7 @@ impl Command for Simulation {
         for line in &notes {
             note(line);
         }
-        exit::print(&text);
+        exit::show(&text)?;
         Ok(code)
     }
 }

@@ -79,13 +79,13 @@ impl Command for StatusQuestion {
         let snapshot = cluster.read().await?;
         let reports = explain_all(&snapshot);
         let status = facts::gather(&cluster.client, &snapshot, &reports).await;
-        exit::print(&match self.output {
+        exit::show(&match self.output {
             Format::Json => printing::json(&status),
             Format::Yaml => printing::yaml(&status),
             Format::Table | Format::Wide | Format::Name => {
                 text::text(&status, &reports, snapshot.now(), self.output == Format::Wide)
             }
-        });
+        })?;
         let has = |verdict| reports.iter().any(|report| report.verdict == verdict);
         Ok(match (has(Verdict::Wrong), has(Verdict::Unknown)) {
             (true, _) => Code::Wrong,

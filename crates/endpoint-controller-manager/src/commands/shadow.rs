@@ -35,17 +35,17 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     };
     let outcome = manager::run_here(config, logs.dropped(), Some(Arc::clone(&shadow)), end);
     let report = shadow.report();
-    if let Some(report) = &report {
-        printing::print(&match format {
-            Format::Text => report.text(),
-            Format::Json => printing::json(&report.json()),
-        });
-    }
-    let failure = match (&outcome, &report) {
-        (Err(error), _) => error_chain(error),
-        (Ok(()), None) => "nothing was compared: the run ended before the caches were synced".to_owned(),
-        (Ok(()), Some(report)) if report.lasting() > 0 => return LASTING.into(),
-        (Ok(()), Some(_)) => return ExitCode::SUCCESS,
+    let text = report.as_ref().map(|report| match format {
+        Format::Text => report.text(),
+        Format::Json => printing::json(&report.json()),
+    });
+    let printed = text.map_or(Ok(true), |text| printing::print(&text));
+    let failure = match (&outcome, &report, printed) {
+        (Err(error), ..) => error_chain(error),
+        (Ok(()), None, _) => "nothing was compared: the run ended before the caches were synced".to_owned(),
+        (Ok(()), Some(_), Err(error)) => format!("cannot write to stdout: {error}"),
+        (Ok(()), Some(report), _) if report.lasting() > 0 => return LASTING.into(),
+        (Ok(()), Some(_), _) => return ExitCode::SUCCESS,
     };
     logs.write_line(&format!("Error: {failure}"));
     ExitCode::FAILURE

@@ -11,7 +11,7 @@ use super::command::{DryRun, Fix};
 use super::request::{path, request};
 use crate::ask;
 use crate::cluster::Cluster;
-use crate::exit::{Failure, note, print};
+use crate::exit::{Failure, note, show};
 use crate::objects::find;
 
 /// The outcome of one repair.
@@ -85,7 +85,7 @@ pub(super) async fn touch(cluster: &Cluster, touches: &[Repair], fix: Fix) -> Re
 /// Shows the writes, and asks whether to make them.
 async fn agreed(cluster: &Cluster, what: &str, writes: &[&Repair], fix: Fix) -> Result<bool, Failure> {
     let lines: Vec<String> = writes.iter().map(ToString::to_string).collect();
-    print(&format!("\n{what} of {}:\n{}\n", cluster.server, lines.join("\n")));
+    show(&format!("\n{what} of {}:\n{}\n", cluster.server, lines.join("\n")))?;
     if fix.dry_run == DryRun::Client {
         note("Nothing was written (--dry-run=client)");
         return Ok(false);

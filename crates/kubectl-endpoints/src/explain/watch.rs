@@ -20,16 +20,18 @@ use crate::live::{Message, Watches};
 /// The time for which changes are gathered before they are shown.
 const BATCH: Duration = Duration::from_secs(1);
 
-/// Prints the Services, and each of them again that changes, until the watches end.
+/// Prints the Services, and each of them again that changes, until nobody reads that.
 ///
 /// # Errors
-/// A line about a cluster that cannot be read, or about a Service that does not exist.
+/// A line about a cluster that cannot be read, about a Service that does not exist, or about watches that have ended.
 pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Result<(), Failure> {
     let view = View::of(explanation);
     let namespace = cluster.namespace.as_deref();
     let (mut snapshot, versions) = cluster.read_to_watch().await?;
     let first = select(explanation, &snapshot, namespace, &cluster.server)?;
-    exit::print(&output::text(&first, view));
+    if !exit::show(&output::text(&first, view))? {
+        return Ok(());
+    }
     let mut shown = by_name(first);
 
     let mut watches = Watches::start(&cluster.client, namespace, versions);
@@ -49,8 +51,8 @@ pub(super) async fn watch(explanation: &Explanation, cluster: &Cluster) -> Resul
         }
         let changed = now.iter().filter(|(key, report)| shown.get(*key) != Some(*report));
         let changed: Vec<ServiceReport> = changed.map(|(_, report)| report.clone()).collect();
-        if !changed.is_empty() {
-            exit::print(&output::changed(&changed, view));
+        if !changed.is_empty() && !exit::show(&output::changed(&changed, view))? {
+            return Ok(());
         }
         shown = now;
     }

@@ -61,7 +61,7 @@ pub(super) async fn serve(
     let signals = StopSignals::listen();
     let mut signals = signals.map_err(|error| Failure::Access(format!("cannot handle signals: {error}")))?;
     let address = server.local_addr().map_err(|error| Failure::Input(error.to_string()))?;
-    exit::print(&format!("https://{address}{PREFIX}/\n"));
+    exit::show(&format!("https://{address}{PREFIX}/\n"))?;
     let stopped = async {
         let signal = signals.received().await;
         exit::note(&format!("Received {signal}: the server ends"));

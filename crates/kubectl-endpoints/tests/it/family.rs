@@ -1,8 +1,10 @@
 //! What every plugin of kubectl has: selectors, watches, completion, suggestions, `help` and `version`.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -123,4 +125,41 @@ async fn a_watch_of_names_outlives_one_of_them() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(changed.unwrap(), "service/web");
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_nobody_reads_it() {
+    let serving = Serving::start(&["-f", SAMPLES]);
+    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
+    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
+    let mut child = Command::new(PROGRAM)
+        .args(["explain", "web", "-w", "-o", "name", &flag])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut name = String::new();
+    reader.read_line(&mut name).unwrap();
+    assert_eq!(name, "service/web\n");
+    drop(reader);
+    serving.delete("/api/v1/namespaces/default/pods/web-0").await;
+    let begin = Instant::now();
+    let mut status = None;
+    while status.is_none() && begin.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        status = child.try_wait().unwrap();
+    }
+    // Fails if it has ended.
+    let _ = child.kill();
+    child.wait().unwrap();
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = Command::new(PROGRAM).args(["explain", "-f", SAMPLES]).stdout(full).output().unwrap();
+    let lines = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{lines}");
+    assert!(lines.contains("Error: cannot write to stdout: "), "{lines}");
 }

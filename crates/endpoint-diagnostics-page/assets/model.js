@@ -43,9 +43,10 @@ export function stateOf(row) {
 /** True if connections have nowhere to go. */
 const isUnreachable = ({ traffic }) => traffic.ready === 0 && traffic.serving === 0;
 
-/** The state of a Service by its view. */
+/** The state of a Service by its view. Behind a cluster IP, nothing reaches an endpoint without a port. */
 export function stateOfView({ report, service, slices, traffic: of }) {
-  const endpoints = slices.flatMap((slice) => slice.endpoints);
+  const reached = slices.filter((slice) => service.addresses.length === 0 || slice.ports.length > 0);
+  const endpoints = reached.flatMap((slice) => slice.endpoints);
   const names = (state) => new Set(endpoints.filter((it) => it.state === state).map((it) => it.pod ?? it.addresses[0])).size;
   const traffic = { kind: service.kind, ready: names("ready"), serving: names("serving") };
   return stateOf({ verdict: report.verdict, expected: of?.of ?? 0, traffic });
@@ -166,26 +167,29 @@ export const isEnded = (pod) => ["succeeded", "failed"].includes(pod.reasons[0]?
 export function headline({ report, service, traffic }) {
   if (service.kind === "ExternalName") return `An alias of ${service.externalName}: clients resolve it by DNS, and no endpoints exist.`;
   const pods = report.pods.filter((pod) => !isMissed(pod));
-  const ready = pods.filter((pod) => pod.slices === "ready").length;
+  const isReady = (pod) => pod.slices === "ready" && !pod.withoutPorts;
+  const ready = pods.filter(isReady).length;
+  const { ready: reached, of, serving, reason } = traffic ?? { ready, of: pods.length, serving: 0 };
   const missed = report.pods.filter(isMissed);
   const first = (found) => {
-    const reason = found?.reasons[0]?.message;
-    return reason ? ` ${found.name}: ${reason}.` : "";
+    const why = found?.reasons.find((it) => it.code === reason?.code) ?? found?.reasons[0];
+    return why ? ` ${found.name}: ${why.message}.` : "";
   };
-  if (pods.length === 0) {
-    const others = report.slices.reduce((sum, slice) => sum + slice.ready, 0);
-    if (others > 0) return `${others} ${others === 1 ? "endpoint that is no pod gets" : "endpoints that are no pods get"} traffic.`;
-    const reason = report.reasons[0]?.message;
-    return `No traffic: ${reason ?? "the Service has no endpoints"}.${first(missed[0])}`;
+  const others = ready === 0 ? reached : 0;
+  const ofOthers = `${others} ${others === 1 ? "endpoint that is no pod gets" : "endpoints that are no pods get"} traffic.`;
+  const isCustom = report.reasons.some((it) => it.code === "no-selector");
+  if (pods.length > 0 && isCustom && reached > 0) return `${reached} of ${of} ${of === 1 ? "endpoint gets" : "endpoints get"} traffic.`;
+  if (pods.length === 0 || isCustom) {
+    if (others > 0) return ofOthers;
+    const why = report.reasons[0]?.message;
+    return `No traffic: ${why ?? "the Service has no endpoints"}.${first(missed[0])}`;
   }
-  const { of, serving, reason } = traffic ?? { of: pods.length, serving: 0 };
   const all = Math.max(of, ready);
-  const waiting = pods.find((pod) => pod.slices !== "ready" && pod.reasons.length > 0 && (!reason || pod.reasons[0].code === reason.code));
+  const waiting = pods.find((pod) => !isReady(pod) && pod.reasons.length > 0 && (!reason || pod.reasons.some((it) => it.code === reason.code)));
   if (ready === 0 && serving > 0) {
     return `No pod is ready: ${serving} that ${serving === 1 ? "is" : "are"} being deleted still ${serving === 1 ? "gets" : "get"} traffic.${first(waiting)}`;
   }
-  const others = ready === 0 ? report.slices.reduce((sum, slice) => sum + slice.ready, 0) : 0;
-  if (others > 0) return `No pod is ready: ${others} ${others === 1 ? "endpoint that is no pod gets" : "endpoints that are no pods get"} traffic.${first(waiting)}`;
+  if (others > 0) return `No pod is ready: ${ofOthers}${first(waiting)}`;
   if (all === 0) return "No traffic: every pod has ended, or is being deleted.";
   if (ready === 0) return `No traffic: none of ${all} ${all === 1 ? "pod" : "pods"} is ready.${first(waiting)}`;
   if (ready === all) return all === 1 ? "The only pod gets traffic." : `All ${all} pods get traffic.`;

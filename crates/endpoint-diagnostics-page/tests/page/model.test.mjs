@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { banner, headline, keyOf, prepared, select, stateOf, sums } from "../../assets/model.js";
+import { banner, headline, keyOf, prepared, select, stateOf, stateOfView, sums } from "../../assets/model.js";
 
 /** A row with so many pods, of which so many are ready. */
 function row(name, ready, pods, more = {}) {
@@ -102,10 +102,13 @@ test("the headline answers the first question", () => {
   assert.equal(headline(view([pod("b", "notReady", "x", "its probe fails")])), "No traffic: none of 1 pod is ready. b: its probe fails.");
   const missed = pod("c", "absent", "label-differs", "the pod has app=card");
   assert.equal(headline(view([missed], { reasons: [{ message: "no pod has app=cart" }] })), "No traffic: no pod has app=cart. c: the pod has app=card.");
-  assert.equal(headline(view([], { slices: [{ ready: 2 }] })), "2 endpoints that are no pods get traffic.");
   const failed = pod("d", "absent", "failed", "it has failed");
   const going = pod("e", "serving", "terminating", "it is being deleted");
   const traffic = (ready, of, serving, code) => ({ traffic: { ready, of, serving, reason: code ? { code } : undefined } });
+  assert.equal(headline({ ...view([]), ...traffic(2, 2, 0) }), "2 endpoints that are no pods get traffic.");
+  const custom = view([pod("a", "ready")], { reasons: [{ code: "no-selector", message: "it has no selector" }] });
+  assert.equal(headline({ ...custom, ...traffic(3, 3, 0) }), "3 of 3 endpoints get traffic.");
+  assert.equal(headline({ ...custom, ...traffic(0, 0, 0) }), "No traffic: it has no selector.");
   assert.equal(headline({ ...view([pod("a", "ready"), failed]), ...traffic(1, 1, 0) }), "The only pod gets traffic.");
   assert.equal(headline({ ...view([going]), ...traffic(0, 0, 1) }), "No pod is ready: 1 that is being deleted still gets traffic. e: it is being deleted.");
   assert.equal(headline({ ...view([failed]), ...traffic(0, 0, 0) }), "No traffic: every pod has ended, or is being deleted.");
@@ -117,4 +120,16 @@ test("the headline answers the first question", () => {
 test("keys of hostile names are one", () => {
   assert.equal(keyOf("a/b", "c"), "a%2Fb/c");
   assert.notEqual(keyOf("a/b", "c"), keyOf("a", "b/c"));
+});
+
+test("behind a cluster IP, a pod without a port gets no traffic", () => {
+  const unresolved = { ...pod("a", "ready", "port-unresolved", "it has no port http"), withoutPorts: true };
+  const of = (addresses) => ({
+    ...view([unresolved], { verdict: "ok", slices: [{ ready: 1 }], service: { addresses } }),
+    slices: [{ ports: [], endpoints: [{ state: "ready", pod: "a", addresses: ["10.1.0.1"] }] }],
+    traffic: { ready: 0, of: 1, serving: 0, reason: { code: "port-unresolved" } },
+  });
+  assert.equal(stateOfView(of(["10.96.0.1"])), "none");
+  assert.equal(headline(of(["10.96.0.1"])), "No traffic: none of 1 pod is ready. a: it has no port http.");
+  assert.equal(stateOfView(of([])), "ok", "headless");
 });

@@ -137,6 +137,7 @@ mod tests {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             verdict,
+            has_cluster_ip: true,
             counts: Counts { pods: selected, ..Counts::default() },
             reasons,
             slices: vec![],

@@ -12,6 +12,9 @@ pub struct ServiceReport {
     pub name: String,
     /// The worst verdict of the Service itself and its pods.
     pub verdict: Verdict,
+    /// True if clients reach the Service by an address of its own, and a port.
+    #[serde(skip)]
+    pub has_cluster_ip: bool,
     /// Numbers of pods.
     pub counts: Counts,
     /// Reasons that concern the Service as a whole.
@@ -26,6 +29,11 @@ pub struct ServiceReport {
 }
 
 impl ServiceReport {
+    /// True if the Service has no selector: users or other programs write its Endpoints or slices.
+    pub fn is_custom(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.code == "no-selector")
+    }
+
     /// True if time alone changes the report: a verdict that is late becomes wrong, and a pod is kept ready for a while.
     pub fn depends_on_time(&self) -> bool {
         let is_kept = |reason: &Reason| reason.code == "kept-ready";

@@ -37,7 +37,7 @@ impl Traffic {
         }
         let by_pods: Vec<&PodReport> =
             report.pods.iter().filter(|pod| pod.slices != Presence::NotApplicable).collect();
-        if by_pods.is_empty() && !report.slices.is_empty() {
+        if report.is_custom() || by_pods.is_empty() && !report.slices.is_empty() {
             return Some(Self::of_slices(report));
         }
         let in_state = |pod: &PodReport, state| pod.slices == state && !pod.without_ports;
@@ -55,13 +55,14 @@ impl Traffic {
         Some(Self { ready, of, serving, reason })
     }
 
-    /// Each endpoint counts once, also if it has addresses of both families.
+    /// Each endpoint counts once, also if it has addresses of both families. Behind a cluster IP, it needs a port to be ready.
     fn of_slices(report: &ServiceReport) -> Self {
         let mut families: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        let need_ports = report.pods.iter().any(|pod| pod.without_ports);
-        for slice in report.slices.iter().filter(|slice| !need_ports || !slice.ports.is_empty()) {
+        for slice in &report.slices {
             let (ready, of) = families.entry(&slice.address_type).or_default();
-            *ready += slice.ready;
+            if !report.has_cluster_ip || !slice.ports.is_empty() {
+                *ready += slice.ready;
+            }
             *of += slice.endpoints;
         }
         let (ready, of) = families.into_values().max().unwrap_or_default();
@@ -123,6 +124,7 @@ mod tests {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             verdict: Verdict::Ok,
+            has_cluster_ip: true,
             counts: Counts::default(),
             reasons,
             slices: vec![],
@@ -189,7 +191,25 @@ mod tests {
         };
         let mut report = service(vec![], vec![reason("no-selector")]);
         report.slices = vec![slice("IPv4"), slice("IPv6")];
+        report.has_cluster_ip = false;
         assert_eq!(counted(&report), (2, 2, 0, None));
+        report.has_cluster_ip = true;
+        assert_eq!(counted(&report), (0, 2, 0, Some("no-selector")));
+    }
+
+    #[test]
+    fn without_a_selector_pods_are_endpoints_as_others() {
+        let mut report =
+            service(vec![pod(Presence::Ready, Some("written-by-user"))], vec![reason("no-selector")]);
+        report.slices = vec![SliceReport {
+            name: "a".to_owned(),
+            address_type: "IPv4".to_owned(),
+            managed_by: String::new(),
+            ports: vec!["http:80/TCP".to_owned()],
+            endpoints: 3,
+            ready: 3,
+        }];
+        assert_eq!(counted(&report), (3, 3, 0, None));
     }
 
     #[test]
@@ -204,6 +224,7 @@ mod tests {
         };
         let mut report = service(vec![pod(Presence::NotReady, Some("readiness-probe"))], vec![]);
         report.slices = vec![others];
+        report.has_cluster_ip = false;
         assert_eq!(counted(&report), (2, 3, 0, Some("readiness-probe")));
         assert!(!Traffic::of(&report).unwrap().is_none());
     }

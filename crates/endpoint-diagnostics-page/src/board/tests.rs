@@ -20,6 +20,7 @@ fn report(name: &str, ready: usize) -> Publication {
         namespace: "shop".to_owned(),
         name: name.to_owned(),
         verdict: Verdict::Ok,
+        has_cluster_ip: true,
         counts: Counts { ready, ..Counts::default() },
         reasons: vec![],
         slices: vec![],

@@ -49,6 +49,7 @@ fn report(name: &str, ready: usize) -> ServiceReport {
         namespace: "shop".to_owned(),
         name: name.to_owned(),
         verdict: Verdict::Ok,
+        has_cluster_ip: true,
         counts: Counts { pods: 3, ready, ..Counts::default() },
         reasons: vec![],
         slices: vec![],

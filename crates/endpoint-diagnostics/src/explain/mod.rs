@@ -87,6 +87,7 @@ fn report(subject: &Subject<'_>, planned: &Planned<'_>, key: &ObjectKey) -> Serv
         namespace: key.namespace.to_string(),
         name: key.name.to_string(),
         verdict,
+        has_cluster_ip: subject.entry.has_cluster_ip(),
         counts,
         reasons,
         slices: subject.slices.iter().map(|slice| slice_report(slice)).collect(),

@@ -212,6 +212,7 @@ mod tests {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             verdict: Verdict::Ok,
+            has_cluster_ip: true,
             counts: Counts { pods: 2, ready: 1, in_slices: 2, in_endpoints: 2 },
             reasons: vec![reason("hints-dropped", "no zones", None)],
             slices: vec![],

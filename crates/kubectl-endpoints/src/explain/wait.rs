@@ -92,6 +92,7 @@ mod tests {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             verdict: Verdict::Ok,
+            has_cluster_ip: true,
             counts: Counts::default(),
             reasons: vec![],
             slices: vec![],

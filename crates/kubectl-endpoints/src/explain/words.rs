@@ -50,7 +50,7 @@ pub(super) fn sentence(report: &ServiceReport) -> String {
     let Some(traffic) = Traffic::of(report) else {
         return if unknown(report) == "-" { "a DNS alias".to_owned() } else { "traffic unknown".to_owned() };
     };
-    let noun = |count| match (report.pods.is_empty(), count) {
+    let noun = |count| match (report.pods.is_empty() || report.is_custom(), count) {
         (true, 1) => "endpoint",
         (true, _) => "endpoints",
         (false, 1) => "pod",

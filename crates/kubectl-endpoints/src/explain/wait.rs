@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::{PodReport, Presence};
 use endpoint_diagnostics::traffic::is_wanted;
+use endpoint_diagnostics::{ServiceReport, Traffic};
 use kube_api::time::{Instant, sleep};
 
 use super::command::{Explanation, State, Wait};
@@ -18,7 +18,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Reads the cluster again and again, until all Services are in the state. A Service that does not exist yet is waited for.
 ///
 /// # Errors
-/// A line about the Service that is farthest from the state, once the time is over, or about a cluster that cannot be read.
+/// A line about the Service that is farthest from the state, once the time is over; about one that never has endpoints; or
+/// about a cluster that cannot be read.
 pub(super) async fn wait(
     explanation: &Explanation,
     cluster: &Cluster,
@@ -29,7 +30,10 @@ pub(super) async fn wait(
         let snapshot = cluster.read().await?;
         let found = select(explanation, &snapshot, cluster.namespace.as_deref(), &cluster.server);
         let open = match &found {
-            Ok(reports) => reports.iter().find_map(|report| missing(report, wait.state)),
+            Ok(reports) => {
+                reports.iter().find_map(refusal).map_or(Ok(()), Err)?;
+                reports.iter().find_map(|report| missing(report, wait.state))
+            }
             Err(failure) => Some(failure.line()),
         };
         let Some(open) = open else { return found };
@@ -41,9 +45,23 @@ pub(super) async fn wait(
     }
 }
 
+/// The reason not to wait for a Service.
+fn refusal(ServiceReport { namespace, name, reasons, .. }: &ServiceReport) -> Option<Failure> {
+    let reason = reasons.iter().find(|reason| reason.code == "external-name")?;
+    Some(Failure::Input(format!("cannot wait for {namespace}/{name}: {}", reason.message)))
+}
+
 /// The state that a Service still misses.
 fn missing(report: &ServiceReport, state: State) -> Option<String> {
     let key = format!("{}/{}", report.namespace, report.name);
+    if report.is_custom() {
+        let (ready, of) = Traffic::of(report).map_or((0, 0), |traffic| (traffic.ready, traffic.of));
+        let wanted = match state {
+            State::AtLeast(count) => count,
+            State::Ready => of.max(1),
+        };
+        return (ready < wanted).then(|| format!("{key} has {ready} of {wanted} endpoints ready in slices"));
+    }
     // Endpoints have no more than 1,000 addresses.
     let is_cut = |pod: &PodReport| pod.reasons.iter().any(|reason| reason.code == "cut-at-capacity");
     let is_ready = |pod: &&PodReport| {
@@ -69,7 +87,7 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use endpoint_diagnostics::report::{Counts, Reason, Scope, Verdict};
+    use endpoint_diagnostics::report::{Counts, Reason, Scope, SliceReport, Verdict};
 
     use super::*;
 
@@ -116,6 +134,28 @@ mod tests {
         assert_eq!(missing(&service(pods.clone()), State::Ready), None);
         assert_eq!(missing(&service(pods.clone()), State::AtLeast(1)), None);
         assert!(missing(&service(pods), State::AtLeast(2)).is_some());
+    }
+
+    #[test]
+    fn without_a_selector_endpoints_are_waited_for() {
+        let reason = |code| Reason { code, message: "because".to_owned(), remedy: None, scope: Scope::Both };
+        let slice = SliceReport {
+            name: "web-a".to_owned(),
+            address_type: "IPv4".to_owned(),
+            managed_by: String::new(),
+            ports: vec!["http:80/TCP".to_owned()],
+            endpoints: 3,
+            ready: 2,
+        };
+        let custom =
+            ServiceReport { reasons: vec![reason("no-selector")], slices: vec![slice], ..service(vec![]) };
+        assert_eq!(missing(&custom, State::AtLeast(2)), None);
+        let open = missing(&custom, State::Ready).unwrap();
+        assert_eq!(open, "shop/web has 2 of 3 endpoints ready in slices");
+        assert!(refusal(&custom).is_none());
+        let alias = ServiceReport { reasons: vec![reason("external-name")], ..service(vec![]) };
+        let failure = Failure::Input("cannot wait for shop/web: because".to_owned());
+        assert_eq!(refusal(&alias), Some(failure));
     }
 
     #[test]

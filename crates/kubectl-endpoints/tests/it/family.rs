@@ -57,6 +57,7 @@ fn the_flags_of_kubectl_select_and_shape() {
         run
     };
     assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
+    assert_eq!(program(&["explain", "archive", "--wait=2", &flag]).code, 0);
     let names = |words: &[&str]| with(&[&["explain", "-o", "name"], words].concat()).stdout;
     assert_eq!(names(&[]), "service/archive\nservice/database\nservice/dns\nservice/web\n");
     assert_eq!(names(&["-l", "app in (web, dns)"]), "service/dns\nservice/web\n");

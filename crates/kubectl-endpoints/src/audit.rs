@@ -39,8 +39,9 @@ impl Command for Audit {
 async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     if !command.target.files.is_empty() {
         let snapshot = files::read(&command.target)?;
+        check_namespace(command, &snapshot, "the input")?;
         let found = look(command, &snapshot);
-        report(command, &found, snapshot.services().count())?;
+        report(command, &found, &snapshot)?;
         return Ok((found.gravest(), true));
     }
     let progress = Progress::start("Reading the cluster");
@@ -58,7 +59,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     let asked = ask(command, &cluster, &snapshot, &progress).await;
     found.add(asked.findings);
     drop(progress);
-    report(command, &found, snapshot.services().count())?;
+    report(command, &found, &snapshot)?;
     // After what was found without them.
     if let Some(failure) = asked.failure {
         return Err(failure);
@@ -88,12 +89,13 @@ async fn ask(command: &Audit, cluster: &Cluster, snapshot: &Snapshot, progress: 
     asked
 }
 
-/// Fails if the namespace is known not to exist.
-fn check_namespace(command: &Audit, snapshot: &Snapshot, server: &str) -> Result<(), Failure> {
-    let is_missing =
-        |name: &&String| snapshot.can_read(Kind::Namespaces) && !snapshot.namespaces().contains_key(*name);
-    match command.target.namespace.as_ref().filter(is_missing) {
-        Some(name) => Err(Failure::Input(format!("no namespace {name} in {server}"))),
+/// Fails if the namespace is known not to exist, or if files have nothing in it; `place` is where.
+fn check_namespace(command: &Audit, snapshot: &Snapshot, place: &str) -> Result<(), Failure> {
+    let is_known = !command.target.files.is_empty() || snapshot.can_read(Kind::Namespaces);
+    let exists =
+        |name: &str| snapshot.namespaces().contains_key(name) || snapshot.namespace(name).is_some();
+    match command.target.namespace.as_ref().filter(|name| is_known && !exists(name)) {
+        Some(name) => Err(Failure::Input(format!("no namespace {name} in {place}"))),
         None => Ok(()),
     }
 }
@@ -111,13 +113,15 @@ fn look(command: &Audit, snapshot: &Snapshot) -> Findings {
     found
 }
 
-fn report(command: &Audit, found: &Findings, services: usize) -> Result<(), Failure> {
+fn report(command: &Audit, found: &Findings, snapshot: &Snapshot) -> Result<(), Failure> {
     let mut shown = found.clone();
     if command.quiet {
         shown.findings.retain(|finding| finding.severity >= command.severity);
     }
     exit::show(&output::text(&shown, command.format, !command.no_headers))?;
-    for note in output::notes(&shown, services) {
+    let namespace = command.target.namespace.as_deref();
+    let services = snapshot.services().filter(|key| namespace.is_none_or(|name| *key.namespace == *name));
+    for note in output::notes(&shown, services.count()) {
         exit::note(&note);
     }
     Ok(())

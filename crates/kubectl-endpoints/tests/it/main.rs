@@ -7,6 +7,7 @@
     reason = "clippy.toml lifts these for test functions, not for their helpers"
 )]
 
+mod audit;
 mod diff;
 mod explain;
 mod family;

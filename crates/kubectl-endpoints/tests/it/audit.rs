@@ -1,0 +1,39 @@
+//! `audit` of a dump.
+
+use std::path::Path;
+
+use crate::program::{Run, run};
+
+/// Two Services in two namespaces, and in one a slice of another Service that does not exist.
+const DUMP: &str = "\
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: default}, spec: {}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: api, namespace: shop}, spec: {}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: gone-a
+  namespace: default
+  labels:
+    kubernetes.io/service-name: gone
+    endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io
+addressType: IPv4
+endpoints: []
+";
+
+fn audit(words: &[&str], stdin: &str) -> Run {
+    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
+    run(program, Path::new("/"), &[&["audit", "-f", "-"], words].concat(), stdin)
+}
+
+#[test]
+fn a_namespace_that_a_dump_has_not_is_a_mistake() {
+    let run = audit(&["-n", "nosuch"], DUMP);
+    assert_eq!((run.code, run.stderr.as_str()), (1, "Error: no namespace nosuch in the input\n"));
+    let run = audit(&["-n", "default"], DUMP);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stdout.contains("orphaned-slice") && run.stderr.starts_with("1 Services: "), "{run:?}");
+    let run = audit(&["-n", "shop"], DUMP);
+    assert!(run.code == 0 && run.stderr.starts_with("1 Services: "), "{run:?}");
+}

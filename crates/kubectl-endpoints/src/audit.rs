@@ -42,7 +42,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
         check_namespace(command, &snapshot, "the input")?;
         let found = look(command, &snapshot);
         report(command, &found, &snapshot)?;
-        return Ok((found.gravest(), true));
+        return Ok((found.gravest(), is_applied(command, &found)));
     }
     let progress = Progress::start("Reading the cluster");
     let cluster = Cluster::of(&command.target, NAME).await?;
@@ -71,7 +71,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
         let touches: Vec<Repair> = asked.touches.into_values().collect();
         fix::touch(&cluster, &touches, touch).await?;
     }
-    Ok((found.gravest(), !asked.is_incomplete))
+    Ok((found.gravest(), is_applied(command, &found) && !asked.is_incomplete))
 }
 
 /// Asks the consumers of slices that the command names.
@@ -92,8 +92,7 @@ async fn ask(command: &Audit, cluster: &Cluster, snapshot: &Snapshot, progress: 
 /// Fails if the namespace is known not to exist, or if files have nothing in it; `place` is where.
 fn check_namespace(command: &Audit, snapshot: &Snapshot, place: &str) -> Result<(), Failure> {
     let is_known = !command.target.files.is_empty() || snapshot.can_read(Kind::Namespaces);
-    let exists =
-        |name: &str| snapshot.namespaces().contains_key(name) || snapshot.namespace(name).is_some();
+    let exists = |name: &str| snapshot.namespaces().contains_key(name) || snapshot.namespace(name).is_some();
     match command.target.namespace.as_ref().filter(|name| is_known && !exists(name)) {
         Some(name) => Err(Failure::Input(format!("no namespace {name} in {place}"))),
         None => Ok(()),
@@ -111,6 +110,11 @@ fn look(command: &Audit, snapshot: &Snapshot) -> Findings {
     });
     found.skipped.retain(|skipped| is_wanted(skipped.rule));
     found
+}
+
+/// True unless a rule that was asked for by its name lacks objects.
+fn is_applied(command: &Audit, found: &Findings) -> bool {
+    command.rules.is_empty() || found.skipped.is_empty()
 }
 
 fn report(command: &Audit, found: &Findings, snapshot: &Snapshot) -> Result<(), Failure> {

@@ -37,3 +37,10 @@ fn a_namespace_that_a_dump_has_not_is_a_mistake() {
     let run = audit(&["-n", "shop"], DUMP);
     assert!(run.code == 0 && run.stderr.starts_with("1 Services: "), "{run:?}");
 }
+
+#[test]
+fn a_rule_that_was_asked_for_and_not_applied_leaves_the_question_open() {
+    let run = audit(&["--rule=stale-pod"], DUMP);
+    assert!(run.code == 6 && run.stderr.contains("these rules were not applied: stale-pod"), "{run:?}");
+    assert_eq!(audit(&["--rule=duplicate-endpoint"], DUMP).code, 0);
+}

@@ -108,6 +108,9 @@ async fn configure(
     let proxy = proxy.map_err(|source| Fault::ProxyUrl { flag, path: path.to_owned(), source })?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| unusable(flag, path, error))?;
+    if config.default_namespace.is_empty() {
+        "default".clone_into(&mut config.default_namespace);
+    }
     config.root_cert_file = authorities;
     config.proxy_url = proxy;
     // A plugin is told of the cluster as the file has it.
@@ -172,6 +175,17 @@ mod tests {
         assert_eq!((kubeconfig.current_context.as_deref(), kubeconfig.contexts.len()), (Some("y"), 2));
         assert!(merged([folder.path().join("none")].into_iter()).unwrap().is_err());
         assert!(merged(std::iter::empty()).is_none());
+    }
+
+    #[tokio::test]
+    async fn an_empty_namespace_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u, namespace: ''}}], \
+                    users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: 'https://k8s'}}]}";
+        std::fs::write(&path, text).unwrap();
+        let config = load_kubeconfig("--kubeconfig", &path).await.unwrap();
+        assert_eq!(config.default_namespace, "default");
     }
 
     #[tokio::test]

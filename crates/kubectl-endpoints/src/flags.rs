@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use cli_runtime::usage::{Usage, matches};
 use go_text::duration::parse_go_duration;
 
@@ -119,5 +119,18 @@ pub(crate) fn exclude(one: &str, is_given: bool, flags: &[(&str, bool)]) -> Resu
 /// # Errors
 /// The help that was asked for, or a line about the word that is wrong.
 pub(crate) fn parse<F: FromArgMatches>(command: Command, words: &[OsString]) -> Result<F, Usage> {
-    F::from_arg_matches(&matches(command, words)?).map_err(|error| Usage::Error(error.to_string()))
+    let matches = without_empty(matches(command, words)?, &["namespace", "context", "user"]);
+    F::from_arg_matches(&matches).map_err(|error| Usage::Error(error.to_string()))
+}
+
+/// Leaves out those of these flags whose text is empty, as kubectl does.
+pub(crate) fn without_empty(mut matches: ArgMatches, flags: &[&str]) -> ArgMatches {
+    for flag in flags {
+        let given = matches.try_get_one::<String>(flag).ok().flatten();
+        if given.is_some_and(String::is_empty) {
+            // It is there, and a text.
+            let _ = matches.try_remove_one::<String>(flag);
+        }
+    }
+    matches
 }

@@ -267,6 +267,9 @@ mod tests {
         assert_eq!((audit.severity, audit.format, audit.fix()), (Severity::Warning, Format::Table, None));
         assert_eq!(audit.confirm_after, Duration::from_secs(5));
         assert_eq!(audit.options(), Options::default());
+        // A script may have nothing to say.
+        let audit = parsed("--namespace= --context= --as=").unwrap();
+        assert_eq!(audit.target, Target { all_namespaces: true, ..Target::default() });
     }
 
     #[test]

@@ -64,6 +64,7 @@ pub(crate) struct Preflight {
 /// The text or the message to print instead.
 pub(crate) fn parse(words: &[OsString]) -> Result<Preflight, Usage> {
     let (matches, config) = options::parse_extended(words, args(), shape)?;
+    let matches = flags::without_empty(matches, &["context", "impersonate"]);
     let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
     flags.and_then(|flags| preflight(flags, config)).map_err(Usage::Error)
 }

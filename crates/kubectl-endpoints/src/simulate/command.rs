@@ -11,7 +11,7 @@ use endpoint_controller_manager::options;
 
 use crate::format::{self, Format};
 use crate::name::USAGE;
-use crate::{exit, loopback};
+use crate::{exit, flags, loopback};
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "simulate";
@@ -98,6 +98,7 @@ pub(crate) enum Mode {
 /// The text or the message to print instead.
 pub(crate) fn parse(words: &[OsString]) -> Result<Simulation, Usage> {
     let (matches, config) = options::parse_extended(words, own_args(), shape)?;
+    let matches = flags::without_empty(matches, &["namespace"]);
     let flags = Flags::from_arg_matches(&matches).map_err(|error| error.to_string());
     flags.and_then(|flags| simulation(flags, config)).map_err(Usage::Error)
 }
@@ -167,6 +168,7 @@ mod tests {
         assert_eq!(simulation.inputs, ["a.yaml", "-", "b"]);
         assert_eq!((simulation.format, simulation.mode), (Format::Table, Mode::Print));
         assert_eq!((simulation.recursive, simulation.namespace), (false, None));
+        assert_eq!(parsed("-f a --namespace=").unwrap().namespace, None);
     }
 
     #[test]

@@ -76,8 +76,10 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// Columns three spaces apart, as kubectl has them.
+/// Columns three spaces apart, as kubectl has them. A cell is a line without control characters.
 pub fn aligned(rows: &[Vec<String>]) -> String {
+    let escaped = rows.iter().map(|row| row.iter().map(|cell| escape_controls(cell, &[])).collect());
+    let rows: Vec<Vec<_>> = escaped.collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -114,5 +116,11 @@ mod tests {
             assert_eq!(serde_json::from_str::<Value>(&json(&value)).unwrap(), value);
         }
         assert_eq!(yaml(&json!({"a": "x"})), "a: x\n");
+    }
+
+    #[test]
+    fn a_row_is_a_line_whatever_its_cells_contain() {
+        let rows = [["a\nb", "c"], ["\u{1b}x", "d"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(aligned(&rows), "a\\nb      c\n\\u{1b}x   d\n");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cli_runtime::printing::{self, aligned};
 use cli_runtime::style::Tone;
+use cli_runtime::text::one_line;
 use endpoint_diagnostics::audit::{Audit, Finding, ObjectRef, Severity};
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ pub(super) fn text(audit: &Audit, format: Format, headers: bool) -> String {
 
 /// An object as `kind/name`, for kubectl.
 fn object(object: &ObjectRef) -> String {
-    format!("{}/{}", object.kind.name().to_lowercase(), object.name)
+    format!("{}/{}", object.kind.name().to_lowercase(), one_line(object.name.as_str()))
 }
 
 fn table(findings: &[Finding], wide: bool, headers: bool) -> String {

@@ -1,6 +1,7 @@
 //! Reports as text.
 
 use cli_runtime::printing;
+use cli_runtime::text::one_line;
 use endpoint_diagnostics::{ServiceReport, Traffic};
 use serde::Serialize;
 
@@ -50,7 +51,9 @@ pub(super) fn text(reports: &[ServiceReport], view: View) -> String {
     match view.format {
         Format::Json => printing::json(&document(reports)),
         Format::Yaml => printing::yaml(&document(reports)),
-        Format::Name => reports.iter().flat_map(|report| ["service/", report.name.as_str(), "\n"]).collect(),
+        Format::Name => {
+            reports.iter().map(|report| one_line(format!("service/{}", report.name)) + "\n").collect()
+        }
         Format::Table | Format::Wide if !view.is_detailed => {
             table::summary(reports, Summary::of(reports), wide, view.headers)
         }

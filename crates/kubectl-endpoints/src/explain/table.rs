@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cli_runtime::printing::aligned;
+use cli_runtime::text::one_line;
 use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::{PodReport, Reason, Verdict};
 
@@ -12,12 +13,12 @@ use super::words;
 /// One Service with its pods, and the reasons.
 pub(super) fn service(report: &ServiceReport, wide: bool, headers: bool) -> String {
     let ServiceReport { namespace, name, .. } = report;
-    let mut text = format!(
-        "{namespace}/{name}: {}; controllers: {}\n",
+    let mut text = one_line(format!(
+        "{namespace}/{name}: {}; controllers: {}",
         words::sentence(report),
         words::controller(report.verdict)
-    );
-    let _ = writeln!(text, "{}", objects(report));
+    ));
+    let _ = writeln!(text, "\n{}", objects(report));
     for reason in &report.reasons {
         add(&mut text, "* ", reason, wide);
     }
@@ -257,6 +258,9 @@ shop        web       1/2       in sync       2      hints-dropped, readiness-pr
         assert_eq!(text(&[report()], Format::Table), expected);
         assert_eq!(text(&[], Format::Table), "No Services found\n");
         assert_eq!(text(&[report()], Format::Name), "service/web\n");
+        let forged = ServiceReport { name: "a\nservice/b".to_owned(), ..report() };
+        assert_eq!(text(&[forged.clone()], Format::Name), "service/a\\nservice/b\n");
+        assert!(service(&forged, false, true).starts_with("shop/a\\nservice/b: "));
         assert_eq!(
             shown(&summary(&[report()], Summary::of(&[report()]), false, false)),
             "shop   web   1/2   in sync   2   hints-dropped, readiness-probe, readiness-gate\n"

@@ -77,21 +77,13 @@ pub(super) fn each<'de, E>(
     Ok(())
 }
 
-/// True if the text is JSON, for which there is a much faster parser. The first value decides: what is not JSON is left to
-/// the parser of YAML, whose flow style looks the same.
+/// True if the text is JSON, for which there is a much faster parser. The first value decides: what is not JSON, or followed by a
+/// separator of documents, is left to the parser of YAML, whose flow style looks the same.
 fn is_json(text: &str) -> bool {
-    let mut json = serde_json::Deserializer::from_str(text);
-    text.trim_start().starts_with('{') && DeserializeSeed::deserialize(Skip, &mut json).is_ok()
-}
-
-struct Skip;
-
-impl<'de> DeserializeSeed<'de> for Skip {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
-        value.deserialize_ignored_any(de::IgnoredAny).map(drop)
-    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<de::IgnoredAny>();
+    let is_value = text.trim_start().starts_with('{') && values.next().is_some_and(|value| value.is_ok());
+    let rest = text.get(values.byte_offset()..).unwrap_or_default();
+    is_value && !rest.trim_start().starts_with("---")
 }
 
 fn unreadable_yaml(document: usize, error: &serde_yaml::Error) -> Unreadable {
@@ -253,6 +245,7 @@ mod tests {
     #[test]
     fn json_values_follow_each_other() {
         assert_eq!(trees("{\"a\": 1}\n{\"b\": {}}"), [(1, json!({"a": 1})), (2, json!({"b": {}}))]);
+        assert_eq!(trees("{\"a\": 1}\n---\nb: 2\n"), [(1, json!({"a": 1})), (2, json!({"b": 2}))]);
         assert_eq!(trees("{a: 1}\n--- {\"b\": 2}"), [(1, json!({"a": 1})), (2, json!({"b": 2}))]);
     }
 

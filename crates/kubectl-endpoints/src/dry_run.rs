@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use cli_runtime::differences::{Action, Change};
 use cli_runtime::input::object::{field, text};
+use controller_kit::key::ObjectKey;
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controller_set::first_writes::FirstWrite;
 use endpoint_controller_manager::controllers::Controller;
@@ -41,8 +42,8 @@ pub(crate) struct DryRun {
 pub(crate) struct Planned {
     /// By kind, namespace and name.
     pub(crate) changes: Vec<Change>,
-    /// Lines about Services whose sync keeps failing.
-    pub(crate) failing: Vec<String>,
+    /// Services whose sync keeps failing, each with a line about it.
+    pub(crate) failing: Vec<(ObjectKey, String)>,
 }
 
 impl DryRun {

@@ -9,8 +9,8 @@ use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot};
 use endpointslice::{Service, desired_from_service};
 
-/// A line for each of them.
-pub(super) fn lines(cache: &Cache) -> Vec<String> {
+/// Each of them with a line about it.
+pub(super) fn lines(cache: &Cache) -> Vec<(ObjectKey, String)> {
     let services: Vec<Arc<Service>> = cache.read(|state| state.services.iter().cloned().collect());
     let failing = services.iter().filter_map(|service| {
         let snapshot = cache.read(|state| lacking(service, state))?.sorted();
@@ -21,7 +21,10 @@ pub(super) fn lines(cache: &Cache) -> Vec<String> {
     let mut failing: Vec<(ObjectKey, SyncError)> = failing.collect();
     failing.sort_by(|(a, _), (b, _)| a.cmp(b));
     let name = Controller::EndpointSlice.name();
-    let line = |(key, reason)| format!("the {name} keeps failing for Service {key}: {reason}");
+    let line = |(key, reason)| {
+        let line = format!("the {name} keeps failing for Service {key}: {reason}");
+        (key, line)
+    };
     failing.into_iter().map(line).collect()
 }
 

@@ -36,7 +36,7 @@ async fn planned(flags: &[&str], objects: &[Value]) -> (Vec<String>, Vec<String>
     let line = |Change { action, kind, namespace, name, .. }: &Change| {
         format!("{} {kind} {namespace}/{name}", action.verb())
     };
-    (changes.iter().map(line).collect(), failing)
+    (changes.iter().map(line).collect(), failing.into_iter().map(|(_, line)| line).collect())
 }
 
 #[tokio::test]

@@ -75,9 +75,9 @@ struct Flags {
     /// and ReplicaSets get theirs, and -f may be left out
     #[arg(long)]
     serve: bool,
-    /// Loopback address and port for --serve; port 0 chooses a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse, default_value_t = loopback::FREE_PORT)]
-    listen: SocketAddr,
+    /// Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse)]
+    listen: Option<SocketAddr>,
     /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new directory among
     /// the temporary files
     #[arg(long, value_name = "FILE")]
@@ -108,11 +108,16 @@ fn simulation(flags: Flags, config: Config) -> Result<Simulation, String> {
     if inputs.iter().filter(|input| *input == "-").count() > 1 {
         return Err("-f names stdin twice".to_owned());
     }
+    let of_serve = [("--listen", listen.is_some()), ("--write-kubeconfig", write_kubeconfig.is_some())];
+    flags::need("--serve", serve, &of_serve)?;
+    flags::exclude("--serve", serve, &[("-o", output != Format::Table)])?;
     let mode = match (diff, serve) {
         (true, true) => return Err("--diff and --serve exclude each other".to_owned()),
         (true, false) => Mode::Diff,
         (false, false) => Mode::Print,
-        (false, true) => Mode::Serve { listen, kubeconfig: write_kubeconfig },
+        (false, true) => {
+            Mode::Serve { listen: listen.unwrap_or(loopback::FREE_PORT), kubeconfig: write_kubeconfig }
+        }
     };
     if inputs.is_empty() && !matches!(mode, Mode::Serve { .. }) {
         return Err("-f names no file: give a file, a directory, or - for stdin".to_owned());

@@ -49,16 +49,19 @@ pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result
     }
     notes.extend(without_endpoints(plan, simulation));
     progress.step(|| "Planning".to_owned());
-    let Planned { mut changes, failing } = dry_run.plan(&simulation.config).await.map_err(Failure::Input)?;
-    changes.retain(|change| namespace.is_none_or(|namespace| change.namespace == namespace));
-    notes.extend(failing.iter().map(|line| format!("Error: {line}")));
+    let Planned { mut changes, mut failing } =
+        dry_run.plan(&simulation.config).await.map_err(Failure::Input)?;
+    let is_shown = |of: &str| namespace.is_none_or(|namespace| of == namespace);
+    changes.retain(|change| is_shown(&change.namespace));
+    failing.retain(|(key, _)| is_shown(&key.namespace));
+    notes.extend(failing.iter().map(|(_, line)| format!("Error: {line}")));
     notes.push(result::count(&changes));
     let text = result::changes(&changes, simulation.format);
-    Ok(Outcome { text, notes, code: code(&changes, &failing) })
+    Ok(Outcome { text, notes, code: code(&changes, failing.is_empty()) })
 }
 
-fn code(changes: &[Change], failing: &[String]) -> Code {
-    match (failing.is_empty(), changes.is_empty()) {
+fn code(changes: &[Change], is_settled: bool) -> Code {
+    match (is_settled, changes.is_empty()) {
         (false, _) => Code::Incomplete,
         (true, false) => Code::Wrong,
         (true, true) => Code::Done,

@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Runs the controllers to their end, and adds notes about what has no endpoints. Returns the reports on all Services, and
-    /// false if some keep failing.
+    /// false if some that are shown keep failing.
     async fn settle(
         &mut self,
         simulation: &Simulation,
@@ -79,7 +79,9 @@ impl Session {
     ) -> Result<(Vec<ServiceReport>, bool), Failure> {
         let controllers = self.controllers(simulation, progress).await?;
         let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet()));
-        let failing = running.await.map_err(|_| unfinished())??;
+        let mut failing = running.await.map_err(|_| unfinished())??;
+        let namespace = scope(simulation);
+        failing.retain(|failing| namespace.is_empty() || *failing.key.namespace == *namespace);
         progress.step(|| "Reading the result".to_owned());
         let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
         let reports = result::reports(&self.api, delegation).await?;

@@ -107,6 +107,16 @@ fn a_namespace_limits_the_differences() {
 }
 
 #[test]
+fn a_service_of_another_namespace_may_keep_failing() {
+    let mut dump = settled();
+    object(&mut dump, "Pod", "web-0")["spec"]["nodeName"] = "gone".into();
+    let run = diff(&dump, &[]);
+    assert!(run.code == 1 && run.stderr.contains("keeps failing"), "{run:?}");
+    let run = diff(&dump, &["-n", "other"]);
+    assert!(run.code == 0 && !run.stderr.contains("keeps failing"), "{run:?}");
+}
+
+#[test]
 fn without_endpoints_all_are_new() {
     let mut dump = settled();
     let kept = |item: &Value| !["Endpoints", "EndpointSlice"].contains(&item["kind"].as_str().unwrap());

@@ -110,6 +110,9 @@ fn command_lines() {
     for (words, expected) in [
         (&[][..], "Error: -f names no file: give a file, a directory, or - for stdin\n"),
         (&["-f", "-", "--diff", "--serve"], "Error: --diff and --serve exclude each other\n"),
+        (&["-f", "-", "--listen=127.0.0.1:0"], "Error: --listen needs --serve\n"),
+        (&["-f", "-", "--write-kubeconfig=x"], "Error: --write-kubeconfig needs --serve\n"),
+        (&["--serve", "-o", "json"], "Error: --serve and -o exclude each other\n"),
         (&["-f", "-", "--bad"], "Error: unknown flag: --bad\n"),
     ] {
         let run = simulate("/".as_ref(), words, "");

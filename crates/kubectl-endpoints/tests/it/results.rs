@@ -159,6 +159,10 @@ fn a_service_that_keeps_failing_is_named_beside_the_others() {
                   \"gone\" not found";
     assert!(run.stderr.lines().any(|line| line == reason), "{}", run.stderr);
     assert!(run.stdout.contains("web-1"));
+    let elsewhere = pod.replace("{name: lost", "{namespace: lost, name: lost");
+    let run = of_manifest(&format!("{elsewhere}---\n{WEB}"), &["-n", "default", "-o", "json"]);
+    assert!(run.code == 0 && !run.stderr.contains("keeps failing"), "{run:?}");
+    assert!(run.stdout.contains("web-1"));
 }
 
 #[test]

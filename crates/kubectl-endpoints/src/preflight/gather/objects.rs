@@ -139,7 +139,7 @@ impl Look {
     fn takeover(self) -> Takeover {
         let Self { planned, findings, unreadable, services } = self;
         let mut takeover = Takeover { services, problems: unreadable, ..Takeover::default() };
-        takeover.problems.extend(planned.failing);
+        takeover.problems.extend(planned.failing.into_iter().map(|(_, line)| line));
         for change in &planned.changes {
             let is_about = |finding: &&Finding| {
                 let object = &finding.object;

@@ -41,8 +41,7 @@ pub async fn load_user_kubeconfig(
 ) -> Result<kube::Config, KubeconfigError> {
     let flag = if path.is_some() { "--kubeconfig" } else { "KUBECONFIG" };
     let place = path.map_or_else(default_kubeconfig, Path::to_owned);
-    let read = path.map_or_else(default_files, Kubeconfig::read_from);
-    let mut kubeconfig = match read {
+    let mut kubeconfig = match user_kubeconfig(path) {
         Ok(kubeconfig) => kubeconfig,
         Err(_) if path.is_none() && listed_files().is_none() && !place.exists() => {
             return kube::Config::incluster().map_err(|_| Fault::Missing.into());
@@ -56,6 +55,16 @@ pub async fn load_user_kubeconfig(
         kubeconfig.current_context = Some(context.to_owned());
     }
     Ok(configure(kubeconfig, flag, &place).await?)
+}
+
+/// The names of the contexts that [`load_user_kubeconfig`] knows; none of files that cannot be read.
+pub fn user_contexts(path: Option<&Path>) -> Vec<String> {
+    let contexts = user_kubeconfig(path).map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
+    contexts.into_iter().map(|context| context.name).collect()
+}
+
+fn user_kubeconfig(path: Option<&Path>) -> Result<Kubeconfig, ReadError> {
+    path.map_or_else(default_files, Kubeconfig::read_from)
 }
 
 /// The kubeconfig of a user who names none: the files of `$KUBECONFIG` as client-go reads them, which leaves out those that do not

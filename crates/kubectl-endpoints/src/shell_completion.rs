@@ -15,7 +15,7 @@ use std::time::Duration;
 use cli_runtime::Program;
 use cli_runtime::text::escape_controls;
 use endpoint_diagnostics::snapshot::Kind;
-use kube::config::Kubeconfig;
+use kube_api::user_contexts;
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
@@ -71,10 +71,7 @@ fn answers(asked: Question) -> Vec<String> {
     match asked {
         Question::Words(words) => words,
         Question::Files => vec![],
-        Question::Contexts => {
-            let contexts = Kubeconfig::read().map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
-            contexts.into_iter().map(|context| context.name).collect()
-        }
+        Question::Contexts(kubeconfig) => user_contexts(kubeconfig.as_deref()),
         Question::Names(kind, target) => {
             let Ok(runtime) = frame::runtime(1) else { return vec![] };
             let names = runtime.block_on(async { timeout(LIMIT, names(kind, &target)).await.ok().flatten() });

@@ -1,5 +1,7 @@
 //! The kind of word that a position of the command line takes.
 
+use std::path::PathBuf;
+
 use clap::{Arg, Command};
 use cli_runtime::Program;
 use endpoint_diagnostics::audit::rules;
@@ -14,8 +16,8 @@ pub(super) enum Question {
     /// These, each with a description after a tab if it has one.
     Words(Vec<String>),
     Files,
-    /// The contexts of the kubeconfig.
-    Contexts,
+    /// The contexts of this kubeconfig, or of the default one.
+    Contexts(Option<PathBuf>),
     /// The names of objects of a kind in a cluster.
     Names(Kind, Target),
 }
@@ -72,7 +74,7 @@ fn flag(arg: &Arg) -> Option<String> {
 fn value(arg: &Arg, words: &[String]) -> Question {
     match arg.get_long().unwrap_or_default() {
         "namespace" => Question::Names(Kind::Namespaces, target(words)),
-        "context" => Question::Contexts,
+        "context" => Question::Contexts(target(words).cluster.kubeconfig),
         "filename" | "kubeconfig" | "config" | "write-kubeconfig" => Question::Files,
         "rule" => Question::Words(rules().map(|rule| rule.id.to_owned()).collect()),
         _ => {
@@ -93,7 +95,7 @@ fn target(words: &[String]) -> Target {
                 found = joined.map(str::to_owned).or_else(|| words.get(index + 1).cloned());
             }
         }
-        found
+        found.filter(|value| !value.is_empty())
     };
     let cluster = ClusterFlags {
         kubeconfig: value(&["--kubeconfig"]).map(Into::into),
@@ -138,7 +140,9 @@ mod tests {
         assert_eq!(words("no-such "), [] as [String; 0]);
         assert_eq!(words("audit "), [] as [String; 0]);
         assert_eq!(asked("explain -f "), Question::Files);
-        assert_eq!(asked("explain --context "), Question::Contexts);
+        assert_eq!(asked("explain --context "), Question::Contexts(None));
+        let of_file = Question::Contexts(Some("a".into()));
+        assert_eq!(asked("explain --kubeconfig=a --context "), of_file);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What every plugin of kubectl has: selectors, watches, completion, suggestions, `help` and `version`.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -83,6 +83,19 @@ fn with_kubeconfig(serving: &Serving, words: &[&str]) -> String {
     let output = Command::new(PROGRAM).args(words).env("KUBECONFIG", &serving.kubeconfig).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn contexts_are_those_that_the_command_would_find() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config");
+    fs::write(&file, "contexts: [{name: dev, context: {cluster: c, user: u}}]").unwrap();
+    let flag = format!("--kubeconfig={}", file.display());
+    assert_eq!(program(&["__complete", "explain", &flag, "--context", ""]).stdout, "dev\n:4\n");
+    let files = format!("/nonexistent:{}", file.display());
+    let words = ["__complete", "explain", "--context", ""];
+    let output = Command::new(PROGRAM).args(words).env("KUBECONFIG", files).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "dev\n:4\n");
 }
 
 #[tokio::test]

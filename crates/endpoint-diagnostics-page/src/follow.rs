@@ -62,7 +62,7 @@ struct Followed {
     /// Services whose verdict changes as time passes.
     lagging: BTreeSet<ObjectKey>,
     /// The fact about the whole cluster that every report depends on.
-    keeps_endpoints: bool,
+    keeps_endpoints: Option<bool>,
     seen: Seen,
     /// The time from which changes are seen.
     watched: Timestamp,

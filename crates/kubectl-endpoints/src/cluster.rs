@@ -78,6 +78,9 @@ impl Cluster {
     pub(crate) async fn read_to_watch(&self) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
         let all = |kind| (Resource { kind, namespace: self.namespace.clone() }, Selection::All);
         let mut snapshot = Snapshot::new(Timestamp::now(), Kind::ALL);
+        if self.namespace.is_some() {
+            snapshot.set_of_namespace();
+        }
         let mut versions = self.add_lists(&mut snapshot, Kind::ALWAYS.map(all).into()).await?;
         if snapshot.needs_claims() {
             match self.add_lists(&mut snapshot, vec![all(Kind::ResourceClaims)]).await {

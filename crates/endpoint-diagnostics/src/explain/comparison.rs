@@ -29,7 +29,7 @@ pub(super) struct Comparison<'a> {
     wanted: Entries<'a, SliceEntry<'a>>,
     stored_addresses: Entries<'a, AddressEntry<'a>>,
     wanted_addresses: Entries<'a, AddressEntry<'a>>,
-    keeps_endpoints: bool,
+    keeps_endpoints: Option<bool>,
 }
 
 impl<'a> Comparison<'a> {
@@ -78,14 +78,20 @@ impl<'a> Comparison<'a> {
             addresses_differ: self.stored_addresses.others != self.wanted_addresses.others,
         };
         let mut found = verdict::of_service(self.subject, self.planned, others);
-        if self.subject.care == Care::Pods && !self.keeps_endpoints {
-            found.push((
+        let not_kept = match (self.keeps_endpoints, self.subject.endpoints) {
+            (Some(true), _) => None,
+            (Some(false), Some(_)) => Some((Verdict::Ok, "the Endpoints controller is off")),
+            (Some(false), None) => Some((
                 Verdict::Ok,
-                codes::ENDPOINTS_NOT_KEPT.reason(
-                    "no Service with a selector has Endpoints; the Endpoints controller seems to be off",
-                ),
-            ));
-        }
+                "no Service with a selector has Endpoints; the Endpoints controller seems to be off",
+            )),
+            (None, _) => Some((
+                Verdict::Unknown,
+                "no Service of the namespace with a selector has Endpoints; the Endpoints controller may be off",
+            )),
+        };
+        let reason = |(verdict, message): (_, &str)| (verdict, codes::ENDPOINTS_NOT_KEPT.reason(message));
+        found.extend(not_kept.map(reason));
         if self.all_misses > MAX_NEAR_MISSES {
             let more = self.all_misses - MAX_NEAR_MISSES;
             found.push((
@@ -100,7 +106,7 @@ impl<'a> Comparison<'a> {
     /// True if objects of this kind are compared.
     fn compares(&self, kind: Kind) -> bool {
         self.subject.snapshot.can_read(kind)
-            && (kind != Kind::Endpoints || self.keeps_endpoints)
+            && (kind != Kind::Endpoints || self.keeps_endpoints == Some(true))
             && (self.subject.care != Care::Pods || self.subject.snapshot.can_read(Kind::Pods))
     }
 

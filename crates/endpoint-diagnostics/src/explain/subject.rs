@@ -12,6 +12,7 @@ use endpointslice::{Node, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
+use super::time::{self, LAG_BOUND};
 use crate::audit::is_managed;
 use crate::metadata::label;
 use crate::snapshot::{Kind, NamespaceObjects, PodEntry, ServiceEntry, Snapshot};
@@ -142,9 +143,16 @@ impl<'a> Subject<'a> {
         namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
     }
 
-    /// False if the controller of Endpoints seems to be off.
-    pub(super) fn keeps_endpoints(&self) -> bool {
-        self.endpoints.is_some() || self.care != Care::Pods || self.snapshot.keeps_endpoints()
+    /// False if the controller of Endpoints is off, or seems to be; none if that cannot be told. Those of a Service that has
+    /// just been created or changed may still come.
+    pub(super) fn keeps_endpoints(&self) -> Option<bool> {
+        if self.care != Care::Pods {
+            return Some(true);
+        }
+        let newest = time::of_metadata(&self.entry.object.metadata);
+        let age = newest.map(|newest| self.snapshot.now().duration_since(newest).abs());
+        let is_recent = age.is_some_and(|age| age < LAG_BOUND);
+        self.snapshot.keeps_endpoints().or(is_recent.then_some(true))
     }
 
     /// The node of a pod.

@@ -41,8 +41,12 @@ pub struct Snapshot {
     namespaces: BTreeMap<String, Arc<Namespace>>,
     interner: Interner,
     networks: Networks,
+    /// No controller keeps Endpoints.
+    endpoints_off: bool,
+    /// Objects of one namespace are here, of others are not.
+    is_of_namespace: bool,
     /// [`Self::keeps_endpoints`], until something changes.
-    keeps_endpoints: OnceLock<bool>,
+    keeps_endpoints: OnceLock<Option<bool>>,
 }
 
 impl Snapshot {
@@ -59,6 +63,8 @@ impl Snapshot {
             namespaces: BTreeMap::new(),
             interner: Networks::interner().reading_conditions(),
             networks: if has_claims { Networks::default() } else { Networks::without_claims() },
+            endpoints_off: false,
+            is_of_namespace: false,
             keeps_endpoints: OnceLock::new(),
         }
     }
@@ -83,6 +89,18 @@ impl Snapshot {
         if self.unreadable.remove(&kind) && kind == Kind::ResourceClaims {
             self.networks = Networks::default();
         }
+    }
+
+    /// Notes that no controller keeps Endpoints, whatever the objects look like.
+    pub fn set_endpoints_off(&mut self) {
+        self.endpoints_off = true;
+        self.keeps_endpoints = OnceLock::new();
+    }
+
+    /// Notes that only the objects of one namespace are read.
+    pub fn set_of_namespace(&mut self) {
+        self.is_of_namespace = true;
+        self.keeps_endpoints = OnceLock::new();
     }
 
     /// Adds an object, or replaces the one of its name.
@@ -232,21 +250,25 @@ impl Snapshot {
     }
 
     /// False if no Service with a selector has Endpoints, though some have slices: then their controller is off, and no
-    /// report expects them.
+    /// report expects them. None if the objects of one namespace are too few to tell.
     ///
     /// Cost: linear in Services after a change, if there are no Endpoints.
-    pub fn keeps_endpoints(&self) -> bool {
+    pub fn keeps_endpoints(&self) -> Option<bool> {
         *self.keeps_endpoints.get_or_init(|| {
+            if self.endpoints_off {
+                return Some(false);
+            }
             let mut without = 0;
             for objects in self.by_namespace.values() {
                 for entry in objects.services().filter(|entry| entry.service.selects_pods()) {
                     if objects.endpoints(&entry.service.name).is_some() {
-                        return true;
+                        return Some(true);
                     }
                     without += usize::from(objects.slices_of(&entry.service.name).next().is_some());
                 }
             }
-            without < ENOUGH_SERVICES
+            let is_open = self.is_of_namespace && (1..ENOUGH_SERVICES).contains(&without);
+            (!is_open).then_some(without < ENOUGH_SERVICES)
         })
     }
 }

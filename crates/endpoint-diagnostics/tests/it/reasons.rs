@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::Traffic;
 use endpoint_diagnostics::explain;
 use endpoint_diagnostics::explain::CODES;
-use endpoint_diagnostics::report::{PodReport, Reason, ServiceReport};
+use endpoint_diagnostics::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
+use endpoint_diagnostics::{Snapshot, Traffic};
 use random_operations::NAMESPACE;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -205,6 +205,28 @@ fn slices_of_the_controller_that_a_service_is_left_to_need_no_reason() {
     let codes = |reasons: &[Reason]| reasons.iter().map(|reason| reason.code).collect::<Vec<_>>();
     assert_eq!(codes(&report.reasons), ["delegated"]);
     assert_eq!(report.pods.iter().map(|pod| codes(&pod.reasons)).collect::<Vec<_>>(), [Vec::<&str>::new()]);
+}
+
+/// Few Services are not enough to tell a controller that is off from one that is late, or fails.
+#[test]
+fn missing_endpoints_of_one_namespace_are_unknown() {
+    let mut cluster = cluster();
+    let created = json!({"metadata": {"creationTimestamp": "2001-01-01T23:59:50Z"}});
+    cluster.change("services", "web", &created);
+    cluster.settle();
+    cluster.change("endpoints", "web", &Value::Null);
+    let seen = |now: &str, note: fn(&mut Snapshot)| {
+        let mut snapshot = cluster.snapshot(now.parse().unwrap());
+        note(&mut snapshot);
+        let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
+        (report.verdict, report.pods[0].endpoints, report.reasons.first().map(|reason| reason.code))
+    };
+    let not_kept = |verdict| (verdict, Presence::NotApplicable, Some("endpoints-not-kept"));
+    let (early, late) = ("2001-01-02T00:00:00Z", "2001-01-03T00:00:00Z");
+    assert_eq!(seen(late, |_| {}), (Verdict::Wrong, Presence::Absent, None));
+    assert_eq!(seen(late, Snapshot::set_of_namespace), not_kept(Verdict::Unknown));
+    assert_eq!(seen(early, Snapshot::set_of_namespace), (Verdict::Lagging, Presence::Absent, None));
+    assert_eq!(seen(late, Snapshot::set_endpoints_off), not_kept(Verdict::Ok));
 }
 
 #[test]

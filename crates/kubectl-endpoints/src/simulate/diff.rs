@@ -4,7 +4,6 @@ use cli_runtime::differences::Change;
 use cli_runtime::input::object::Object;
 use cli_runtime::input::source::Source;
 use cli_runtime::input::{self, problem, source};
-use endpoint_controller_manager::gates;
 
 use super::added::Added;
 use super::catalog::Catalog;
@@ -83,7 +82,6 @@ fn refuse_manifests(plan: &Plan, sources: &[Source]) -> Result<(), Failure> {
 
 /// Lines about what has no endpoints.
 fn without_endpoints(plan: Plan, simulation: &Simulation) -> Vec<String> {
-    let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
     let trees = plan.steps.into_iter().map(|step| step.object.tree);
-    skipped::lines(&reports(trees, delegation))
+    skipped::lines(&reports(trees, &simulation.config))
 }

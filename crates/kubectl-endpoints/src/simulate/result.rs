@@ -1,6 +1,7 @@
 //! The EndpointSlices and Endpoints on the API server, and what they lack.
 
 use cli_runtime::differences::{Action, Change};
+use endpoint_controller_manager::config::Config;
 use endpoint_diagnostics::ServiceReport;
 use serde_json::Value;
 
@@ -38,11 +39,11 @@ async fn given(api: &Api, namespace: &str) -> Result<Vec<Value>, ApiError> {
     Ok(all)
 }
 
-/// The reports on all Services, of which some may be delegated.
-pub(crate) async fn reports(api: &Api, delegation: bool) -> Result<Vec<ServiceReport>, ApiError> {
+/// The reports on all Services, for the controllers of a configuration.
+pub(crate) async fn reports(api: &Api, config: &Config) -> Result<Vec<ServiceReport>, ApiError> {
     let mut objects = given(api, "").await?;
     objects.extend(read(api, "").await?);
-    Ok(explained::reports(objects, delegation))
+    Ok(explained::reports(objects, config))
 }
 
 /// The result as text: documents, or what became of each Service, and the slices and Endpoints below.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use cli_runtime::input::{self, source};
-use endpoint_controller_manager::gates;
 use endpoint_diagnostics::ServiceReport;
 
 use super::api::Api;
@@ -83,8 +82,7 @@ impl Session {
         let namespace = scope(simulation);
         failing.retain(|failing| namespace.is_empty() || *failing.key.namespace == *namespace);
         progress.step(|| "Reading the result".to_owned());
-        let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        let reports = result::reports(&self.api, delegation).await?;
+        let reports = result::reports(&self.api, &simulation.config).await?;
         self.notes.extend(skipped::lines(&reports));
         self.notes.extend(failing.iter().map(|failing| unsettled(failing, &self.failures)));
         Ok((reports, failing.is_empty()))

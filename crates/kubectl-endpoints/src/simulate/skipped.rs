@@ -58,6 +58,7 @@ pub(crate) fn listed(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use endpoint_controller_manager::options;
     use serde_json::{Value, json};
 
     use super::super::explained::reports;
@@ -100,8 +101,10 @@ mod tests {
             pod("done", &labels, &json!({"phase": "Succeeded"})),
             pod("unselected", &json!({"app": "x"}), &json!({})),
         ];
+        let gate = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
+        let with = options::parse([gate]).unwrap();
         assert_eq!(
-            lines(&reports(objects.clone(), true)),
+            lines(&reports(objects.clone(), &with)),
             [
                 "Services of other controllers (label service.kubernetes.io/endpoint-controller-name): ns/bare, \
                  ns/delegated",
@@ -111,7 +114,7 @@ mod tests {
                 "pods without an address: ns/pending",
             ]
         );
-        let without = lines(&reports(objects, false));
+        let without = lines(&reports(objects, &options::parse([""; 0]).unwrap()));
         for line in [
             "Services that select no pod: ns/delegated, ns/none",
             "Services without a selector and without Endpoints to mirror: ns/bare, ns/empty",

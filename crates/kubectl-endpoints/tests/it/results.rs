@@ -148,6 +148,14 @@ fn what_has_no_endpoints_is_said() {
 }
 
 #[test]
+fn endpoints_are_expected_of_a_controller_that_runs() {
+    let run = of_manifest(WEB, &["--controllers=endpointslice-controller"]);
+    assert!(run.stdout.contains("endpoints-not-kept"), "{}", run.stdout);
+    assert!(run.stdout.contains("3 of 3 pods get traffic; controllers: in sync"), "{}", run.stdout);
+    assert!(!of_manifest(WEB, &[]).stdout.contains("endpoints-not-kept"));
+}
+
+#[test]
 fn a_service_that_keeps_failing_is_named_beside_the_others() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: lost, labels: {app: lost}}\nspec: {nodeName: gone, containers: \
                [{name: a, image: b}]}\n---\n\
@@ -160,7 +168,7 @@ fn a_service_that_keeps_failing_is_named_beside_the_others() {
     assert!(run.stderr.lines().any(|line| line == reason), "{}", run.stderr);
     assert!(run.stdout.contains("web-1"));
     let elsewhere = pod.replace("{name: lost", "{namespace: lost, name: lost");
-    let run = of_manifest(&format!("{elsewhere}---\n{WEB}"), &["-n", "default", "-o", "json"]);
+    let run = of_manifest(&format!("{elsewhere}---\n{WEB}"), &["-n", "shop", "-o", "json"]);
     assert!(run.code == 0 && !run.stderr.contains("keeps failing"), "{run:?}");
     assert!(run.stdout.contains("web-1"));
 }

@@ -89,12 +89,13 @@ insecureSkipVerify: true
 {{- end }}
 
 {{- /* Both pages of a program's pod, as monitors scrape them: with the token of an account that may read the metrics and nothing
-else. */}}
+else. Of a comparison only /metrics, which is open, and without a token, which it may not have reviewed. */}}
 {{- define "metricsEndpoints" -}}
 {{- $ := .root }}
 {{- $program := .program }}
 {{- $monitor := .monitor }}
-{{- range $path, $interval := dict "/metrics" $monitor.interval "/metrics/slis" "5s" }}
+{{- $shadow := eq $.Values.mode "shadow" }}
+{{- range $path, $interval := $shadow | ternary (dict "/metrics" $monitor.interval) (dict "/metrics" $monitor.interval "/metrics/slis" "5s") }}
 - port: https
   scheme: https
   path: {{ $path }}
@@ -116,10 +117,12 @@ else. */}}
   {{- if and $monitor.scrapeTimeout (eq $path "/metrics") }}
   scrapeTimeout: {{ $monitor.scrapeTimeout }}
   {{- end }}
+  {{- if not $shadow }}
   authorization:
     credentials:
       name: {{ include "workload" $ }}-metrics-reader
       key: token
+  {{- end }}
   tlsConfig:
     {{- if eq $program (include "workload" $) }}
     {{- include "tlsConfig" $ | nindent 4 }}

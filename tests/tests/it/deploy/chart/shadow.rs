@@ -60,9 +60,26 @@ fn no_value_gives_it_a_permission_to_write() {
             );
         }
         let binds = object.pointer("/roleRef/name").and_then(Value::as_str).unwrap_or_default();
-        assert!(matches!(
-            binds,
-            "" | "endpoint-controller-manager:shadow" | "endpoint-controller-manager-shadow:metrics-reader"
-        ));
+        assert!(matches!(binds, "" | "endpoint-controller-manager:shadow"), "{binds}");
+    }
+}
+
+/// The only page that is open is `/metrics`. A token would be refused, because its review would be a write.
+#[test]
+fn monitors_scrape_it_without_a_token() {
+    let enabled = json!({"enabled": true});
+    let objects =
+        template(SYSTEM, &json!({"mode": "shadow", "podMonitor": enabled, "serviceMonitor": enabled}));
+    for (kind, endpoints) in
+        [("PodMonitor", "/spec/podMetricsEndpoints"), ("ServiceMonitor", "/spec/endpoints")]
+    {
+        let monitor = only(&objects, kind);
+        let [page] = monitor.pointer(endpoints).unwrap().as_array().unwrap().as_slice() else {
+            panic!("{monitor}");
+        };
+        assert_eq!((&page["path"], page.get("authorization")), (&json!("/metrics"), None), "{kind}");
+    }
+    for object in &objects {
+        assert!(!name(object).contains("metrics-reader"), "{}", name(object));
     }
 }

@@ -34,7 +34,8 @@ fn role<'a>(answers: &[&'a Answer], subject: &Subject) -> Judged<'a> {
         return failed(
             format!("{who} may not: {}", text(&always)),
             "Bind the roles to it: they come with the installation, whose Lease is on hold first \
-             (docs/operate/adopting.md), on OpenShift with deploy/components/openshift. A managed cluster needs none",
+             (docs/operate/adopting.md), on OpenShift with deploy/components/openshift. If an upgrade of the \
+             chart brings them, upgrade first with preflight.enabled=false. A managed cluster needs none",
         );
     }
     if let Some(unknown) = answers.iter().find_map(|answer| answer.allowed.as_ref().err()) {

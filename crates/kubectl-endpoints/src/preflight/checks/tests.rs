@@ -210,6 +210,8 @@ fn missing_rights_are_named() {
     };
     let facts = without(|right| right == "delete endpointslices");
     expect(&facts, check::SLICE_RIGHTS, Status::Failed, "may not: delete endpointslices");
+    let remedy = find(&facts, &[], &Subject::Caller, check::SLICE_RIGHTS).remedy.unwrap();
+    assert!(remedy.contains("upgrade first with preflight.enabled=false"), "{remedy}");
     expect(&facts, check::ENDPOINTS_RIGHTS, Status::Ok, "--service-account");
     let user = Subject::User("me".to_owned());
     let message = find(&facts, &[], &user, check::ENDPOINTS_RIGHTS).message;

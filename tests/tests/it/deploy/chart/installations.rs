@@ -8,8 +8,12 @@ use super::{chart, helm};
 
 /// Renders an installation without a cluster, with its notes.
 fn install(values: &Value) -> Result<String, String> {
+    install_in(SYSTEM, values)
+}
+
+fn install_in(namespace: &str, values: &Value) -> Result<String, String> {
     let chart = chart();
-    let args = ["install", "ecm", chart.to_str().unwrap(), "--namespace", SYSTEM, "--dry-run=client"];
+    let args = ["install", "ecm", chart.to_str().unwrap(), "--namespace", namespace, "--dry-run=client"];
     helm(&args, values)
 }
 
@@ -52,6 +56,17 @@ fn an_installation_holds_the_lease_or_says_that_the_built_in_controllers_are_dis
     assert!(notes.contains("Check that nothing else does"), "{notes}");
     // One of two replicas leads: the log of a Deployment is that of either.
     assert!(notes.contains(" logs --selector=") && !notes.contains(" logs deployment/"), "{notes}");
+}
+
+/// `handover` looks for the Deployment in kube-system, unless it is told where.
+#[test]
+fn notes_name_the_deployment_of_another_namespace() {
+    let held = json!({"lease": {"hold": true}});
+    let notes = install_in("endpoints", &held).unwrap();
+    let command = "`kubectl endpoints handover --deployment=endpoints/endpoint-controller-manager`";
+    assert!(notes.contains(command), "{notes}");
+    let notes = install(&held).unwrap();
+    assert!(notes.contains("`kubectl endpoints handover`"), "{notes}");
 }
 
 /// Else `--set lease.hold=false` alone, or an upgrade of a comparison, would begin to write.

@@ -43,14 +43,16 @@ fn prometheus_accepts_the_alerts_and_runs_their_tests() {
 }
 
 /// A range that is shorter than the time between two events resets `for`: a key that fails is retried after up to 1,000 s. So
-/// what lasts is a gauge. Foreign writes are events, and one of them is to be no alert. The range of Held is a memory of the last
-/// leader, which no event resets.
+/// what lasts is a gauge. Foreign writes are events, and one of them is to be no alert. The ranges of `NoLeader` and Held are
+/// memories of the last leader, which no event resets.
 #[test]
 fn no_alert_waits_for_a_range() {
     let alerts = alerts();
     let waits = |alert: &&Value| alert.get("for").is_some() && text(alert, "/expr").contains('[');
     let both: Vec<&str> = alerts.iter().filter(waits).map(|alert| text(alert, "/alert")).collect();
-    assert_eq!(both, ["EndpointControllerManagerHeld", "EndpointControllerManagerForeignWrites"]);
+    let expected =
+        ["NoLeader", "Held", "ForeignWrites"].map(|name| format!("EndpointControllerManager{name}"));
+    assert_eq!(both, expected);
 }
 
 #[test]

@@ -134,6 +134,20 @@ fn the_alerts_are_those_of_the_overlay_and_lead_to_the_runbooks_of_the_operator(
 }
 
 #[test]
+fn a_replica_is_missing_of_those_that_the_chart_has() {
+    for replicas in [1, 3] {
+        let values = json!({"replicas": replicas, "prometheusRule": {"enabled": true}});
+        let rule = only(&template(SYSTEM, &values), "PrometheusRule");
+        let alerts = rule["spec"]["groups"][0]["rules"].as_array().unwrap();
+        let is_meant = |alert: &&Value| text(alert, "/alert") == "EndpointControllerManagerReplicaMissing";
+        let alert = alerts.iter().find(is_meant).unwrap();
+        let [expr, summary] = ["/expr", "/annotations/summary"].map(|part| text(alert, part));
+        assert!(expr.ends_with(&format!(" < {replicas}")), "{expr}");
+        assert!(summary.ends_with(&format!(" instead of {replicas}.")), "{summary}");
+    }
+}
+
+#[test]
 fn a_held_lease_is_that_of_the_swap() {
     let lease = only(&template(SYSTEM, &json!({"lease": {"hold": true}})), "Lease");
     let hold = &file("disable-built-ins/hold.yaml")[0];

@@ -63,6 +63,20 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
+{{- /* The subjects of FlowSchemas. Those of the API server have pod-network-controller's account in kube-system. */}}
+{{- define "flowSchemas.subjects" -}}
+{{- $accounts := list (include "serviceAccountName" .) }}
+{{- if and .Values.podNetworks.enabled (ne .Release.Namespace "kube-system") }}
+{{- $accounts = append $accounts "pod-network-controller" }}
+{{- end }}
+{{- range $accounts }}
+- kind: ServiceAccount
+  serviceAccount:
+    name: {{ . }}
+    namespace: {{ $.Release.Namespace }}
+{{- end }}
+{{- end }}
+
 {{- define "image" -}}
 {{- $repository := required "image.repository is required: no image is published. docs/operate/install.md says how to make one and how to load it into the nodes" .Values.image.repository }}
 {{- if and (not (regexMatch "^([^/]*[.:][^/]*|localhost)/" $repository)) (ne .Values.image.pullPolicy "Never") }}

@@ -23,8 +23,9 @@ use crate::hardening::dead_webhook::Webhook;
 
 const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 const LEVELS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";
-/// Requests of each kind: the one for Leases, the others.
-const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
+/// Requests of each kind: the one for our Lease, the others.
+pub(crate) const LEASE: &str =
+    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
 const OTHERS: [&str; 3] = ["/api/v1/services?limit=1", "/api/v1/nodes?limit=1", "/version"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,20 +38,27 @@ async fn our_requests_have_the_priority_of_kube_controller_manager() {
     let client = certified.site.cluster.client();
     let by_certificate = cluster::client(&certified.kubeconfig(ACCOUNT)).await.unwrap();
     // Guards against a server that gives everyone this priority.
-    has_priority(&client, &by_certificate, "global-default", "global-default").await;
+    has_priority(&client, &by_certificate, LEASE, "global-default", "global-default").await;
     for schema in fixed.iter().filter(|object| text(object, "/kind") == "FlowSchema") {
         create(&client, schema).await.unwrap();
     }
-    has_priority(&client, &by_certificate, "leader-election", "workload-high").await;
+    has_priority(&client, &by_certificate, LEASE, "leader-election", "workload-high").await;
 
     let site = Site::prepare(&in_pod, deployment(), Vec::new()).await;
     let token = site.kubeconfig((SYSTEM, ACCOUNT), &site.server()).await;
     let by_token = cluster::client(&token).await.unwrap();
-    has_priority(&site.cluster.client(), &by_token, "leader-election", "workload-high").await;
+    has_priority(&site.cluster.client(), &by_token, LEASE, "leader-election", "workload-high").await;
 }
 
-/// Waits until requests of `subject` have these priority levels, by `FlowSchemas` of ours if they are not the default.
-pub(crate) async fn has_priority(admin: &Client, subject: &Client, for_leases: &str, for_others: &str) {
+/// Waits until requests of `subject`, for a Lease and for others, have these priority levels, by `FlowSchemas` of ours if they are
+/// not the default.
+pub(crate) async fn has_priority(
+    admin: &Client,
+    subject: &Client,
+    lease: &str,
+    for_leases: &str,
+    for_others: &str,
+) {
     let subject = Pages::by(subject.clone());
     let schema_of = |level: &str| match level {
         "leader-election" => "endpoint-controller-manager-leader-election".to_owned(),
@@ -58,7 +66,7 @@ pub(crate) async fn has_priority(admin: &Client, subject: &Client, for_leases: &
         other => other.to_owned(),
     };
     let others = OTHERS.map(|path| (path, for_others));
-    for (path, level) in others.into_iter().chain([(LEASE, for_leases)]) {
+    for (path, level) in others.into_iter().chain([(lease, for_leases)]) {
         let uids = [(FLOW_SCHEMAS, schema_of(level)), (LEVELS, level.to_owned())];
         wait::until(&format!("{path} at {level}"), LIMIT, async || {
             let page = subject.get(path).await?;
@@ -147,7 +155,7 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
 
     let kubeconfig = certified.kubeconfig(ACCOUNT);
     let by_certificate = cluster::client(&kubeconfig).await.unwrap();
-    has_priority(&admin, &by_certificate, "leader-election", "workload-high").await;
+    has_priority(&admin, &by_certificate, LEASE, "leader-election", "workload-high").await;
     let calm = Calm::measure(async |_| drop(site.leases().get(ACCOUNT).await.unwrap())).await;
     let election = election(calm);
     let options = ManagerOptions { leader_election: Some(election), ..site.options(&kubeconfig) };

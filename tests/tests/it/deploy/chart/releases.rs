@@ -10,7 +10,7 @@ use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 
 use super::super::manifests::{authorized, deployment};
-use super::super::priority::has_priority;
+use super::super::priority::{LEASE, has_priority};
 use super::super::site::{ACCOUNT, RELEASED, SYSTEM, Site};
 use super::{chart, helm_of};
 
@@ -120,13 +120,20 @@ async fn a_release_in_another_namespace_has_its_rights_and_its_priority() {
     let world = World::prepare(site.cluster.client(), Controller::ALL).await;
     let chart = chart();
     let install = ["install", "ecm", chart.to_str().unwrap(), "--create-namespace"];
-    let values = json!({"serviceAccountCredentials": {"enabled": true, "createAccounts": true}});
+    let values = json!({
+        "serviceAccountCredentials": {"enabled": true, "createAccounts": true}, "podNetworks": {"enabled": true},
+    });
     site.helm(NAMESPACE, &install, &values).unwrap();
     authorized(&site.cluster.client()).await;
 
     let kubeconfig = site.kubeconfig((NAMESPACE, ACCOUNT), &site.server()).await;
     let client = cluster::client(&kubeconfig).await.unwrap();
-    has_priority(&site.cluster.client(), &client, "leader-election", "workload-high").await;
+    let admin = site.cluster.client();
+    has_priority(&admin, &client, LEASE, "leader-election", "workload-high").await;
+    let other = site.kubeconfig((NAMESPACE, "pod-network-controller"), &site.server()).await;
+    let other = cluster::client(&other).await.unwrap();
+    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/pod-network-controller");
+    has_priority(&admin, &other, &lease, "leader-election", "workload-high").await;
     let mut options = site.options(&kubeconfig);
     options.flags.push("--use-service-account-credentials=true".to_owned());
     let mark = site.cluster.audit().mark();

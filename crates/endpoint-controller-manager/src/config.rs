@@ -102,7 +102,7 @@ pub struct Config {
     /// Request only pods that may be endpoints.
     pub(crate) select_pods: bool,
     /// Which pods count as ready that only the node lifecycle controller calls not ready; none: no pods.
-    pub(crate) disruption: Option<Policy>,
+    pub disruption: Option<Policy>,
     /// The most writes that the controllers may make when they start; none: no limit.
     pub takeover_max_writes: Option<usize>,
     /// The Endpoints controller.

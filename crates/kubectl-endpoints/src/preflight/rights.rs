@@ -66,6 +66,8 @@ const OF_ENDPOINTS: &[Rule] = &[
     rule("", &["endpoints/restricted"], &["create"]),
     EVENTS,
 ];
+/// With the feature gate `EndpointsKeepReadyOnDisruption`, nodes decide about the readiness of pods in Endpoints too.
+const OF_DISRUPTION: &[Rule] = &[rule("", &["nodes"], READ)];
 const OF_SLICES: &[Rule] = &[
     rule("", &["services", "pods", "nodes"], READ),
     rule("", &["services/finalizers"], &["update"]).only(ADMISSION),
@@ -163,6 +165,9 @@ pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
             Need { account, ..need }
         }));
         needs.extend(account.map(token));
+        if config.disruption.is_some() && *controller == Controller::Endpoints {
+            needs.extend(OF_DISRUPTION.iter().flat_map(|rule| of_rule(check, rule, lease)));
+        }
     }
     if config.leader_election.is_some() {
         needs.extend(OF_ELECTION.iter().flat_map(|rule| of_rule(LEASE_RIGHTS, rule, lease)));

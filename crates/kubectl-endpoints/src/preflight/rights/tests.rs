@@ -111,6 +111,17 @@ fn the_cluster_decides_about_the_rights() {
 }
 
 #[test]
+fn the_gate_for_disruptions_decides_about_nodes() {
+    let gate = "--feature-gates=EndpointsKeepReadyOnDisruption=true";
+    let more = |check| -> Vec<String> {
+        let usual = needed(&config(&[]), check);
+        needed(&config(&[gate]), check).difference(&usual).cloned().collect()
+    };
+    assert_eq!(more(ENDPOINTS_RIGHTS), [": list nodes", ": watch nodes"]);
+    assert!(more(SLICE_RIGHTS).is_empty());
+}
+
+#[test]
 fn flags_decide_about_the_rights() {
     let checks = |flags: &[&str]| -> BTreeSet<&str> {
         needs(&config(flags), USUAL).iter().map(|need| need.check.name).collect()

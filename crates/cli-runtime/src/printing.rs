@@ -1,5 +1,6 @@
 //! Results on stdout, in the forms that kubectl has, and lines on stderr.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
 
@@ -79,7 +80,7 @@ pub fn plain(value: &Value) -> String {
 /// Columns three spaces apart, as kubectl has them. A cell is a line without control characters.
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let escaped = rows.iter().map(|row| row.iter().map(|cell| escape_controls(cell, &[])).collect());
-    let rows: Vec<Vec<_>> = escaped.collect();
+    let rows: Vec<Vec<Cow<'_, str>>> = escaped.collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

@@ -235,7 +235,8 @@ fn renewed(
             break;
         }
         if stays(&slice) {
-            port_names(slice).iter().for_each(|port| drop(renewed.remove(port)));
+            let kept = port_names(slice);
+            renewed.retain(|port| !kept.contains(port));
         }
     }
     renewed

@@ -144,7 +144,6 @@ impl SliceWriter {
                 }
             }
         }
-        applied.progressed(&progress);
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
             match self.delete(sync, budget, slice, unchanged, &mut on_write).await {
@@ -156,6 +155,7 @@ impl SliceWriter {
                 Err(Stop::Failed(error)) => applied.errors.push(error),
             }
         }
+        applied.progressed(&progress);
         applied
     }
 

@@ -113,6 +113,7 @@ fn an_added_node_or_a_new_zone_affects_the_services_of_its_pods() {
 #[test]
 fn a_mark_that_is_overruled_affects_the_services_of_the_pod() {
     let old = pod("abc", "10.0.0.1");
-    let new = Arc::new(Pod { marked_not_ready: true, ..Pod::clone(&old) });
-    assert_eq!(concerned(&cache(), &Change::Updated { old, new }), "abc");
+    let mut new = Pod::clone(&old);
+    new.marked_not_ready = true;
+    assert_eq!(concerned(&cache(), &Change::Updated { old, new: Arc::new(new) }), "abc");
 }

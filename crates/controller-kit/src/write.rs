@@ -85,6 +85,13 @@ impl WriteError {
                 Verb::Delete => false,
             }
     }
+
+    /// True if the API server, or admission, has refused this very write. It may fail again and again while others succeed.
+    pub fn is_refused(&self) -> bool {
+        let is_overloaded = |code| matches!(code, 429 | 503 | 504);
+        !self.is_transient()
+            && matches!(&self.source, ApiError::Refused(status) if !is_overloaded(status.code))
+    }
 }
 
 /// Writes objects through one client. A sync that calls it has found something to write

@@ -53,16 +53,14 @@ pub(crate) async fn load_delegated(
     flag: &'static str,
     kubeconfig: Option<&Path>,
 ) -> Result<Option<kube::Config>, ConnectionError> {
-    match kubeconfig {
-        Some(path) => Ok(Some(load_kubeconfig(flag, path).await?)),
-        None => {
-            let missing = |error: &InClusterError| {
-                let err = std::env::var_os("KUBERNETES_SERVICE_HOST").map(|_| error_chain(error));
-                warn!(flag, err, "No API server reviews requests, because none is configured");
-            };
-            Ok(kube::Config::incluster().inspect_err(missing).ok())
-        }
+    if let Some(path) = kubeconfig {
+        return Ok(Some(load_kubeconfig(flag, path).await?));
     }
+    let missing = |error: &InClusterError| {
+        let err = std::env::var_os("KUBERNETES_SERVICE_HOST").map(|_| error_chain(error));
+        warn!(flag, err, "No API server reviews requests, because none is configured");
+    };
+    Ok(kube::Config::incluster().inspect_err(missing).ok())
 }
 
 /// Requests `/version` until there is a response, and returns it. A refusal is a response too.

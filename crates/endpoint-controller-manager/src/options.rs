@@ -45,7 +45,8 @@ pub fn parse_extended<T: Into<OsString>>(
     own: Vec<Arg>,
     shape: impl FnOnce(Command) -> Command,
 ) -> Result<(ArgMatches, Config), Usage> {
-    read(shape(command::build(own)), &command::normalized(words)).map_err(|usage| match usage {
+    let words = command::normalized(words, &own);
+    read(shape(command::build(own)), &words).map_err(|usage| match usage {
         Usage::Error(reason) => Usage::Error(one_line(&reason)),
         print @ Usage::Print(_) => print,
     })
@@ -53,7 +54,7 @@ pub fn parse_extended<T: Into<OsString>>(
 
 /// Reads the words of a process on another machine, whose configuration file cannot be read here. The error is one line.
 pub fn parse_remote<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Config, String> {
-    let matches = matches(command::build(Vec::new()), &command::normalized(words));
+    let matches = matches(command::build(Vec::new()), &command::normalized(words, &[]));
     let values =
         FlagValues::new(&matches.map_err(|(Usage::Print(text) | Usage::Error(text))| one_line(&text))?);
     if let Some(file) = values.settings(&mut Errors::default()).config_file {

@@ -166,11 +166,7 @@ impl Planner {
         };
         let urgency = urgency(plan, stored, is_ready_elsewhere);
         if urgency == Urgency::Withdrawal {
-            withdrawals_first(plan, stored, is_ready_elsewhere);
-            // The node of a new endpoint must not be left without one.
-            if self.service().has_local_policy {
-                plan.types.iter_mut().for_each(|plan| plan.withdrawals.clear());
-            }
+            withdrawals_first(plan, stored, self.service().has_local_policy, is_ready_elsewhere);
         }
         urgency
     }

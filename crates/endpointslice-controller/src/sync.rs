@@ -137,7 +137,8 @@ impl EndpointSliceController {
             return Ok(());
         }
         self.forget(key);
-        let applied = self.slices.delete_all(sync, key, decode_all(slices)?, Urgency::Soft).await;
+        let plan = SlicePlan::delete_all(decode_all(slices)?);
+        let applied = self.slices.apply(sync, key, &plan, Urgency::Soft).await;
         self.metrics.common.written(&applied);
         if !applied.waits {
             debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");

@@ -30,6 +30,8 @@ struct Snapshot {
     lacks_service: bool,
     /// True if their Service may have mirrors.
     is_served: bool,
+    /// True if nodes without an endpoint get no traffic of the Service.
+    is_local: bool,
     slices: ManagedSlices,
 }
 
@@ -58,14 +60,14 @@ impl EndpointSliceMirroringController {
 
     async fn try_sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
-        let Snapshot { endpoints, lacks_service, is_served, slices } = self.snapshot(key, read)?;
+        let Snapshot { endpoints, lacks_service, is_served, is_local, slices } = self.snapshot(key, read)?;
         if !lacks_service {
             self.doubtful.remove(key);
         } else if self.asks_for_service(sync, key).await? {
             return Ok(());
         }
         if let Some(cached) = endpoints {
-            let (mirror, urgency) = self.mirror(&cached, &slices)?;
+            let (mirror, urgency) = self.mirror(&cached, &slices, is_local)?;
             drop(slices);
             self.write(sync, key, &cached, mirror, urgency).await
         } else {
@@ -89,14 +91,15 @@ impl EndpointSliceMirroringController {
         &self,
         cached: &CachedEndpoints,
         slices: &ManagedSlices,
+        is_local: bool,
     ) -> Result<(Mirror, Urgency), SyncError> {
         let (existing, terminating) = (decode_all(&slices.current)?, decode_all(&slices.terminating)?);
         let max = self.config.max_endpoints_per_subset;
         let mut mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
-        let stored = [existing, terminating].concat();
+        let stored: Vec<_> = existing.into_iter().chain(terminating).collect();
         let urgency = urgency(&mirror.plan, &stored, |_, _| false);
         if urgency == Urgency::Withdrawal {
-            withdrawals_first(&mut mirror.plan, &stored, |_, _| false);
+            withdrawals_first(&mut mirror.plan, &stored, is_local, |_, _| false);
         }
         Ok((mirror, urgency))
     }
@@ -117,7 +120,8 @@ impl EndpointSliceMirroringController {
             let endpoints = stored.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
             let lacks_service = endpoints.is_none() && stored.is_some_and(|stored| !opts_out(stored));
             let is_served = service.is_some_and(|service| service.selector.is_none());
-            Ok(Snapshot { endpoints, lacks_service, is_served, slices })
+            let is_local = service.is_some_and(|service| service.has_local_policy);
+            Ok(Snapshot { endpoints, lacks_service, is_served, is_local, slices })
         })
     }
 
@@ -163,18 +167,19 @@ impl EndpointSliceMirroringController {
     ) -> Result<(), SyncError> {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
-        self.slices.delete_all(sync, key, existing, urgency).await.into_result()
+        let plan = SlicePlan::delete_all(existing);
+        self.slices.apply(sync, key, &plan, urgency).await.into_result()
     }
 
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
     pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         let read = |state: &State| self.slices.expectations.read(key, state);
-        let Snapshot { endpoints, slices, .. } = self.snapshot(key, read).ok()?;
+        let Snapshot { endpoints, slices, is_local, .. } = self.snapshot(key, read).ok()?;
         let Some(cached) = endpoints else {
             let current = decode_all(&slices.current).ok()?;
             return Some(self.slices.pending(key, SlicePlan::delete_all(current), &[]));
         };
-        let plan = self.mirror(&cached, &slices).ok()?.0.plan;
+        let plan = self.mirror(&cached, &slices, is_local).ok()?.0.plan;
         // Most Services are in sync: their slices need not be decoded.
         let stored =
             if plan.is_empty() { Vec::new() } else { [&slices.current[..], &slices.terminating].concat() };

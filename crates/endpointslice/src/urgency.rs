@@ -156,6 +156,9 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
 /// Puts the writes that withdraw endpoints before the others: under a rate limit, a plan with hundreds of writes takes many turns.
 /// `is_ready_elsewhere` is that of [`urgency`].
 ///
+/// If the Service has a `Local` traffic policy, `is_local`, the node of a new endpoint must not be left without one: nothing comes
+/// before the creates.
+///
 /// The [`withdrawals`](AddressTypePlan::withdrawals) of a plan come before everything else. They show consumers no state that
 /// upstream's order does not: all addresses that they take are gone or get less traffic, and a port or a host name with a ready
 /// endpoint keeps one. Other updates that withdraw endpoints, as when a port changes, come first among updates; upstream's order of
@@ -165,6 +168,7 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
 pub fn withdrawals_first<S: Borrow<EndpointSlice>>(
     plan: &mut SlicePlan,
     stored: &[S],
+    is_local: bool,
     is_ready_elsewhere: impl Fn(AddressType, &PortSet) -> bool,
 ) {
     let named = by_name(stored);
@@ -196,7 +200,7 @@ pub fn withdrawals_first<S: Borrow<EndpointSlice>>(
                 }
             }
         }
-        of_type.withdrawals = apart;
+        of_type.withdrawals = if is_local { BTreeSet::new() } else { apart };
         of_type.update.sort_by_key(|slice| !withdrawing.contains(name_of(slice)));
     }
 }

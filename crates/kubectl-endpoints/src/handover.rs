@@ -17,6 +17,7 @@ mod gap;
 mod instructions;
 mod observe;
 mod own_flags;
+mod patience;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -115,7 +115,7 @@ fn cut(rng: &mut Rng, start: u64, node: &'static str, entries: &mut Entries) {
     entries.push((lost, Action::LoseKubelet { node }));
     entries.push((marked, Action::MarkPods { node }));
     // Sometimes its node is not ready until then.
-    entries.push((back, Action::RestoreKubelet { node, ready: back % 3 > 0 }));
+    entries.push((back, Action::RestoreKubelet { node, ready: !back.is_multiple_of(3) }));
     entries.push((reported, Action::ReportPods { node }));
 }
 

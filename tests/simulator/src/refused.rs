@@ -45,7 +45,7 @@ pub(crate) fn replace_faults(
     for _ in 0..4 + number(12) {
         let at = from + number(milliseconds);
         // Several at once, as of a node.
-        for _ in 0..1 + number(4) {
+        for _ in 0..=number(4) {
             let number = usize::try_from(number(pods as u64)).unwrap();
             entries.push((at, Action::CrowdReady { number, ready: at % 4 == 0 }));
         }

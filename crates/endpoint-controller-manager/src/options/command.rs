@@ -46,8 +46,11 @@ fn arg(flag: &'static Flag) -> Arg {
 }
 
 /// The words after the program's name, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`), and without the
-/// empty ones that are no values, which upstream passes over.
-pub(super) fn normalized<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Vec<OsString> {
+/// empty ones that are no values, which upstream passes over. `own` are further flags.
+pub(super) fn normalized<T: Into<OsString>>(
+    arguments: impl IntoIterator<Item = T>,
+    own: &[Arg],
+) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut is_value = false;
     for argument in arguments.into_iter().map(Into::into) {
@@ -58,7 +61,7 @@ pub(super) fn normalized<T: Into<OsString>>(arguments: impl IntoIterator<Item = 
             Some(text) if !is_value => OsString::from(normalized_word(text)),
             _ => argument,
         };
-        is_value = !is_value && word.to_str().is_some_and(takes_next_word);
+        is_value = !is_value && word.to_str().is_some_and(|word| takes_next_word(word, own));
         words.push(word);
     }
     words
@@ -72,10 +75,13 @@ fn normalized_word(word: &str) -> String {
     name.replace('_', "-") + value
 }
 
-fn takes_next_word(word: &str) -> bool {
-    let is_named = |flag: &&Flag| match word.strip_prefix("--") {
-        Some(name) => flag.name == name,
-        None => flag.short.is_some_and(|short| word == format!("-{short}")),
+fn takes_next_word(word: &str, own: &[Arg]) -> bool {
+    let is_named = |long: Option<&str>, short: Option<char>| match word.strip_prefix("--") {
+        Some(name) => long == Some(name),
+        None => short.is_some_and(|short| word == format!("-{short}")),
     };
-    all().find(is_named).is_some_and(|flag| !flag.optional_value)
+    let flag = all().find(|flag| is_named(Some(flag.name), flag.short));
+    let own = own.iter().find(|arg| is_named(arg.get_long(), arg.get_short()));
+    flag.is_some_and(|flag| !flag.optional_value)
+        || own.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
 }

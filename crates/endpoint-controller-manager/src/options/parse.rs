@@ -20,16 +20,14 @@ pub(super) fn elements(text: &str) -> Result<Vec<String>, String> {
     let mut elements = Vec::new();
     let mut rest = Some(text).filter(|text| !text.is_empty());
     while let Some(text) = rest {
-        let (element, after) = match text.strip_prefix('"') {
-            Some(text) => quoted(text).ok_or("extraneous or missing \" in quoted-field")?,
-            None => {
-                let (element, after) =
-                    text.split_once(',').map_or((text, None), |(it, after)| (it, Some(after)));
-                if element.contains('"') {
-                    return Err("bare \" in non-quoted-field".to_owned());
-                }
-                (element.to_owned(), after)
+        let (element, after) = if let Some(text) = text.strip_prefix('"') {
+            quoted(text).ok_or("extraneous or missing \" in quoted-field")?
+        } else {
+            let (element, after) = text.split_once(',').map_or((text, None), |(it, after)| (it, Some(after)));
+            if element.contains('"') {
+                return Err("bare \" in non-quoted-field".to_owned());
             }
+            (element.to_owned(), after)
         };
         elements.push(element);
         rest = after;

@@ -29,7 +29,7 @@ fn printed(line: &str) -> String {
 
 /// The values of a command line, not yet checked as a whole.
 pub(super) fn values(line: &str) -> FlagValues {
-    let matches = matches(command::build(Vec::new()), &command::normalized(line.split_whitespace()));
+    let matches = matches(command::build(Vec::new()), &command::normalized(line.split_whitespace(), &[]));
     FlagValues::new(&matches.unwrap_or_else(|usage| panic!("{line}: {usage:?}")))
 }
 

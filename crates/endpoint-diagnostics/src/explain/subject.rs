@@ -144,9 +144,9 @@ impl<'a> Subject<'a> {
     }
 
     /// False if the controller of Endpoints is off, or seems to be; none if that cannot be told. Those of a Service that has
-    /// just been created or changed may still come.
+    /// just been created or changed may still come. Those that may not be read are left out.
     pub(super) fn keeps_endpoints(&self) -> Option<bool> {
-        if self.care != Care::Pods {
+        if self.care != Care::Pods || !self.snapshot.can_read(Kind::Endpoints) {
             return Some(true);
         }
         let newest = time::of_metadata(&self.entry.object.metadata);

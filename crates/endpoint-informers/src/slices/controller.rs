@@ -105,7 +105,8 @@ impl SliceController {
                     let mut plan = plan(&existing, desired, &template, &options);
                     let urgency = urgency(&plan, &existing, |_, _| false);
                     if urgency == Urgency::Withdrawal {
-                        withdrawals_first(&mut plan, &existing, |_, _| false);
+                        let is_local = snapshot.service.has_local_policy;
+                        withdrawals_first(&mut plan, &existing, is_local, |_, _| false);
                     }
                     (plan, urgency, skipped)
                 }
@@ -164,20 +165,8 @@ impl SliceController {
         for slice in self.expectations.applied(key, plan, &applied) {
             self.writer.discard(sync, &key.namespace, &slice).await;
         }
-        applied
-    }
-
-    /// Deletes the slices of a Service that is to have none, as [`apply`](Self::apply) does.
-    pub async fn delete_all(
-        &self,
-        sync: &SyncContext,
-        key: &ObjectKey,
-        slices: Vec<EndpointSlice>,
-        urgency: Urgency,
-    ) -> Applied {
-        let plan = SlicePlan::delete_all(slices);
-        let applied = self.apply(sync, key, &plan, urgency).await;
-        if applied.is_complete() {
+        if plan.types.is_empty() && applied.is_complete() {
+            // The Service has no slices any more.
             self.expectations.forget_losses(key);
         }
         applied

@@ -17,6 +17,9 @@ use super::budget::WriteBudget;
 use super::expectations::Taken;
 use super::writes::{Applied, Written};
 
+/// The withdrawals of one address type that may be refused before the others wait for the next sync.
+const MAX_REFUSED: usize = 5;
+
 /// Writes slices with one client.
 #[derive(Clone)]
 pub(crate) struct SliceWriter {
@@ -128,18 +131,25 @@ impl SliceWriter {
             let stops = if withdraws {
                 self.withdraw(sync, budget, plan, &mut on_write).await
             } else {
-                let (is_begun, taken) = (progress.has_stopped, &mut applied.taken);
-                let rest = self.apply_type(sync, budget, plan, is_begun, taken, &mut on_write);
-                Vec::from_iter(rest.await.err())
+                let taken = &mut applied.taken;
+                let rest = if progress.has_stopped {
+                    // What is to be deleted may hold an endpoint that a failed withdrawal would have added.
+                    self.create_all(sync, budget, plan, taken, &mut on_write).await
+                } else {
+                    self.apply_type(sync, budget, plan, taken, &mut on_write).await
+                };
+                Vec::from_iter(rest.err())
             };
             progress.record(&stops, before - budget.left());
+            let mut fingerprint = None;
             for stop in stops {
                 match stop {
                     Stop::BudgetSpent => applied.unfinished = true,
                     Stop::CreatesWithheld => applied.creates_withheld = true,
                     Stop::NamespaceTerminating => {}
                     Stop::Failed(error) => {
-                        applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
+                        let fingerprint = *fingerprint.get_or_insert_with(|| self.fingerprint(plan));
+                        applied.errors.push(error.with_fingerprint(fingerprint));
                     }
                 }
             }
@@ -178,32 +188,53 @@ impl SliceWriter {
                 self.delete(sync, budget, slice, None, on_write).await
             };
             let Err(stop) = outcome else { continue };
-            let ends = !matches!(&stop, Stop::Failed(error) if !error.is_transient());
+            let is_refused = matches!(&stop, Stop::Failed(error) if error.is_refused());
             stops.push(stop);
-            if ends {
+            // Each may have to wait until a webhook does not answer.
+            if !is_refused || stops.len() == MAX_REFUSED {
                 break;
             }
         }
         stops
     }
 
-    /// Makes the other writes of one address type; `only_creates` if a withdrawal has failed, because what is to be deleted may
-    /// hold an endpoint that it would have added.
+    /// Makes the other writes of one address type.
     async fn apply_type(
         &self,
         sync: &SyncContext,
         budget: &mut WriteBudget<'_>,
         plan: &AddressTypePlan,
-        only_creates: bool,
+        taken: &mut Vec<Taken>,
+        on_write: &mut impl FnMut(Written<'_>),
+    ) -> Result<(), Stop> {
+        let created = self.create_all(sync, budget, plan, taken, on_write).await;
+        if !matches!(created, Ok(()) | Err(Stop::CreatesWithheld)) {
+            return created;
+        }
+        for slice in plan.update.iter().filter(|slice| !plan.withdraws(slice)) {
+            self.update(sync, budget, slice, on_write).await?;
+        }
+        // What is to be deleted may hold the endpoints of a slice that was not created.
+        created?;
+        for slice in plan.delete.iter().filter(|slice| !plan.withdraws(slice)) {
+            self.delete(sync, budget, slice, None, on_write).await?;
+        }
+        Ok(())
+    }
+
+    async fn create_all(
+        &self,
+        sync: &SyncContext,
+        budget: &mut WriteBudget<'_>,
+        plan: &AddressTypePlan,
         taken: &mut Vec<Taken>,
         on_write: &mut impl FnMut(Written<'_>),
     ) -> Result<(), Stop> {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
-        let mut is_withheld = false;
+        let mut has_lost = false;
         for slice in create {
-            is_withheld = !budget.may_create();
-            if is_withheld {
-                break;
+            if !budget.may_create() {
+                return Err(Stop::CreatesWithheld);
             }
             take(budget)?;
             let Some(created) = self.writer.create(sync, &key(slice), slice).await? else {
@@ -213,25 +244,12 @@ impl SliceWriter {
             budget.created(is_lost);
             if is_lost {
                 // Whatever is left of the plan may need it.
-                is_withheld = true;
+                has_lost = true;
                 taken.push(Taken::new(slice, &created));
             }
             on_write(Written::Created(&created));
         }
-        if only_creates {
-            return if is_withheld { Err(Stop::CreatesWithheld) } else { Ok(()) };
-        }
-        for slice in plan.update.iter().filter(|slice| !plan.withdraws(slice)) {
-            self.update(sync, budget, slice, on_write).await?;
-        }
-        // What is to be deleted may hold the endpoints of a slice that was not created.
-        if is_withheld {
-            return Err(Stop::CreatesWithheld);
-        }
-        for slice in plan.delete.iter().filter(|slice| !plan.withdraws(slice)) {
-            self.delete(sync, budget, slice, None, on_write).await?;
-        }
-        Ok(())
+        if has_lost { Err(Stop::CreatesWithheld) } else { Ok(()) }
     }
 
     async fn update(

@@ -65,8 +65,12 @@ impl Counts {
         self.ready += usize::from(is_ready(kubelet));
         self.lost += usize::from(is_lost(kubelet));
         let [returned, began] = Earlier::of(kubelet);
-        returned.iter().for_each(|at| self.earlier.entry(*at).or_default().returned += 1);
-        began.iter().for_each(|at| self.earlier.entry(*at).or_default().began += 1);
+        if let Some(at) = returned {
+            self.earlier.entry(at).or_default().returned += 1;
+        }
+        if let Some(at) = began {
+            self.earlier.entry(at).or_default().began += 1;
+        }
     }
 
     /// Undoes [`Self::add`].

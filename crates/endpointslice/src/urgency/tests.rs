@@ -68,7 +68,7 @@ fn updates_that_withdraw_endpoints_come_first() {
     // The endpoint 2 moves to another slice, which is no withdrawal; 4 is not ready any more, and 6 is gone.
     let wanted = ["a 80 1:rs", "b 80 3:rs 2:rs", "c 80 4:", "d 80 5:rs 7:rs", "e 80 8:rs"];
     let (mut plan, stored) = planned(&stored, &wanted);
-    withdrawals_first(&mut plan, &stored, |_, _| false);
+    withdrawals_first(&mut plan, &stored, false, |_, _| false);
     let order: Vec<&str> = plan.types[0].update.iter().map(name_of).collect();
     assert_eq!(order, ["c", "e", "a", "b", "d"]);
 }
@@ -98,14 +98,16 @@ fn withdrawals_that_depend_on_no_other_write_come_before_everything_else() {
         (&["a 80 1:rs", "b 80 2:rs"], &["b 80 2:"], &["a", "b"]),
     ] {
         let (mut plan, stored) = planned(stored, wanted);
-        withdrawals_first(&mut plan, &stored, |_, _| false);
+        withdrawals_first(&mut plan, &stored, false, |_, _| false);
         let withdrawals: Vec<&String> = plan.types[0].withdrawals.iter().collect();
         assert_eq!(withdrawals, expected, "{plan:?}");
     }
     // Slices that were left out of `stored`.
     let (mut plan, stored) = planned(&["a 80 1:rs"], &["a 80", "new 80 2:rs"]);
-    withdrawals_first(&mut plan, &stored, |_, _| true);
+    withdrawals_first(&mut plan, &stored, false, |_, _| true);
     assert_eq!(plan.types[0].withdrawals.len(), 1);
+    withdrawals_first(&mut plan, &stored, true, |_, _| true);
+    assert!(plan.types[0].withdrawals.is_empty(), "of a Service with a local policy");
 }
 
 #[test]

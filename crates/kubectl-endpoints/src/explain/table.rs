@@ -259,7 +259,7 @@ shop        web       1/2       in sync       2      hints-dropped, readiness-pr
         assert_eq!(text(&[], Format::Table), "No Services found\n");
         assert_eq!(text(&[report()], Format::Name), "service/web\n");
         let forged = ServiceReport { name: "a\nservice/b".to_owned(), ..report() };
-        assert_eq!(text(&[forged.clone()], Format::Name), "service/a\\nservice/b\n");
+        assert_eq!(text(std::slice::from_ref(&forged), Format::Name), "service/a\\nservice/b\n");
         assert!(service(&forged, false, true).starts_with("shop/a\\nservice/b: "));
         assert_eq!(
             shown(&summary(&[report()], Summary::of(&[report()]), false, false)),

@@ -16,7 +16,7 @@ use kube_api::{ApiError, Preconditions, error_chain};
 use serde_json::json;
 
 use super::command::Swap;
-use super::drive::{PATIENCE, PERIOD, patiently};
+use super::patience::{PATIENCE, PERIOD, patiently};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use crate::objects;

@@ -12,6 +12,7 @@ use kube_api::{ApiError, error_chain};
 use super::command::Swap;
 use super::facts::{Facts, Form, Goal, Record};
 use super::observe::{Observer, State};
+use super::patience::{PATIENCE, PERIOD, patiently};
 use super::steps::{Action, Step, Write, has_begun, next, steps};
 use super::{canary, checks, gap, instructions, own_flags, write};
 use crate::ask;
@@ -19,10 +20,6 @@ use crate::cluster::Cluster;
 use crate::exit::{Failure, print};
 use crate::preflight::UPSTREAM;
 
-/// The pause between two looks. The time without a writer ends with a look.
-pub(super) const PERIOD: Duration = Duration::from_millis(500);
-/// The time for which the API server may fail to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 /// The time in which the right program writes, besides that in which its caches are filled.
 const SOON: Duration = Duration::from_secs(45);
 /// The age at which a record that is only newer is written again.
@@ -417,23 +414,6 @@ pub(super) fn wrong_writer(goal: Goal, ours: &str, writers: &[String]) -> Option
 /// Reads the cluster, once its API server answers.
 async fn read(cluster: &Cluster, observer: &mut Observer<'_>) -> Result<State, Failure> {
     patiently(PATIENCE, async || observer.read().await).await.map_err(|error| unread(cluster, &error))
-}
-
-/// Sends requests again until the API server answers, at most for this time.
-///
-/// # Errors
-/// The last one.
-pub(super) async fn patiently<T>(
-    time: Duration,
-    mut requests: impl AsyncFnMut() -> Result<T, ApiError>,
-) -> Result<T, ApiError> {
-    let start = Instant::now();
-    loop {
-        match requests().await {
-            Err(error) if error.is_unavailable() && start.elapsed() < time => sleep(PERIOD).await,
-            outcome => return outcome,
-        }
-    }
 }
 
 fn unread(cluster: &Cluster, error: &ApiError) -> Failure {

@@ -353,7 +353,9 @@ impl Facts {
     pub(super) fn ours_has_stopped(&self) -> bool {
         let is_stopped = match self.ours.form {
             Form::Processes => self.is_confirmed(STOP),
-            Form::Deployment | Form::StaticPods => !self.ours_is_started(),
+            Form::Deployment => !self.ours_is_started(),
+            // The node lifecycle controller marks those of a lost node, which stay.
+            Form::StaticPods => self.ours.ready == 0,
         };
         is_stopped && !self.leads()
     }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use clap::{Arg, ArgAction};
 use proptest::prelude::*;
 
+use super::super::command;
 use super::super::errors::Errors;
 use super::super::groups::all;
 use super::super::settings::Settings;
@@ -80,6 +82,13 @@ fn empty_words_are_passed_over() {
     assert_eq!(parse_words(["", "--v=2", ""]).unwrap().verbosity, 2);
     // This one is a value.
     assert_eq!(parse_words(["--cert-dir", "", "--v=2"]).unwrap().server.serving.cert_dir, None);
+    // So is that of a subcommand's own flag.
+    let own = [
+        Arg::new("namespace").long("namespace").short('n'),
+        Arg::new("all").long("all").action(ArgAction::SetTrue),
+    ];
+    let words = ["-n", "", "--all", "", "--namespace", ""];
+    assert_eq!(command::normalized(words, &own), ["-n", "", "--all", "--namespace", ""]);
 }
 
 #[test]

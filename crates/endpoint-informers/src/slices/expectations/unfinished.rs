@@ -51,6 +51,8 @@ struct Unfinished {
     contested: HashSet<String>,
     /// The address types of which nothing was written in their last turn.
     blocked: HashMap<AddressType, Blocked>,
+    /// The last turn had more to write, and nothing failed.
+    was_cut: bool,
     /// True until the Service is requeued, if the next sync need not wait for the back-off of an error.
     requeues: bool,
 }
@@ -67,7 +69,7 @@ enum Outcome {
     Made { fingerprint: u64 },
     /// Something was written that may have been undone.
     Undone,
-    /// Not because the cache was behind.
+    /// By the API server or by admission.
     Refused,
 }
 
@@ -109,13 +111,15 @@ impl Unfinished {
         }
         plan.delete_if_unchanged.sort_by_key(|slice| self.refused(name(slice)));
         if self.is_by_age() {
+            let has_others = plan.types.iter().any(|plan| {
+                !plan.create.is_empty() || plan.update.iter().any(|slice| !plan.withdraws(slice))
+            });
             for plan in &mut plan.types {
                 plan.update.sort_by_key(|slice| self.tried(slice));
-                // Those that have waited longer than everything else.
-                let first: HashSet<&str> =
-                    plan.update.iter().take_while(|slice| plan.withdraws(slice)).map(name).collect();
-                let is_all = first.len() == plan.update.len();
-                plan.withdrawals.retain(|name| is_all || first.contains(&**name));
+                // Of a plan that ends with its writes, they are made in any case.
+                if self.was_cut && has_others {
+                    plan.withdrawals.clear();
+                }
             }
             plan.types.sort_by_key(|plan| plan.update.first().map(|slice| self.tried(slice)));
         }
@@ -146,11 +150,12 @@ impl Unfinished {
     ) {
         let turn = self.turns;
         self.turns += 1;
+        self.was_cut = applied.unfinished && applied.errors.is_empty();
         self.tried.extend(updates.map(|slice| {
             let outcome = Outcome::Made { fingerprint: fingerprint(slice, ignores_annotations) };
             (name(slice).to_owned(), Tried { turn, outcome })
         }));
-        let refused = applied.errors.iter().filter(|error| !error.is_transient());
+        let refused = applied.errors.iter().filter(|error| error.is_refused());
         let refused = refused.filter_map(WriteError::name).map(str::to_owned);
         self.tried.extend(refused.map(|name| (name, Tried { turn, outcome: Outcome::Refused })));
         self.blocked.retain(|address_type, _| !applied.advanced.contains(address_type));

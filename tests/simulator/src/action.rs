@@ -145,7 +145,7 @@ pub enum Action {
         number: usize,
         ready: bool,
     },
-    /// Admission refuses updates and deletions of the slices [that it chooses](crate::refused::is_chosen).
+    /// Admission refuses updates and deletions of the slices of this choice, a third of all.
     RefuseSlices {
         choice: u8,
         milliseconds: u64,

@@ -12,7 +12,7 @@ use crate::timeline::{Entry, insert};
 
 /// The share of seeds.
 const SHARE: usize = 3;
-/// Of so many slices, one is refused.
+/// The number of choices: admission refuses one slice in three.
 const ONE_OF: u8 = 3;
 
 /// True if this slice is one of those that admission refuses.

@@ -45,7 +45,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Records the end of a part of the plan, which has `sent` so many writes.
+    /// Records the end of a pass over the plan that sent `sent` writes.
     fn record(&mut self, stops: &[Stop], sent: usize) {
         let refused =
             stops.iter().filter(|stop| matches!(stop, Stop::Failed(_) | Stop::NamespaceTerminating));
@@ -94,9 +94,10 @@ impl SliceWriter {
 
     /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.
     ///
-    /// The withdrawals of all address types come first. Types are independent: the first failure ends the plan of its type (that of
-    /// a withdrawal only after its creates), and the others still run, as do the deletes after them. A namespace that is being deleted
-    /// rejects new slices, which ends the plan of the type without an error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
+    /// The withdrawals of all address types come first. Types are independent: the first failure ends the plan of its type (that
+    /// of a withdrawal only after its creates), and the others still run, as do the deletes after them. A namespace that is
+    /// being deleted rejects new slices, which ends the plan of the type without an error. A slice that is already gone counts
+    /// as deleted (`reconciler.go` `Reconcile`, `finalize`).
     ///
     /// No slice is created once admission has given [as many as the budget allows](WriteBudget) to another manager: then
     /// withdrawals and updates still run, and other deletes do not.
@@ -190,7 +191,7 @@ impl SliceWriter {
             let Err(stop) = outcome else { continue };
             let is_refused = matches!(&stop, Stop::Failed(error) if error.is_refused());
             stops.push(stop);
-            // Each may have to wait until a webhook does not answer.
+            // A webhook that does not respond costs each write its timeout.
             if !is_refused || stops.len() == MAX_REFUSED {
                 break;
             }
@@ -222,6 +223,7 @@ impl SliceWriter {
         Ok(())
     }
 
+    /// Creates the new slices of one address type, until admission has given away as many as the budget allows.
     async fn create_all(
         &self,
         sync: &SyncContext,

@@ -230,7 +230,7 @@ async fn withdrawals_of_all_types_come_first() {
     }
 }
 
-/// What is to be deleted may hold an endpoint that the failed update would have added.
+/// A slice that the plan deletes may hold an endpoint that the failed update would have added.
 #[tokio::test(start_paused = true)]
 async fn after_a_failed_withdrawal_its_type_is_created_only() {
     let wire = Wire::BOTH[0];

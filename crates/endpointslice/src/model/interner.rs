@@ -193,7 +193,7 @@ impl Interner {
         self.service_ports.list(&self.hasher, ports)
     }
 
-    /// Records that so many objects with values of this interner were dropped. Their entries are dropped when there may be many.
+    /// Records the number of objects with values of this interner that were dropped, and sweeps once their entries may be many.
     ///
     /// Cost: a look at about eight entries for each object, of all objects of a sweep at once.
     pub fn released(&mut self, objects: usize) {

@@ -20,7 +20,7 @@ use crate::live::{Message, Watches};
 /// The time for which changes are gathered before they are shown.
 const BATCH: Duration = Duration::from_secs(1);
 
-/// Prints the Services, and each of them again that changes, until nobody reads that.
+/// Prints the Services, and each again when it changes, until the reader of stdout closes it.
 ///
 /// # Errors
 /// A line about a cluster that cannot be read, about a Service that does not exist, or about watches that have ended.

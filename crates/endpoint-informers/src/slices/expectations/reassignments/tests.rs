@@ -222,7 +222,7 @@ fn the_next_loss_of_a_quiet_service_counts_as_the_first() {
     assert_eq!(slices.losses[&key()].count, 0);
 }
 
-/// Somebody labels the slices of all Services at once.
+/// Another client labels the slices of all Services at once.
 #[test]
 fn the_losses_of_many_services_cost_a_few_looks_each() {
     let (mut slices, now, mut looks) = (Reassignments::default(), Instant::now(), 0);

@@ -8,6 +8,7 @@
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
+//! | [`upstream_e2e`] | upstream's own end-to-end tests of the controllers |
 //! | [`two_writers`] | upstream and ours on the same objects converge |
 //! | [`election`] | one replica writes, never two |
 //! | [`disruption`] | endpoints stay while kubelets are lost, with the feature gate for it |
@@ -58,3 +59,4 @@ mod simulate;
 mod takeover;
 mod takeover_gate;
 mod two_writers;
+mod upstream_e2e;

@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask handover-drill` sets `HANDOVER_ROUNDS`, the number of times that the writer changes both ways (2).
 
-mod nodes;
+pub(crate) mod nodes;
 mod operator;
 mod ours;
 

@@ -16,7 +16,7 @@ use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, World};
 use tokio::time::sleep;
 
-/// Services whose Endpoints existed, and as many whose Endpoints come later.
+/// Services whose Endpoints existed, and as many whose Endpoints come later, on the embedded API server.
 const COUNT: usize = 250;
 /// The bound on the life of Endpoints without a Service.
 const BOUND: Duration = Duration::from_secs(15);
@@ -45,7 +45,7 @@ fn is_later(number: usize) -> bool {
 }
 
 /// The watch of one kind is late by this time.
-async fn deleted_in_time(cluster: Cluster, late: &'static str, by: Duration) {
+async fn deleted_in_time(cluster: Cluster, count: usize, late: &'static str, by: Duration) {
     World::prepare(cluster.client(), &[Controller::Endpoints]).await;
     let user = cluster.client_of(User::EndpointControllers).await;
     let proxy = LateWatches::start(user, [(late, by)]).await;
@@ -57,7 +57,7 @@ async fn deleted_in_time(cluster: Cluster, late: &'static str, by: Duration) {
 
     let client = cluster.client();
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
-    let numbers = || futures::stream::iter(0..2 * COUNT);
+    let numbers = || futures::stream::iter(0..2 * count);
     numbers()
         .for_each_concurrent(20, async |number| {
             let service = json!({"metadata": {"name": format!("s-{number}")}, "spec": {"clusterIP": "None"}});
@@ -74,7 +74,7 @@ async fn deleted_in_time(cluster: Cluster, late: &'static str, by: Duration) {
     let left = left.list(&ListParams::default()).await.unwrap();
     let left: BTreeSet<String> = left.iter().map(ResourceExt::name_any).collect();
     let expected: BTreeSet<String> =
-        (0..2 * COUNT).filter(|number| is_later(*number)).map(|number| format!("s-{number}")).collect();
+        (0..2 * count).filter(|number| is_later(*number)).map(|number| format!("s-{number}")).collect();
     let nobodys: Vec<&String> = left.difference(&expected).collect();
     let lost: Vec<&String> = expected.difference(&left).collect();
     assert_eq!((nobodys, lost), (vec![], vec![]), "left without a Service; lost though created later");
@@ -85,37 +85,39 @@ async fn deleted_in_time(cluster: Cluster, late: &'static str, by: Duration) {
         [""; 0],
         "deleted though created later"
     );
-    println!("{late} late by {by:?}: 0 of {COUNT} left, {} requests", deleted.len());
+    println!("{late} late by {by:?}: 0 of {count} left, {} requests", deleted.len());
     drop(manager);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_go_though_their_watch_is_late() {
-    deleted_in_time(Cluster::embedded().await, "endpoints", Duration::from_secs(3)).await;
+    deleted_in_time(Cluster::embedded().await, COUNT, "endpoints", Duration::from_secs(3)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_go_though_their_watch_is_later_than_the_bound() {
-    deleted_in_time(Cluster::embedded().await, "endpoints", Duration::from_secs(25)).await;
+    deleted_in_time(Cluster::embedded().await, COUNT, "endpoints", Duration::from_secs(25)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_that_come_later_stay_though_the_watch_of_services_is_late() {
-    deleted_in_time(Cluster::embedded().await, "services", Duration::from_secs(3)).await;
+    deleted_in_time(Cluster::embedded().await, COUNT, "services", Duration::from_secs(3)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_go_without_late_watches() {
-    deleted_in_time(Cluster::embedded().await, "pods", Duration::ZERO).await;
+    deleted_in_time(Cluster::embedded().await, COUNT, "pods", Duration::ZERO).await;
 }
 
 /// On kube-apiserver, whose cache of a kind says up to which version it is current.
 mod real_server {
     use super::*;
 
+    const COUNT: usize = 1_000;
+
     async fn on_the_real_server(late: &'static str, by: u64) {
         let cluster = Cluster::start(ClusterOptions::default()).await;
-        deleted_in_time(cluster, late, Duration::from_secs(by)).await;
+        deleted_in_time(cluster, COUNT, late, Duration::from_secs(by)).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,6 +18,7 @@ mod instructions;
 mod observe;
 mod own_flags;
 mod patience;
+mod rules;
 mod steps;
 #[cfg(test)]
 mod tests;

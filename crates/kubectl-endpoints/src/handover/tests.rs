@@ -8,10 +8,10 @@ use proptest::prelude::*;
 
 use super::command;
 use super::distribution::Distribution;
-use super::drive;
 use super::facts::{FLAGS, Facts, Form, Goal, LEADER};
 use super::gap::gap;
 use super::own_flags::{self, OwnFlags};
+use super::rules;
 use super::steps::{Action, Write, has_begun, next, steps};
 use crate::gate::Gate;
 use crate::lease::is_of_node;
@@ -467,7 +467,7 @@ fn the_silence_of_a_changed_leader_does_not_count() {
     model.pass(Event::None);
     let before = model.facts();
     model.pass(Event::None);
-    let record = drive::silent(&before, &model.facts()).expect("the same leader renewed");
+    let record = rules::silent(&before, &model.facts()).expect("the same leader renewed");
     let mut facts = Facts { record, ..model.facts() };
     assert!(facts.is_silent());
     facts.built_in.as_mut().unwrap().holder = "another_1".to_owned();
@@ -478,11 +478,11 @@ fn the_silence_of_a_changed_leader_does_not_count() {
         model.facts().built_in_is_led() && model.facts().built_in_leader() != before.built_in_leader()
     });
     assert!(looks.is_some(), "{:?}", model.facts().built_in);
-    assert!(drive::silent(&before, &model.facts()).is_none(), "another one leads");
+    assert!(rules::silent(&before, &model.facts()).is_none(), "another one leads");
     let mut without = before.clone();
     without.built_in = None;
-    assert!(drive::silent(&before, &without).is_none() && drive::silent(&without, &before).is_none());
-    assert!(drive::silent(&without, &without).is_some(), "there is none throughout");
+    assert!(rules::silent(&before, &without).is_none() && rules::silent(&without, &before).is_none());
+    assert!(rules::silent(&without, &without).is_some(), "there is none throughout");
 }
 
 /// Of a node that was removed while its static pod still runs, say.
@@ -502,7 +502,7 @@ fn a_canary_is_wanted_if_no_pod_shows_the_leader() {
 fn ours_writes_the_canary_under_its_own_name() {
     let wrong = |goal, writers: &[&str]| {
         let writers: Vec<String> = writers.iter().map(|writer| (*writer).to_owned()).collect();
-        drive::wrong_writer(goal, "endpoints", &writers).is_some()
+        rules::wrong_writer(goal, "endpoints", &writers).is_some()
     };
     assert!(!wrong(Goal::Handover, &["endpoints"]) && !wrong(Goal::Rollback, &["kube-controller-manager"]));
     assert!(wrong(Goal::Handover, &["kube-controller-manager"]) && wrong(Goal::Rollback, &["endpoints"]));
@@ -519,13 +519,13 @@ fn a_rollback_without_the_deployment_of_the_leader_is_refused() {
     let mut model = Model::new(1, true, true);
     assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
     let mut facts = model.facts();
-    assert_eq!(drive::misfit(&swap(Goal::Rollback), &facts), None);
+    assert_eq!(rules::misfit(&swap(Goal::Rollback), &facts), None);
     facts.ours.deployment = None;
-    let reason = drive::misfit(&swap(Goal::Rollback), &facts).unwrap();
+    let reason = rules::misfit(&swap(Goal::Rollback), &facts).unwrap();
     assert!(reason.contains(&Model::settings().deployment) && reason.contains("--deployment"), "{reason}");
-    assert_eq!(drive::misfit(&swap(Goal::Handover), &facts), None);
+    assert_eq!(rules::misfit(&swap(Goal::Handover), &facts), None);
     facts.lease.as_mut().unwrap().live = false;
-    assert_eq!(drive::misfit(&swap(Goal::Rollback), &facts), None, "nothing is to be stopped");
+    assert_eq!(rules::misfit(&swap(Goal::Rollback), &facts), None, "nothing is to be stopped");
 }
 
 /// `--dry-run` calls the canary left out unless it is requested.
@@ -533,7 +533,7 @@ fn a_rollback_without_the_deployment_of_the_leader_is_refused() {
 fn a_dry_run_says_which_steps_are_left_out() {
     let swap = command::parse(Goal::Handover, &[]).unwrap_or_else(|_| panic!("the defaults"));
     let mut facts = Model::new(1, true, true).facts();
-    let of_canary = |facts: &Facts| drive::plan(&swap, facts).lines().nth(4).unwrap_or_default().to_owned();
+    let of_canary = |facts: &Facts| rules::plan(&swap, facts).lines().nth(4).unwrap_or_default().to_owned();
     let step = "step 5 of 8: see by a canary that kube-controller-manager does not write";
     assert_eq!(of_canary(&facts), format!("{step} (left out)"));
     // Of an earlier command that wanted it.

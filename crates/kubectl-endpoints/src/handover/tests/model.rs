@@ -5,10 +5,10 @@ use endpoint_controller_manager::controllers::Controller;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::gate::Gate;
-use crate::handover::drive::{confirmed, silent};
 use crate::handover::facts::{Deployed, Facts, Form, Goal, LeaseFacts, Ours, Record, Replica, STANDBYS};
 use crate::handover::instructions::Settings;
 use crate::handover::own_flags::OwnFlags;
+use crate::handover::rules::{confirmed, silent};
 use crate::handover::steps::Write;
 use crate::handover::write::{begun, nodes, when_held, when_released};
 use crate::preflight::Entries;

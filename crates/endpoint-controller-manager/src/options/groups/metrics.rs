@@ -3,7 +3,7 @@
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Checked, List, Path, Repeated};
 
-/// The release whose hidden metrics may be shown.
+/// The release whose hidden metrics upstream may show.
 const PREVIOUS_VERSION: &str = concat!("1.", previous_minor!());
 
 const BOUNDED: &str = "no metric has a label with unbounded values";
@@ -32,16 +32,24 @@ pub(super) const FLAGS: &[Flag] = &[
         "show-hidden-metrics-for-version",
         "",
         concat!(
-            "Release whose hidden metrics are exposed: only the previous one, 1.",
+            "Release whose hidden metrics are exposed: 1.",
             previous_minor!(),
-            "; no metric is hidden at present"
+            ", or another supported one of a copied command line; no metric is hidden"
         ),
-        Checked(|_, version| match version {
-            "" | PREVIOUS_VERSION => Ok(()),
-            _ => Err(format!(
+        Checked(|_, version| {
+            if version.is_empty() || is_previous_of_supported(version) {
+                return Ok(());
+            }
+            Err(format!(
                 "must be omitted or have the value '{PREVIOUS_VERSION}'; only the previous minor version is allowed"
-            )),
+            ))
         }),
     )
     .value_name("VERSION"),
 ];
+
+/// True for the value that upstream takes on a supported release, whose command line can be copied.
+fn is_previous_of_supported(version: &str) -> bool {
+    let minor = version.strip_prefix("1.").and_then(|minor| minor.parse::<u16>().ok());
+    minor.is_some_and(|minor| (oldest_minor!() - 1..=previous_minor!()).contains(&minor))
+}

@@ -101,6 +101,9 @@ fn flags_of_older_releases_are_accepted() {
     let of_today: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
     assert!(!of_today.contains(&"concurrent-service-syncs"));
     settings("--concurrent-service-syncs=1");
+    for of_an_older in ["1.33", "1.35", "1.36"] {
+        settings(&format!("--show-hidden-metrics-for-version={of_an_older}"));
+    }
 }
 
 #[test]

@@ -7,8 +7,13 @@ use kube::{Client, ResourceExt as _};
 use crate::audit::Request;
 use crate::manager::Kind;
 
-/// The release that this program behaves as without flags.
-const NEWEST: u16 = 37;
+/// The minor release that this program behaves as without flags.
+fn newest() -> u16 {
+    let module = include_str!("../../hack/testenv/go.mod");
+    let version = module.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes v1."));
+    let minor = version.and_then(|version| version.split('.').next()?.parse().ok());
+    minor.expect("hack/testenv/go.mod names a release of k8s.io/kubernetes")
+}
 
 /// A release `1.<minor>` of the API server, beside upstream's controllers of the same release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +67,7 @@ impl Release {
 
 /// The flag of a manager on a release: ours is never newer than the API server.
 pub(crate) fn manager_flag(minor: u16, kind: Kind) -> Option<String> {
-    (kind == Kind::Ours && minor < NEWEST).then(|| format!("--emulated-version=1.{minor}"))
+    (kind == Kind::Ours && minor < newest()).then(|| format!("--emulated-version=1.{minor}"))
 }
 
 /// True for an update of Endpoints that changes nothing but the order of ports, addresses and subsets, beside the time of

@@ -64,6 +64,20 @@ pub(crate) fn output(words: &[&str]) -> Result<String, Error> {
     }
 }
 
+/// Runs `git grep`, and returns what it finds, which may be nothing.
+///
+/// # Errors
+/// If it can't be started, or fails.
+pub(crate) fn grep(arguments: &[&str]) -> Result<String, Error> {
+    let words = [&["git", "grep", "-I"], arguments].concat();
+    let output = command(&words, &[]).output().map_err(|error| failed(&words, &error))?;
+    match output.status.code() {
+        // 1 says that there is no match.
+        Some(0 | 1) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        _ => Err(failed(&words, &String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
 /// Runs a command whose messages are shown, and returns the path that it prints.
 ///
 /// # Errors

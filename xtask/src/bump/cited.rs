@@ -8,7 +8,7 @@ use super::modules;
 use super::release::Release;
 use crate::shell::{self, Error};
 
-/// The most files that a citation names without more folders.
+/// The most files that a citation with a folder means.
 const MANY: usize = 3;
 
 /// Where other files are looked for.
@@ -44,28 +44,19 @@ pub(super) fn report(old: &Release, new: &Release) -> Result<String, Error> {
 
 /// Each word of our sources and documents that ends with `.go`.
 fn cited() -> Result<BTreeSet<String>, Error> {
-    let text = shell::output(&[
-        "git",
-        "grep",
-        "-h",
-        "-o",
-        "-I",
-        "-E",
-        r"[A-Za-z0-9_./-]+\.go\b",
-        "--",
-        "*.rs",
-        "*.md",
-    ])?;
+    let text = shell::grep(&["-h", "-o", "-E", r"[A-Za-z0-9_./-]+\.go\b", "--", "*.rs", "*.md"])?;
     Ok(text.lines().map(|word| word.trim_start_matches(['.', '/']).to_owned()).collect())
 }
 
-/// The files that a citation, which may leave out leading folders, can mean. One that many end with means those of the controllers.
+/// The files that a citation, which may leave out leading folders, can mean. One that many end with, or a name that several have,
+/// means those of the controllers.
 fn meant<'a>(cited: &str, files: &'a BTreeMap<String, PathBuf>) -> Vec<(&'a String, &'a PathBuf)> {
     let is_end = |file: &str| {
         file.strip_suffix(cited).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
     };
     let mut found: Vec<(&String, &PathBuf)> = files.iter().filter(|(file, _)| is_end(file)).collect();
-    if !cited.contains('/') || found.len() > MANY {
+    let many = if cited.contains('/') { MANY } else { 1 };
+    if found.len() > many {
         found.retain(|(file, _)| CONTROLLERS.iter().any(|folder| file.starts_with(folder)));
     }
     found
@@ -118,12 +109,15 @@ mod tests {
 
     #[test]
     fn a_citation_means_the_files_that_end_with_it() {
-        let [mirroring, validation] = [
+        let [mirroring, validation, x509] = [
             "k8s.io/kubernetes/pkg/controller/endpointslicemirroring/reconciler.go",
             "k8s.io/kubernetes/pkg/apis/core/validation/events.go",
+            "k8s.io/apiserver/pkg/authentication/request/x509/x509.go",
         ];
         let others = ["a", "b", "c", "d"].map(|name| format!("k8s.io/{name}/metrics/metrics.go"));
-        let names = [mirroring, validation, "k8s.io/endpointslice/metrics/metrics.go"].map(str::to_owned);
+        let names =
+            [mirroring, validation, x509, "k8s.io/api/events.go", "k8s.io/endpointslice/metrics/metrics.go"];
+        let names = names.map(str::to_owned);
         let files = names.into_iter().chain(others).map(|name| (name, PathBuf::new())).collect();
         for (cited, expected) in [
             ("reconciler.go", vec![mirroring]),
@@ -131,6 +125,7 @@ mod tests {
             ("mirroring/reconciler.go", vec![]),
             (mirroring, vec![mirroring]),
             ("events.go", vec![]),
+            ("x509.go", vec![x509]),
             ("validation/events.go", vec![validation]),
             ("metrics/metrics.go", vec!["k8s.io/endpointslice/metrics/metrics.go"]),
         ] {

@@ -60,13 +60,13 @@ pub(super) fn change(old: &Release, new: &Release) -> Result<(), Error> {
         // Tests of Kubernetes use packages that no module has: that stops nothing.
         shell::run(&["go", "-C", folder, "mod", "tidy", "-e"], &[("GOWORK", "off")])?;
     }
-    shell::change("hack/testenv/build", |text| {
-        let line = |line: &str| match line.strip_prefix("readonly kube_date=") {
-            Some(_) => format!("readonly kube_date={}\n", kubernetes.time),
-            None => format!("{line}\n"),
-        };
-        text.lines().map(line).collect()
-    })
+    let build = shell::read("hack/testenv/build")?;
+    let old = build.lines().find_map(|line| line.strip_prefix("readonly kube_date="));
+    let old = old.ok_or_else(|| Error::Other("hack/testenv/build has no kube_date".to_owned()))?;
+    for file in ["hack/testenv/build", "crates/embedded-apiserver/src/discovery.rs"] {
+        shell::change(file, |text| text.replace(old, &kubernetes.time))?;
+    }
+    Ok(())
 }
 
 /// A go.mod with another release.

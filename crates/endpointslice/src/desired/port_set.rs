@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Vectors computed with the libraries of Kubernetes 1.37.2.
+    /// Vectors computed with the libraries of Kubernetes.
     #[test]
     fn the_hash_is_the_one_go_computes() {
         for (name, protocol, number, hash) in [

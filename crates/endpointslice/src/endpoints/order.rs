@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Digests of Go's own libraries, release 1.37.2.
+    /// Digests of Go's own libraries.
     #[test]
     fn ports_hash_as_go_hashes_them() {
         let grpc =

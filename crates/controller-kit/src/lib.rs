@@ -9,6 +9,7 @@
 //! [`deferred_events`]: deferred_events
 //! [`backoff`]: backoff
 //! [`key`]: key
+//! [`signals`]: signals
 //! [`Recorder`]: recorder::Recorder
 //! [`Elector`]: election::Elector
 //! [`ObjectWriter`]: write::ObjectWriter
@@ -21,6 +22,8 @@ pub mod environment;
 pub mod key;
 pub mod queue;
 pub mod recorder;
+#[cfg(unix)]
+pub mod signals;
 pub mod worker;
 pub mod write;
 pub mod write_order;

@@ -2,7 +2,8 @@
 
 use std::future::pending;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use controller_kit::signals::TerminationSignals;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 use tracing::warn;
 
@@ -43,12 +44,7 @@ impl Approvals {
 /// Receives the requests to stop while it exists; without it signals end the process at once.
 pub enum StopSignals {
     /// Those of the system.
-    System {
-        /// SIGTERM.
-        terminate: Signal,
-        /// SIGINT.
-        interrupt: Signal,
-    },
+    System(TerminationSignals),
     /// One request by a channel; `None` after it.
     Channel(Option<oneshot::Receiver<()>>),
 }
@@ -56,10 +52,7 @@ pub enum StopSignals {
 impl StopSignals {
     /// Those of the system from now on.
     pub fn listen() -> std::io::Result<Self> {
-        Ok(Self::System {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+        TerminationSignals::listen().map(Self::System)
     }
 
     /// A message counts as SIGTERM.
@@ -70,11 +63,7 @@ impl StopSignals {
     /// Waits for a signal and returns its name.
     pub async fn received(&mut self) -> &'static str {
         match self {
-            Self::System { terminate, interrupt } => tokio::select! {
-                biased;
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-            },
+            Self::System(signals) => signals.received().await,
             Self::Channel(channel) => {
                 if let Some(terminate) = channel {
                     let sent = terminate.await;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::queue::QueueMetrics;
 use controller_kit::recorder::Recorder;
+#[cfg(unix)]
+use controller_kit::signals::TerminationSignals;
 use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
 use kube_api::{ApiClient, RateLimiter};
 use prometheus_client::registry::Registry;
-#[cfg(unix)]
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cache::Cache;
@@ -56,12 +56,9 @@ pub struct Manager {
 /// The signals cannot be handled.
 #[cfg(unix)]
 pub fn terminated() -> io::Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = TerminationSignals::listen()?;
     Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.received().await;
     })
 }
 

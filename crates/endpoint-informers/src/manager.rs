@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::queue::QueueMetrics;
@@ -19,6 +20,10 @@ use crate::kinds::CachedSlice;
 use crate::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection, Phase};
 use crate::list_watch::{Informers, ListWatchMetrics};
 use crate::reconciler::{Reconciler, SliceReconciler};
+
+/// The longest that syncs under way may take at the end: the default of `--controller-shutdown-timeout` of
+/// kube-controller-manager. A kubelet kills a container 30 s after SIGTERM, and the Lease is to be released before.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a [`SliceReconciler`] on a cluster.
 ///
@@ -123,7 +128,7 @@ impl Manager {
     }
 
     /// Fills a cache, and reconciles all Services, until `stop` completes: then syncs under way finish, and the Lease is
-    /// released.
+    /// released. Syncs that take more than 10 s are abandoned, and the Lease expires.
     ///
     /// # Errors
     ///
@@ -172,7 +177,8 @@ impl Manager {
             None => Reconciler::new(rules, cache, client),
         };
         let controller = ControllerTask::new(controller, 0, None);
-        let mut lifecycle = Lifecycle::new(caches, [controller]).with_phase(phase);
+        let mut lifecycle =
+            Lifecycle::new(caches, [controller]).with_phase(phase).with_shutdown_timeout(SHUTDOWN_TIMEOUT);
         if let Some(election) = election {
             lifecycle = lifecycle.with_election(election);
         }

@@ -3,6 +3,7 @@
 mod http2;
 mod lifecycle;
 mod list_watch;
+mod manager;
 mod possible_endpoints;
 mod relist;
 mod restored_backup;

@@ -1,0 +1,75 @@
+//! A process of one controller against the embedded API server, on a paused clock.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking, and so do their helpers")]
+
+use std::future::pending;
+
+use embedded_apiserver::ApiServer;
+use endpointslice::{Desired, Service};
+use http::{Method, Request};
+use k8s_openapi::api::core::v1 as core;
+use kube::api::{Api, PostParams};
+use kube::client::Body;
+use kube_api::{ApiClient, Encoding};
+use serde_json::json;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tower::Service as _;
+
+use crate::manager::Manager;
+use crate::reconciler::{Context, SliceReconciler};
+
+/// Publishes each Service without endpoints: one slice.
+struct Empty;
+
+impl SliceReconciler for Empty {
+    const NAME: &'static str = "empty.example.com";
+
+    fn publishes(&self, _: &Service) -> bool {
+        true
+    }
+
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        Desired::new(context.service().address_types())
+    }
+}
+
+/// An API server with Service `default/web`.
+async fn server() -> ApiServer {
+    let server = ApiServer::new();
+    let services: Api<core::Service> =
+        Api::namespaced(kube::Client::new(server.clone(), "default"), "default");
+    let spec = json!({"ports": [{"port": 80}], "ipFamilies": ["IPv4"]});
+    let service = serde_json::from_value(json!({"metadata": {"name": "web"}, "spec": spec})).unwrap();
+    services.create(&PostParams::default(), &service).await.unwrap();
+    server
+}
+
+fn client(connection: kube::Client) -> ApiClient {
+    ApiClient::new(connection, Encoding::Protobuf, Empty::NAME)
+}
+
+/// A webhook may hold a write up for longer than a kubelet waits for the end of a process.
+#[tokio::test(start_paused = true)]
+async fn a_write_without_a_response_delays_the_end_by_ten_seconds() {
+    let (server, writing) = (server().await, watch::Sender::new(false));
+    let mut is_writing = writing.subscribe();
+    let connection = tower::service_fn(move |request: Request<Body>| {
+        let (mut server, writing) = (server.clone(), writing.clone());
+        async move {
+            if request.method() == Method::POST && request.uri().path().ends_with("/endpointslices") {
+                writing.send_replace(true);
+                pending::<()>().await;
+            }
+            server.call(request).await
+        }
+    });
+    let manager = Manager::new(client(kube::Client::new(connection, "default")));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(async move { manager.run(Empty, async { drop(stopped.await) }).await });
+    is_writing.wait_for(|writing| *writing).await.unwrap();
+    let begin = Instant::now();
+    drop(stop);
+    running.await.unwrap().unwrap();
+    let took = begin.elapsed().as_secs();
+    assert!((10..=12).contains(&took), "{took} s");
+}

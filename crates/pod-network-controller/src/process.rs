@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 
 use component_server::{
@@ -37,6 +38,8 @@ pub async fn run(
     customize: impl FnOnce(PodNetworks) -> PodNetworks,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
+    info!(version = env!("CARGO_PKG_VERSION"), "Starting");
+    let mut stop = pin!(stop);
     let config = kube_config(options.kubeconfig.as_deref()).await?;
     let mut registry = Registry::default();
     let metrics = ClientMetrics::register(&mut registry);
@@ -51,9 +54,17 @@ pub async fn run(
         let namespace = options.lease_namespace.as_ref().unwrap_or(&config.default_namespace);
         manager = manager.with_leader_election(namespace);
     }
-    let networks = customize(networks(&client).await?);
-    let serving = serve(&options, client, routes(&phase, registry)).await?;
-    info!(version = env!("CARGO_PKG_VERSION"), "Starting");
+    let start = async {
+        let networks = networks(&client).await?;
+        let serving = serve(&options, client, routes(&phase, registry)).await?;
+        Ok::<_, Failure>((networks, serving))
+    };
+    let (networks, serving) = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(()),
+        started = start => started?,
+    };
+    let networks = customize(networks);
     tokio::select! {
         ended = manager.run(networks, stop) => Ok(ended?),
         failed = serving => Err(failed),

@@ -1,16 +1,18 @@
 //! The program: command line, log and signals.
 
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use endpoint_informers::manager::terminated;
-use tracing::{Level, error};
+use controller_kit::signals::TerminationSignals;
+use tokio::sync::oneshot;
+use tracing::{Level, error, info};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::options::Options;
-use crate::process;
+use crate::process::{self, Failure};
 use crate::reconciler::PodNetworks;
 
 /// The crates whose messages are the program's own.
@@ -28,23 +30,76 @@ fn filter(verbosity: u8) -> Targets {
     Targets::new().with_default(libraries).with_targets(OWN_CRATES.map(|name| (name, own)))
 }
 
-/// Runs the controller, with sources that `customize` adds, by the flags of the command line until a signal. Failures are logged.
+/// Runs the controller, with sources that `customize` adds, by the flags of the command line until SIGTERM or SIGINT. Failures are
+/// logged; a second signal while the process stops is one.
 pub async fn main(customize: impl FnOnce(PodNetworks) -> PodNetworks) -> ExitCode {
     let options = Options::parse();
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     tracing_subscriber::registry().with(log.with_filter(filter(options.verbosity))).init();
-    let terminated = match terminated() {
-        Ok(terminated) => terminated,
+    let mut signals = match TerminationSignals::listen() {
+        Ok(signals) => signals,
         Err(failed) => {
             error!(err = %failed, "Cannot handle signals");
             return ExitCode::FAILURE;
         }
     };
-    match Box::pin(process::run(options, customize, terminated)).await {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = Box::pin(process::run(options, customize, async { drop(stopped.await) }));
+    match until_signals(running, stop, async || signals.received().await).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             error!(err = %failed, "Ended");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Waits for the end of a process, which begins to stop when `stop` is dropped: at the first signal. Fails at a second one.
+async fn until_signals(
+    running: impl Future<Output = Result<(), Failure>>,
+    stop: oneshot::Sender<()>,
+    mut signal: impl AsyncFnMut() -> &'static str,
+) -> Result<(), Failure> {
+    let mut running = pin!(running);
+    tokio::select! {
+        biased;
+        ended = &mut running => return ended,
+        first = signal() => info!(signal = first, "Received a signal; shutting down"),
+    }
+    drop(stop);
+    tokio::select! {
+        biased;
+        ended = running => ended,
+        second = signal() => Err(format!("received a second signal ({second}); exiting without waiting").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    /// Waits for the end of a process that takes `stopping` to stop, and receives these signals.
+    async fn ended(stopping: impl Future<Output = ()>, signals: &[&'static str]) -> Result<(), String> {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = async {
+            drop(stopped.await);
+            stopping.await;
+            Ok(())
+        };
+        let mut signals = signals.iter();
+        let signal = async || match signals.next() {
+            Some(signal) => *signal,
+            None => pending().await,
+        };
+        until_signals(running, stop, signal).await.map_err(|failed| failed.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_second_signal_ends_a_process_that_does_not_stop() {
+        assert_eq!(ended(async {}, &["SIGTERM"]).await, Ok(()));
+        let second = "received a second signal (SIGINT); exiting without waiting";
+        assert_eq!(ended(pending(), &["SIGTERM", "SIGINT"]).await, Err(second.to_owned()));
     }
 }

@@ -29,5 +29,6 @@ mod claims;
 mod network_status;
 mod random;
 mod services;
+mod signals;
 mod size;
 mod support;

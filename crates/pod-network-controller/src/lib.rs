@@ -13,6 +13,7 @@ pub mod options;
 pub mod process;
 pub mod program;
 mod reconciler;
+mod resource_api;
 mod resource_claim;
 mod source;
 

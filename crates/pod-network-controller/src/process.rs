@@ -12,9 +12,7 @@ use component_server::{
 use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::manager::Manager;
 use jiff::Timestamp;
-use kube_api::{
-    ApiClient, ApiError, ClientMetrics, Encoding, RateLimiter, connect, error_chain, load_kubeconfig,
-};
+use kube_api::{ApiClient, ClientMetrics, Encoding, RateLimiter, connect, error_chain, load_kubeconfig};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -22,6 +20,7 @@ use tracing::{info, warn};
 
 use crate::options::Options;
 use crate::reconciler::{NAME, PodNetworks};
+use crate::resource_api::serves_claims;
 
 /// Any failure: the process ends with its message.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -55,7 +54,7 @@ pub async fn run(
         manager = manager.with_leader_election(namespace);
     }
     let start = async {
-        let networks = networks(&client).await?;
+        let networks = networks(&client).await;
         let serving = serve(&options, client, routes(&phase, registry)).await?;
         Ok::<_, Failure>((networks, serving))
     };
@@ -72,15 +71,12 @@ pub async fn run(
 }
 
 /// The sources that the API server has objects for.
-async fn networks(client: &ApiClient) -> Result<PodNetworks, ApiError> {
-    match client.get_raw("/apis/resource.k8s.io/v1").await {
-        Ok(_) => Ok(PodNetworks::default()),
-        Err(error) if error.is_not_found() => {
-            warn!("The API server does not serve resource.k8s.io/v1: no address is read from ResourceClaims");
-            Ok(PodNetworks::without_claims())
-        }
-        Err(error) => Err(error),
+async fn networks(client: &ApiClient) -> PodNetworks {
+    if serves_claims(client).await {
+        return PodNetworks::default();
     }
+    warn!("The API server does not serve resource.k8s.io/v1: no address is read from ResourceClaims");
+    PodNetworks::without_claims()
 }
 
 /// The field manager of writes is the part before the slash.

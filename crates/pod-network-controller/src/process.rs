@@ -20,13 +20,13 @@ use tracing::{info, warn};
 
 use crate::options::Options;
 use crate::reconciler::{NAME, PodNetworks};
-use crate::resource_api::serves_claims;
+use crate::resource_api::{serves_claims, stop_or_new_claims};
 
 /// Any failure: the process ends with its message.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs the controller, with sources that `customize` adds, until `stop` completes; writes under way finish then, and the Lease is
-/// released.
+/// Runs the controller, with sources that `customize` adds, until `stop` completes, or the API server serves ResourceClaims that it
+/// did not serve at the start: a new process reads them. Writes under way finish then, and the Lease is released.
 ///
 /// # Errors
 ///
@@ -54,16 +54,17 @@ pub async fn run(
         manager = manager.with_leader_election(namespace);
     }
     let start = async {
-        let networks = networks(&client).await;
-        let serving = serve(&options, client, routes(&phase, registry)).await?;
-        Ok::<_, Failure>((networks, serving))
+        let has_claims = serves_claims(&client).await;
+        let serving = serve(&options, client.clone(), routes(&phase, registry)).await?;
+        Ok::<_, Failure>((has_claims, serving))
     };
-    let (networks, serving) = tokio::select! {
+    let (has_claims, serving) = tokio::select! {
         biased;
         () = &mut stop => return Ok(()),
         started = start => started?,
     };
-    let networks = customize(networks);
+    let networks = customize(networks(has_claims));
+    let stop = stop_or_new_claims(stop, &client, has_claims);
     tokio::select! {
         ended = manager.run(networks, stop) => Ok(ended?),
         failed = serving => Err(failed),
@@ -71,8 +72,8 @@ pub async fn run(
 }
 
 /// The sources that the API server has objects for.
-async fn networks(client: &ApiClient) -> PodNetworks {
-    if serves_claims(client).await {
+fn networks(has_claims: bool) -> PodNetworks {
+    if has_claims {
         return PodNetworks::default();
     }
     warn!("The API server does not serve resource.k8s.io/v1: no address is read from ResourceClaims");

@@ -1,12 +1,18 @@
 //! Whether the API server serves ResourceClaims.
 
+use std::time::Duration;
+
 use controller_kit::backoff::Backoff;
 use kube_api::time::sleep;
 use kube_api::{ApiClient, error_chain};
-use tracing::warn;
+use tracing::{info, warn};
 
 /// The API of ResourceClaims, which Kubernetes has since 1.34.
 const PATH: &str = "/apis/resource.k8s.io/v1";
+
+/// The longest time between two requests while the API server does not serve it: less than the minute after which a request opens a
+/// new connection, perhaps to another API server, of a newer release.
+const PERIOD: Duration = Duration::from_secs(30);
 
 /// True if the API server serves ResourceClaims. Repeats a request that fails: the API server may be starting, and permissions may
 /// come later.
@@ -22,12 +28,41 @@ pub(crate) async fn serves_claims(client: &ApiClient) -> bool {
     }
 }
 
+/// Completes at `stop`; or, if the API server did not serve ResourceClaims at the start, once it does: informers are chosen at the
+/// start, and a new process reads them.
+pub(crate) async fn stop_or_new_claims(
+    stop: impl Future<Output = ()>,
+    client: &ApiClient,
+    served_at_start: bool,
+) {
+    tokio::select! {
+        biased;
+        () = stop => {}
+        () = claims_are_served(client), if !served_at_start => {
+            info!("The API server serves resource.k8s.io/v1 now; ending, so that a new process reads ResourceClaims");
+        }
+    }
+}
+
+/// Waits until the API server serves ResourceClaims, which it does not do now.
+async fn claims_are_served(client: &ApiClient) {
+    loop {
+        // The replicas ask at different times.
+        sleep(PERIOD.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
+        if serves_claims(client).await {
+            return;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::sync::Arc;
 
     use http::Method;
     use kube_api::Encoding;
+    use kube_api::time::timeout;
     use scripted_api::script::{Answer, Script, Step};
     use scripted_api::wire::{Refusal, Wire};
 
@@ -56,5 +91,23 @@ mod tests {
             script.check();
             assert_eq!(script.seen().len(), 4, "requests");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_process_ends_once_the_api_server_serves_claims() {
+        let (script, client) = api([refused(404), refused(404), served()]);
+        stop_or_new_claims(pending(), &client, false).await;
+        script.check();
+        let gaps = script.gaps();
+        assert!(gaps.len() == 2 && gaps.iter().all(|gap| (15.0..=30.1).contains(gap)), "{gaps:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn claims_that_are_served_at_the_start_are_not_asked_for() {
+        let (script, client) = api([]);
+        let day = Duration::from_secs(24 * 3600);
+        assert!(timeout(day, stop_or_new_claims(pending(), &client, true)).await.is_err());
+        assert!(script.seen().is_empty());
+        stop_or_new_claims(async {}, &client, false).await;
     }
 }

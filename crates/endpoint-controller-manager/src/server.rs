@@ -11,7 +11,6 @@ use component_server::{
     ApiReviews, Authenticator, Authorizer, ComponentInfo, LoadError, Routes, SecureServer, ServeError, Slis,
 };
 use jiff::Timestamp;
-use kube_api::RateLimiter;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
@@ -23,10 +22,6 @@ use crate::connection::{self, ConnectionError};
 use crate::options::config_file::GROUP;
 use crate::{logging, version};
 use health::Health;
-
-/// Rate of reviews at the API server (`k8s.io/apiserver` `server/options`).
-const REVIEW_QPS: f64 = 200.0;
-const REVIEW_BURST: u32 = 400;
 
 /// Reasons for not serving.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +82,7 @@ async fn reviews_of(
     kubeconfig: Option<&Path>,
 ) -> Result<Option<ApiReviews>, ConnectionError> {
     let Some(config) = connection::load_delegated(flag, kubeconfig).await? else { return Ok(None) };
-    let client = identity.delegated_client(&config)?;
-    Ok(Some(ApiReviews::new(client.with_limit(RateLimiter::new(REVIEW_QPS, REVIEW_BURST)))))
+    Ok(Some(ApiReviews::new(identity.delegated_client(&config)?)))
 }
 
 /// The pages of the server (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).

@@ -12,7 +12,10 @@ use component_server::{
 use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::manager::Manager;
 use jiff::Timestamp;
-use kube_api::{ApiClient, ClientMetrics, Encoding, RateLimiter, connect, error_chain, load_kubeconfig};
+use kube_api::{
+    ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServerMetrics, connect, error_chain,
+    load_kubeconfig,
+};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -41,9 +44,8 @@ pub async fn run(
     let mut stop = pin!(stop);
     let config = kube_config(options.kubeconfig.as_deref()).await?;
     let mut registry = Registry::default();
-    let metrics = ClientMetrics::register(&mut registry);
-    let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, &user_agent());
-    let client = client.with_metrics(&metrics.of_server(&config.cluster_url));
+    let metrics = ClientMetrics::register(&mut registry).of_server(&config.cluster_url);
+    let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, &user_agent()).with_metrics(&metrics);
     let phase = watch::Sender::new(Phase::Starting);
     let mut manager = Manager::new(client.clone())
         .with_metrics(&mut registry, NAME)
@@ -55,7 +57,7 @@ pub async fn run(
     }
     let start = async {
         let has_claims = serves_claims(&client).await;
-        let serving = serve(&options, client.clone(), routes(&phase, registry)).await?;
+        let serving = serve(&options, &config, &metrics, routes(&phase, registry)).await?;
         Ok::<_, Failure>((has_claims, serving))
     };
     let (has_claims, serving) = tokio::select! {
@@ -116,10 +118,17 @@ fn routes(phase: &watch::Sender<Phase>, registry: Registry) -> Routes {
         .metrics(move |text| encode(text, &registry))
 }
 
+/// Reviews by the API server, on a connection of their own: those that strangers cause delay no write.
+fn reviews(config: &kube::Config, metrics: &ServerMetrics) -> Result<ApiReviews, ConnectError> {
+    let client = ApiClient::new(connect(config)?, Encoding::Json, &user_agent());
+    Ok(ApiReviews::new(client.with_metrics(metrics)))
+}
+
 /// Listens, and returns what serves: it ends with a failure only. Who may read `/metrics`, the API server decides.
 async fn serve(
     options: &Options,
-    client: ApiClient,
+    config: &kube::Config,
+    metrics: &ServerMetrics,
     routes: Routes,
 ) -> Result<impl Future<Output = Failure> + use<>, Failure> {
     let serving = ServingOptions {
@@ -131,9 +140,9 @@ async fn serve(
     };
     let server = match SecureServer::bind(&serving).await? {
         Some(server) => {
-            let reviews = || Some(ApiReviews::new(client.clone()));
-            let authenticator = Authenticator::load(AuthenticationOptions::default(), reviews()).await?;
-            let authorizer = Authorizer::new(AuthorizationOptions::default(), reviews())?;
+            let (tokens, access) = (reviews(config, metrics)?, reviews(config, metrics)?);
+            let authenticator = Authenticator::load(AuthenticationOptions::default(), Some(tokens)).await?;
+            let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(access))?;
             Some((server, authenticator, authorizer))
         }
         None => None,

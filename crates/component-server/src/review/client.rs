@@ -8,7 +8,7 @@ use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_api::{ApiClient, ApiError};
+use kube_api::{ApiClient, ApiError, RateLimiter};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
@@ -18,24 +18,29 @@ use crate::user::User;
 
 /// Reviews at once; further ones queue in order. The sum of the two limits in [`ReviewCache`](super::cache::ReviewCache).
 const CONCURRENT_REVIEWS: usize = 64;
+/// Requests a second, and at once (`k8s.io/apiserver` `server/options`).
+const QPS: f64 = 200.0;
+const BURST: u32 = 400;
 /// Attempts at one review (`DefaultAuthWebhookRetryBackoff`).
 const ATTEMPTS: i32 = 5;
 
 /// Reviews by a real API server.
 ///
-/// Requests that fail for a transient reason are retried: five attempts in all, with back-off from half a second.
+/// Requests that fail for a transient reason are retried: five attempts in all, with back-off from half a second. At most 200
+/// requests are sent a second, with a burst of 400, as upstream.
 pub struct ApiReviews {
     client: ApiClient,
     permits: Semaphore,
 }
 
 impl ApiReviews {
-    /// Sends reviews through this client.
+    /// Sends reviews through this client, with a rate limit of their own. Any sender of requests causes them: a client that shares
+    /// no connection with others delays no write.
     ///
     /// It needs permission to `create` `tokenreviews` and `subjectaccessreviews`, and the role
-    /// `extension-apiserver-authentication-reader` in kube-system. Upstream limits it to 200 requests a second with a
-    /// burst of 400.
+    /// `extension-apiserver-authentication-reader` in kube-system.
     pub fn new(client: ApiClient) -> Self {
+        let client = client.with_limit(RateLimiter::new(QPS, BURST));
         Self { client, permits: Semaphore::new(CONCURRENT_REVIEWS) }
     }
 

@@ -171,6 +171,20 @@ async fn transient_errors_are_retried_and_others_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn reviews_are_sent_at_200_a_second_after_a_burst_of_400() {
+    let script = Script::new(&[(201, token_review(&json!({"authenticated": false})))]);
+    let reviews = script.reviews();
+    let start = Instant::now();
+    for (sent, milliseconds) in [(400, 0..=0), (500, 495..=510)] {
+        while script.requests() < sent {
+            reviews.review_token("secret").await.unwrap();
+        }
+        let waited = start.elapsed().as_millis();
+        assert!(milliseconds.contains(&waited), "{sent} reviews took {waited} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hanging_api_server_delays_a_request_by_ten_seconds_at_most() {
     let options = AuthenticationOptions { skip_lookup: true, ..AuthenticationOptions::default() };
     let hangs = || Script::new(&[(0, Value::Null)]).reviews();

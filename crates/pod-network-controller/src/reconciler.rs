@@ -26,6 +26,9 @@ pub const NAME: &str = "pod-network-controller";
 /// in which it passes from one to the other.
 pub(crate) const ALONGSIDE: &str = "pod-network-controller/alongside";
 
+/// The most pods of a Service, by name, that a sync reports as misconfigured: a wrong template makes thousands of the same.
+const MAX_POD_EVENTS: usize = 10;
+
 /// Publishes the pods of Services with the label of this controller, with the addresses of the network that they name.
 pub struct PodNetworks {
     sources: Vec<Box<dyn Source>>,
@@ -119,13 +122,13 @@ impl SliceReconciler for PodNetworks {
             context.event(EventType::Warning, "AmbiguousNetwork", message);
             return Desired::new(service.address_types());
         }
-        for pod in context.pods() {
-            if let Some(Err(missing)) = attachments.get(&pod.name)
-                && let Some(reason) = missing.event_reason()
-            {
-                let message = format!("Not published for Service {}: {missing}", service.name);
-                context.pod_event(pod, EventType::Warning, reason, message);
-            }
+        let misconfigured = context.pods().filter_map(|pod| {
+            let missing = attachments.get(&pod.name)?.as_ref().err()?;
+            Some((pod, missing, missing.event_reason()?))
+        });
+        for (pod, missing, reason) in misconfigured.take(MAX_POD_EVENTS) {
+            let message = format!("Not published for Service {}: {missing}", service.name);
+            context.pod_event(pod, EventType::Warning, reason, message);
         }
         let node = |name: &str| context.node(name);
         let attachment = |pod: &Pod| attachments.remove(&pod.name).and_then(Result::ok).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Fields of a Service besides its network.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use controller_harness::{TestApi, merged};
@@ -131,6 +132,26 @@ async fn an_address_that_no_slice_of_the_service_can_have_withholds_the_pod_and_
             (&json!("UnsuitableAddress"), &json!("db-2"))
         );
     }
+}
+
+/// A wrong template must not cost an event for each of thousands of pods at every sync.
+#[tokio::test(start_paused = true)]
+async fn of_many_misconfigured_pods_the_first_ten_are_reported() {
+    let api = TestApi::default();
+    fill(&api);
+    for number in 10..25 {
+        let name = format!("db-{number}");
+        upsert::<Pod>(&api, pod(&name, 1, json!({})));
+        upsert::<ResourceClaim>(&api, claim(&name, 1, &name, &["net1"]));
+    }
+    run(&api);
+    api.settle().await;
+    assert_eq!(api.addresses("db"), BOTH);
+    let events = api.event_objects();
+    let reported: BTreeSet<&str> =
+        events.iter().filter_map(|event| event["involvedObject"]["name"].as_str()).collect();
+    let first: BTreeSet<String> = (10..20).map(|number| format!("db-{number}")).collect();
+    assert!(reported.iter().eq(first.iter()), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use controller_kit::signals::TerminationSignals;
+use kube_api::error_chain;
 use tokio::sync::oneshot;
 use tracing::{Level, error, info};
 use tracing_subscriber::filter::Targets;
@@ -45,10 +46,15 @@ pub async fn main(customize: impl FnOnce(PodNetworks) -> PodNetworks) -> ExitCod
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let running = Box::pin(process::run(options, customize, async { drop(stopped.await) }));
-    match until_signals(running, stop, async || signals.received().await).await {
+    exit_code(&until_signals(running, stop, async || signals.received().await).await)
+}
+
+/// The exit code of a process that ended so. A failure is logged with its causes.
+fn exit_code(ended: &Result<(), Failure>) -> ExitCode {
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
-            error!(err = %failed, "Ended");
+            error!(err = error_chain(&**failed), "Ended");
             ExitCode::FAILURE
         }
     }
@@ -77,8 +83,41 @@ async fn until_signals(
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
 
     use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot listen")]
+    struct Unbound(#[source] io::Error);
+
+    #[test]
+    fn a_failure_is_logged_with_its_causes() {
+        let log = Log::default();
+        let writer = log.clone();
+        let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
+        let failed = Unbound(io::Error::other("the port is in use"));
+        let code = tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            exit_code(&Err(failed.into()))
+        });
+        assert_eq!(code, ExitCode::FAILURE);
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert!(text.contains("err=\"cannot listen: the port is in use\""), "{text}");
+    }
 
     /// Waits for the end of a process that takes `stopping` to stop, and receives these signals.
     async fn ended(stopping: impl Future<Output = ()>, signals: &[&'static str]) -> Result<(), String> {

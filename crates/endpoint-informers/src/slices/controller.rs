@@ -12,7 +12,8 @@ use endpointslice::model::endpoints_of;
 use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube_api::ApiClient;
+use kube_api::{ApiClient, error_chain};
+use tracing::debug;
 
 use super::budget::MAX_WRITES;
 use super::expectations::SliceExpectations;
@@ -92,6 +93,21 @@ impl SliceController {
         key: &ObjectKey,
         desired: impl FnOnce(&Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> + Send,
     ) -> Result<(), SyncError> {
+        let mut writes = 0;
+        let result = self.try_sync(sync, key, desired, &mut writes).await;
+        let message = if sync.waits() { "Waits for the rate limit of its writes" } else { "Synced" };
+        debug!(key = %key, writes, result = described(&result), "{message}");
+        result
+    }
+
+    /// The same; `writes` becomes the number of slices written.
+    async fn try_sync(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        desired: impl FnOnce(&Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> + Send,
+        writes: &mut usize,
+    ) -> Result<(), SyncError> {
         let _running = self.expectations.begin_sync(key);
         let read = self.cache.read(|state| Snapshot::read(key, &self.expectations, state));
         let Some(found) = read? else { return Ok(()) };
@@ -114,6 +130,7 @@ impl SliceController {
             }
         };
         let applied = self.apply(sync, key, &plan, urgency).await;
+        *writes = applied.created + applied.updated + applied.deleted;
         if applied.waits {
             return Ok(());
         }
@@ -197,6 +214,14 @@ impl SliceController {
     /// repair has to wait, the Service gets an event.
     fn sync_succeeded(&self, key: &ObjectKey) {
         self.expectations.sync_succeeded(key, &self.cache, &self.recorder);
+    }
+}
+
+/// The result of a sync as text.
+fn described(result: &Result<(), SyncError>) -> String {
+    match result {
+        Ok(()) => "ok".to_owned(),
+        Err(error) => error_chain(error),
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking, and so do their helpers")]
 
 use std::future::pending;
+use std::io::{self, Write};
 
 use embedded_apiserver::ApiServer;
 use endpointslice::{Desired, Service};
@@ -14,6 +15,7 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tower::Service as _;
+use tracing::Level;
 
 use crate::manager::Manager;
 use crate::reconciler::{Context, SliceReconciler};
@@ -72,4 +74,36 @@ async fn a_write_without_a_response_delays_the_end_by_ten_seconds() {
     running.await.unwrap().unwrap();
     let took = begin.elapsed().as_secs();
     assert!((10..=12).contains(&took), "{took} s");
+}
+
+/// A log that can be awaited.
+#[derive(Clone, Default)]
+struct Log(watch::Sender<String>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send_modify(|text| text.push_str(&String::from_utf8_lossy(bytes)));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_sync_is_logged_with_its_writes_and_its_result() {
+    let log = Log::default();
+    let mut lines = log.0.subscribe();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(Level::DEBUG)
+        .with_ansi(false)
+        .with_writer(move || log.clone())
+        .finish();
+    let _logging = tracing::subscriber::set_default(subscriber);
+    let manager = Manager::new(client(kube::Client::new(server().await, "default")));
+    let running = tokio::spawn(async move { manager.run(Empty, pending()).await });
+    let synced = "Synced key=default/web writes=1 result=\"ok\"";
+    lines.wait_for(|text| text.contains(synced)).await.unwrap();
+    running.abort();
 }

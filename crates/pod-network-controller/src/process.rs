@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use component_server::{
     ApiReviews, AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks,
-    ComponentInfo, Routes, SecureServer, ServingOptions, Slis,
+    ComponentInfo, Routes, SecureServer, ServingOptions, Slis, register_process_metrics,
 };
 use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::manager::Manager;
@@ -43,8 +43,8 @@ pub async fn run(
     info!(version = env!("CARGO_PKG_VERSION"), "Starting");
     let mut stop = pin!(stop);
     let config = kube_config(options.kubeconfig.as_deref()).await?;
-    let mut registry = Registry::default();
-    let metrics = ClientMetrics::register(&mut registry).of_server(&config.cluster_url);
+    let (mut registry, metrics) = registry();
+    let metrics = metrics.of_server(&config.cluster_url);
     let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, &user_agent()).with_metrics(&metrics);
     let phase = watch::Sender::new(Phase::Starting);
     let mut manager = Manager::new(client.clone())
@@ -71,6 +71,14 @@ pub async fn run(
         ended = manager.run(networks, stop) => Ok(ended?),
         failed = serving => Err(failed),
     }
+}
+
+/// The registry of `/metrics`, with the metrics of the process and of its requests; and the latter.
+fn registry() -> (Registry, ClientMetrics) {
+    let mut registry = Registry::default();
+    register_process_metrics(&mut registry);
+    let metrics = ClientMetrics::register(&mut registry);
+    (registry, metrics)
 }
 
 /// The sources that the API server has objects for.
@@ -156,4 +164,17 @@ async fn serve(
             None => pending().await,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_of_the_process_are_served() {
+        let (registry, _) = registry();
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        assert!(text.contains("\nprocess_resident_memory_bytes "), "{text}");
+    }
 }

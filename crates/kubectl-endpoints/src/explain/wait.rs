@@ -62,11 +62,14 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
         };
         return (ready < wanted).then(|| format!("{key} has {ready} of {wanted} endpoints ready in slices"));
     }
-    // Endpoints have no more than 1,000 addresses.
-    let is_cut = |pod: &PodReport| pod.reasons.iter().any(|reason| reason.code == "cut-at-capacity");
+    let has = |pod: &PodReport, code: &str| pod.reasons.iter().any(|reason| reason.code == code);
     let is_ready = |pod: &&PodReport| {
-        let in_endpoints = matches!(pod.endpoints, Presence::Ready | Presence::NotApplicable);
-        pod.slices == Presence::Ready && !pod.without_ports && (in_endpoints || is_cut(pod))
+        // Endpoints have no more than 1,000 addresses.
+        let in_endpoints =
+            matches!(pod.endpoints, Presence::Ready | Presence::NotApplicable) || has(pod, "cut-at-capacity");
+        // Objects that lag may have a pod that ends as ready, or an earlier one of its name.
+        let is_current = is_wanted(pod) && !has(pod, "pod-replaced");
+        pod.slices == Presence::Ready && !pod.without_ports && in_endpoints && is_current
     };
     let ready = report.pods.iter().filter(is_ready).count();
     let wanted = match state {
@@ -134,6 +137,19 @@ mod tests {
         assert_eq!(missing(&service(pods.clone()), State::Ready), None);
         assert_eq!(missing(&service(pods.clone()), State::AtLeast(1)), None);
         assert!(missing(&service(pods), State::AtLeast(2)).is_some());
+    }
+
+    #[test]
+    fn entries_of_pods_that_end_or_are_replaced_do_not_count() {
+        let unready = || pod("b", Presence::NotReady, Some("readiness-probe"));
+        for code in ["terminating", "succeeded", "pod-gone", "not-selected"] {
+            let report = service(vec![pod("a", Presence::Ready, Some(code)), unready()]);
+            assert!(missing(&report, State::Ready).is_some(), "{code}");
+            assert!(missing(&report, State::AtLeast(1)).is_some(), "{code}");
+        }
+        let replaced = service(vec![pod("a", Presence::Ready, Some("pod-replaced"))]);
+        let open = missing(&replaced, State::Ready).unwrap();
+        assert_eq!(open, "shop/web has 0 of 1 pods ready in slices and Endpoints (a: because)");
     }
 
     #[test]

@@ -163,11 +163,14 @@ export const isMissed = (pod) =>
 /** True for a pod that has run to its end. */
 export const isEnded = (pod) => ["succeeded", "failed"].includes(pod.reasons[0]?.code);
 
+/** True for a pod that accepts no connection, whatever slices that lag say. */
+const isDead = (pod) => pod.reasons.some((it) => ["pod-gone", "succeeded", "failed"].includes(it.code));
+
 /** The answer to "does it get traffic, and if not why", in a sentence or two. */
 export function headline({ report, service, traffic }) {
   if (service.kind === "ExternalName") return `An alias of ${service.externalName}: clients resolve it by DNS, and no endpoints exist.`;
   const pods = report.pods.filter((pod) => !isMissed(pod));
-  const isReady = (pod) => pod.slices === "ready" && !pod.withoutPorts;
+  const isReady = (pod) => pod.slices === "ready" && !pod.withoutPorts && !isDead(pod);
   const ready = pods.filter(isReady).length;
   const { ready: reached, of, serving, reason } = traffic ?? { ready, of: pods.length, serving: 0 };
   const missed = report.pods.filter(isMissed);

@@ -15,8 +15,8 @@ use crate::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Traffic {
-    /// Pods that are ready in the slices, with a port if clients need one; if none is, and of a Service without a selector, ready
-    /// endpoints.
+    /// Pods that are ready in the slices and neither gone nor ended, with a port if clients need one; if none is, and of a
+    /// Service without a selector, ready endpoints.
     pub ready: usize,
     /// Pods that should be: selected, and neither ended nor being deleted; of a Service without a selector, all endpoints.
     pub of: usize,
@@ -40,14 +40,21 @@ impl Traffic {
         if report.is_custom() || by_pods.is_empty() && !report.slices.is_empty() {
             return Some(Self::of_slices(report));
         }
-        let in_state = |pod: &PodReport, state| pod.slices == state && !pod.without_ports;
-        let count = |state| by_pods.iter().filter(|pod| in_state(pod, state)).count();
-        let ready = count(Presence::Ready);
-        let wanted = || by_pods.iter().filter(|pod| is_wanted(pod));
+        let (dead, alive): (Vec<&PodReport>, Vec<&PodReport>) =
+            by_pods.into_iter().partition(|pod| is_dead(pod));
+        let in_state = |pod: &PodReport, state: Presence| pod.slices == state && !pod.without_ports;
+        let count =
+            |pods: &[&PodReport], state: Presence| pods.iter().filter(|pod| in_state(pod, state)).count();
+        let ready = count(&alive, Presence::Ready);
+        let wanted = || alive.iter().filter(|pod| is_wanted(pod));
         let of_pods = wanted().filter(|pod| !in_state(pod, Presence::Ready)).find_map(|pod| reason(pod));
-        let serving = count(Presence::Serving);
-        // Endpoints of other clusters, or those that users write.
-        let others = if ready + serving == 0 { Self::of_slices(report).ready } else { 0 };
+        let serving = count(&alive, Presence::Serving);
+        // Endpoints of other clusters, or those that users write. Slices that lag count dead pods, too.
+        let others = if ready + serving == 0 {
+            Self::of_slices(report).ready.saturating_sub(count(&dead, Presence::Ready))
+        } else {
+            0
+        };
         let ready = ready + others;
         // A pod that is on its way out can still be ready in a slice that lags.
         let of = (wanted().count() + others).max(ready);
@@ -90,9 +97,16 @@ fn reason(pod: &PodReport) -> Option<&Reason> {
 
 /// True for a pod that should be ready: selected, and neither ended nor being deleted.
 pub fn is_wanted(pod: &PodReport) -> bool {
-    const GOING: [&str; 6] =
-        ["label-differs", "not-selected", "pod-gone", "succeeded", "failed", "terminating"];
-    !pod.reasons.iter().any(|reason| GOING.contains(&reason.code))
+    !is_dead(pod) && !has_any(pod, &["label-differs", "not-selected", "terminating"])
+}
+
+/// True for a pod that accepts no connection, whatever slices that lag say: it does not exist, or has ended.
+fn is_dead(pod: &PodReport) -> bool {
+    has_any(pod, &["pod-gone", "succeeded", "failed"])
+}
+
+fn has_any(pod: &PodReport, of: &[&str]) -> bool {
+    pod.reasons.iter().any(|reason| of.contains(&reason.code))
 }
 
 #[cfg(test)]
@@ -148,6 +162,31 @@ mod tests {
             pod(Presence::Absent, Some("label-differs")),
         ];
         assert_eq!(counted(&service(pods, vec![])), (1, 2, 1, Some("readiness-probe")));
+    }
+
+    #[test]
+    fn pods_that_are_gone_or_have_ended_get_no_connection() {
+        let slice = |name: &str| SliceReport {
+            name: name.to_owned(),
+            address_type: "IPv4".to_owned(),
+            managed_by: String::new(),
+            ports: vec!["http:80/TCP".to_owned()],
+            endpoints: 1,
+            ready: 1,
+        };
+        for code in ["pod-gone", "succeeded", "failed"] {
+            let mut report = service(vec![pod(Presence::Ready, Some(code))], vec![reason("selects-no-pods")]);
+            report.slices = vec![slice("web-a")];
+            assert_eq!(counted(&report), (0, 0, 0, Some("selects-no-pods")), "{code}");
+            assert!(Traffic::of(&report).unwrap().is_none());
+            // Of another cluster.
+            report.slices.push(slice("web-b"));
+            assert_eq!(counted(&report), (1, 1, 0, None), "{code}");
+            report.pods.push(pod(Presence::Ready, None));
+            assert_eq!(counted(&report), (1, 1, 0, None), "{code}");
+        }
+        let report = service(vec![pod(Presence::Serving, Some("pod-gone"))], vec![]);
+        assert!(Traffic::of(&report).unwrap().is_none());
     }
 
     #[test]

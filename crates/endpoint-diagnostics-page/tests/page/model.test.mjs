@@ -114,6 +114,8 @@ test("the headline answers the first question", () => {
   assert.equal(headline({ ...view([failed]), ...traffic(0, 0, 0) }), "No traffic: every pod has ended, or is being deleted.");
   assert.equal(headline({ ...view([failed, pod("b", "notReady", "x", "its probe fails")]), ...traffic(0, 1, 0, "x") }),
     "No traffic: none of 1 pod is ready. b: its probe fails.");
+  const gone = pod("f", "ready", "pod-gone", "it does not exist");
+  assert.equal(headline({ ...view([gone]), ...traffic(0, 0, 0) }), "No traffic: every pod has ended, or is being deleted.");
   assert.match(headline(view([], { service: { kind: "ExternalName" } })), /^An alias of db\.example/);
 });
 

@@ -40,7 +40,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     if !command.target.files.is_empty() {
         let snapshot = files::read(&command.target)?;
         check_namespace(command, &snapshot, "the input")?;
-        let found = look(command, &snapshot);
+        let found = look(command, &snapshot).without_explained();
         report(command, &found, &snapshot)?;
         return Ok((found.gravest(), is_applied(command, &found)));
     }
@@ -56,6 +56,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
         snapshot = cluster.read().await?;
         found = look(command, &snapshot).confirming(&found);
     }
+    found = found.without_explained();
     let asked = ask(command, &cluster, &snapshot, &progress).await;
     found.add(asked.findings);
     drop(progress);

@@ -38,7 +38,7 @@ pub fn findings(objects: &[Value], max: usize) -> Vec<Finding> {
         snapshot.upsert(typed(object));
     }
     let options = Options { max_endpoints_per_slice: Some(max), ..Options::default() };
-    audit(&snapshot, &options).findings
+    audit(&snapshot, &options).without_explained().findings
 }
 
 /// A finding as `rule Kind name`.

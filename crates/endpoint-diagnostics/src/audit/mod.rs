@@ -98,7 +98,8 @@ pub fn is_found_in(finding: &Finding, snapshot: &Snapshot) -> bool {
         .any(|now| now.rule == finding.rule && now.object == finding.object && now.repair == finding.repair)
 }
 
-/// Applies all rules to a snapshot.
+/// Applies all rules to a snapshot. [`Audit::without_explained`] drops what other findings explain, once those that do not count
+/// are left out.
 pub fn audit(snapshot: &Snapshot, options: &Options) -> Audit {
     let groups = group::groups(snapshot);
     let has_managed_endpoints = groups.iter().any(|group| group.is_served() && group.endpoints.is_some());
@@ -120,7 +121,6 @@ pub fn audit(snapshot: &Snapshot, options: &Options) -> Audit {
             audit.findings.iter_mut().skip(others).for_each(|finding| finding.rule = rule.id);
         }
     }
-    drop_explained(&mut audit.findings);
     audit.add(Vec::new());
     audit.skipped = skipped;
     audit
@@ -141,26 +141,30 @@ impl Audit {
         self
     }
 
+    /// This audit without findings that say of a Service that it is out of sync, where another of them says why. It comes after
+    /// all that leaves findings out: one that is not reported explains nothing.
+    #[must_use]
+    pub fn without_explained(mut self) -> Self {
+        fn key(finding: &Finding) -> (&str, &str) {
+            (&finding.object.namespace, finding.concerns())
+        }
+        let mut by_service: HashMap<(&str, &str), Vec<&Finding>> = HashMap::new();
+        for finding in &self.findings {
+            by_service.entry(key(finding)).or_default().push(finding);
+        }
+        let others = |finding| by_service.get(&key(finding)).into_iter().flatten();
+        let keep: Vec<bool> = self
+            .findings
+            .iter()
+            .map(|finding| !others(finding).any(|other| sync::is_explained(finding, other)))
+            .collect();
+        let mut keep = keep.into_iter();
+        self.findings.retain(|_| keep.next().unwrap_or(true));
+        self
+    }
+
     /// The gravest severity found.
     pub fn gravest(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
-}
-
-/// Drops findings that say of a Service that it is out of sync, where another finding says why.
-fn drop_explained(findings: &mut Vec<Finding>) {
-    fn key(finding: &Finding) -> (&str, &str) {
-        (&finding.object.namespace, finding.concerns())
-    }
-    let mut by_service: HashMap<(&str, &str), Vec<&Finding>> = HashMap::new();
-    for finding in &*findings {
-        by_service.entry(key(finding)).or_default().push(finding);
-    }
-    let others = |finding| by_service.get(&key(finding)).into_iter().flatten();
-    let keep: Vec<bool> = findings
-        .iter()
-        .map(|finding| !others(finding).any(|other| sync::is_explained(finding, other)))
-        .collect();
-    let mut keep = keep.into_iter();
-    findings.retain(|_| keep.next().unwrap_or(true));
 }

@@ -25,7 +25,7 @@ pub(super) fn findings(state: &State) -> Vec<Finding> {
     }
     let options =
         Options { max_endpoints_per_slice: Some(state.max), max_endpoints_per_subset: Some(state.max) };
-    audit(&snapshot, &options).findings
+    audit(&snapshot, &options).without_explained().findings
 }
 
 pub(super) fn false_alarms(state: &State, findings: &[Finding]) -> Vec<String> {

@@ -74,8 +74,13 @@ impl Cluster {
         snapshot
     }
 
-    pub(super) fn audit(&self) -> Audit {
+    /// What all rules find.
+    pub(super) fn all(&self) -> Audit {
         audit(&self.snapshot(&[]), &self.options)
+    }
+
+    pub(super) fn audit(&self) -> Audit {
+        self.all().without_explained()
     }
 
     /// The findings as `rule severity Kind name`.

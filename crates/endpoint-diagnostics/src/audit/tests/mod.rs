@@ -411,12 +411,23 @@ fn a_second_look_confirms_what_is_there_both_times() {
     }
     second.slices[0]["metadata"]["labels"][HEADLESS] = "".into();
     second.slices[1]["metadata"]["resourceVersion"] = "8".into();
-    let confirmed = second.audit().confirming(&first.audit());
+    let confirmed = second.all().confirming(&first.all()).without_explained();
     let [finding] = confirmed.findings.as_slice() else { panic!("{confirmed:?}") };
     assert_eq!(finding.rule, "slice-owner");
     // The repair is of the version seen last.
     assert_eq!(finding.repair.as_ref().map(|repair| &*repair.resource_version), Some("8"));
     assert_eq!(confirmed.gravest(), Some(super::Severity::Warning));
+}
+
+#[test]
+fn a_finding_that_passes_explains_no_other() {
+    let (mut first, mut second) = (Cluster::healthy(), Cluster::healthy());
+    first.pods.pop();
+    second.slices[0]["endpoints"].as_array_mut().unwrap().pop();
+    assert_eq!(first.audit().findings.len(), 2, "both are stale pods");
+    let confirmed = second.all().confirming(&first.all()).without_explained();
+    let found: Vec<String> = confirmed.findings.iter().map(line).collect();
+    assert_eq!(found, ["slices-out-of-sync warning Service web"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(super) const RULES: [Rule; 3] = [
     Rule::new(
         "truncated-endpoints",
         &[Severity::Info, Severity::Warning],
-        &[Kind::Services],
+        &[Kind::Services, Kind::Endpoints],
         truncated_endpoints,
     ),
 ];

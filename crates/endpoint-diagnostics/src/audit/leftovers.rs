@@ -15,10 +15,10 @@ pub(super) const RULES: [Rule; 3] = [
     Rule::new(
         "endpoints-without-service",
         &[Severity::Warning],
-        &[Kind::Services],
+        &[Kind::Services, Kind::Endpoints],
         endpoints_without_service,
     ),
-    Rule::new("leader-election", &[Severity::Info], &[], leader_election),
+    Rule::new("leader-election", &[Severity::Info], &[Kind::Endpoints], leader_election),
     Rule::new("selects-nothing", &[Severity::Info], &[Kind::Services, Kind::Pods], selects_nothing),
 ];
 

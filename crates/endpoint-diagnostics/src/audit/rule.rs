@@ -10,7 +10,8 @@ pub struct Rule {
     pub id: &'static str,
     /// The severities that its findings may have, the lightest first.
     pub severities: &'static [Severity],
-    /// The kinds of objects that must be readable, besides the object of the finding itself.
+    /// The kinds of objects that must be readable. EndpointSlices are named where their absence is a finding: nothing is audited
+    /// for a caller that may not list them.
     pub needs: &'static [Kind],
     /// Adds the findings of one Service.
     pub(super) check: Check,

@@ -450,6 +450,26 @@ fn rules_whose_objects_may_not_be_read_are_skipped_and_named() {
 }
 
 #[test]
+fn rules_about_endpoints_that_may_not_be_read_are_skipped() {
+    let audit = audit(&Cluster::healthy().snapshot(&[Kind::Endpoints]), &Options::default());
+    assert_eq!(audit.findings, []);
+    let skipped: Vec<&str> = audit.skipped.iter().map(|it| it.rule).collect();
+    assert_eq!(
+        skipped,
+        [
+            "orphaned-mirror",
+            "slice-owner",
+            "missing-service-name",
+            "truncated-endpoints",
+            "endpoints-without-service",
+            "leader-election",
+            "endpoints-out-of-sync",
+            "mirror-out-of-sync"
+        ]
+    );
+}
+
+#[test]
 fn slices_of_a_pod_network_have_what_its_controller_finds() {
     const CONTROLLER: &str = "pod-network-controller";
     let mut cluster = Cluster::healthy();

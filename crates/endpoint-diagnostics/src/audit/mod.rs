@@ -41,6 +41,7 @@ pub(crate) use group::{elects_a_leader, is_managed, opts_out};
 pub use object::{ObjectRef, Subject};
 pub use repair::{Action, Repair};
 pub use rule::{Options, Rule};
+pub(crate) use sync::only_zones_differ;
 pub use wrong::{Expected, Target, Wrong};
 
 /// The result of an audit.

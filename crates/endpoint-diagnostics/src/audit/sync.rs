@@ -235,7 +235,7 @@ fn ambiguous_port(plan: &SlicePlan) -> Option<String> {
 }
 
 /// True if a plan only updates slices, and only their zones, hints and headless label.
-pub(super) fn only_zones_differ(plan: &SlicePlan, existing: &[&EndpointSlice]) -> bool {
+pub(crate) fn only_zones_differ(plan: &SlicePlan, existing: &[&EndpointSlice]) -> bool {
     let stored = |updated: &EndpointSlice| {
         existing.iter().find(|slice| slice.metadata.name == updated.metadata.name).copied()
     };

@@ -65,6 +65,7 @@ pub(super) const NAMESPACE_TERMINATING: Code = Code::of_service("namespace-termi
 pub(super) const HINTS_DROPPED: Code = Code::of_service("hints-dropped", Scope::Slices);
 pub(super) const HINTS_IGNORED: Code = Code::of_service("hints-ignored", Scope::Slices);
 pub(super) const SLICES_OUTDATED: Code = Code::of_service("slices-outdated", Scope::Slices);
+pub(super) const ZONES_OUTDATED: Code = Code::of_service("zones-outdated", Scope::Slices);
 pub(super) const ENDPOINTS_OUTDATED: Code = Code::of_service("endpoints-outdated", Scope::Endpoints);
 pub(super) const ENDPOINTS_NOT_KEPT: Code = Code::of_service("endpoints-not-kept", Scope::Endpoints);
 pub(super) const UNREADABLE: Code = Code::of_service("unreadable", Scope::Both);
@@ -150,6 +151,7 @@ pub const CODES: &[Code] = &[
     HINTS_DROPPED,
     HINTS_IGNORED,
     SLICES_OUTDATED,
+    ZONES_OUTDATED,
     ENDPOINTS_OUTDATED,
     ENDPOINTS_NOT_KEPT,
     UNREADABLE,

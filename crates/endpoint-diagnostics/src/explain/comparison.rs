@@ -16,6 +16,10 @@ use super::{codes, time};
 use crate::report::{PodReport, Presence, Reason, Scope, Verdict};
 use crate::snapshot::{Kind, NearMiss, PodEntry};
 
+const ZONES_OUTDATED: &str = "slices have zones that nodes had before, and hints by them: kube-controller-manager writes the \
+                              present ones with the next change of the Service or its pods";
+const CHANGE_SERVICE: &str = "change the Service, for instance by an annotation";
+
 /// The stored and the planned pods of a Service.
 pub(super) struct Comparison<'a> {
     subject: &'a Subject<'a>,
@@ -30,11 +34,24 @@ pub(super) struct Comparison<'a> {
     stored_addresses: Entries<'a, AddressEntry<'a>>,
     wanted_addresses: Entries<'a, AddressEntry<'a>>,
     keeps_endpoints: Option<bool>,
+    /// The slices differ only in zones of nodes, and in hints that follow from them.
+    zones_outdated: bool,
 }
 
 impl<'a> Comparison<'a> {
     pub(super) fn new(subject: &'a Subject<'a>, planned: &'a Planned<'a>) -> Self {
         let zones = subject.snapshot.can_read(Kind::Nodes);
+        let entries = |zones| {
+            let stored = Entries::of_slices(subject.kept_slices(), zones);
+            let wanted = Entries::of_slices(planned.slices.iter().map(|slice| &**slice), zones);
+            (stored, wanted)
+        };
+        let (mut stored, mut wanted) = entries(zones);
+        // Hints alone differ if the Service has changed, which its controller has to see.
+        let zones_outdated = stored != wanted && planned.changes_only_zones(subject);
+        if zones_outdated {
+            (stored, wanted) = entries(false);
+        }
         let (misses, all_misses) =
             if subject.care == Care::Pods { near_misses(subject) } else { (vec![], 0) };
         let selected = subject.selected.iter().map(|entry| (&*entry.pod.name, *entry));
@@ -45,11 +62,12 @@ impl<'a> Comparison<'a> {
             misses: misses.into_iter().map(|miss| (miss.pod.to_string(), miss)).collect(),
             all_misses,
             read: Entries::of_slices(subject.slices.iter().copied(), zones),
-            stored: Entries::of_slices(subject.kept_slices(), zones),
-            wanted: Entries::of_slices(planned.slices.iter().map(|slice| &**slice), zones),
+            stored,
+            wanted,
             stored_addresses: Entries::of_endpoints(subject.endpoints),
             wanted_addresses: Entries::of_endpoints(planned.endpoints.as_deref()),
             keeps_endpoints: subject.keeps_endpoints(),
+            zones_outdated,
         }
     }
 
@@ -72,12 +90,15 @@ impl<'a> Comparison<'a> {
             }) || pods.iter().any(|pod| pod.reasons.iter().any(|it| it.code == codes::POD_GONE.name))
         };
         let others = Others {
-            slices: self.compares(Kind::EndpointSlices) && !differs(Scope::Slices),
+            slices: self.compares(Kind::EndpointSlices) && !self.zones_outdated && !differs(Scope::Slices),
             endpoints: self.compares(Kind::Endpoints) && !differs(Scope::Endpoints),
             slices_differ: self.stored.others != self.wanted.others,
             addresses_differ: self.stored_addresses.others != self.wanted_addresses.others,
         };
         let mut found = verdict::of_service(self.subject, self.planned, others);
+        if self.zones_outdated && self.compares(Kind::EndpointSlices) {
+            found.push((Verdict::Ok, codes::ZONES_OUTDATED.with_remedy(ZONES_OUTDATED, CHANGE_SERVICE)));
+        }
         let not_kept = match (self.keeps_endpoints, self.subject.endpoints) {
             (Some(true), _) => None,
             (Some(false), Some(_)) => Some((Verdict::Ok, "the Endpoints controller is off")),

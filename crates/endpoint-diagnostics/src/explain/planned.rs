@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::subject::{Care, Subject};
-use crate::audit::opts_out;
+use crate::audit::{only_zones_differ, opts_out};
 use crate::metadata::annotation;
 use crate::snapshot::Kind;
 
@@ -56,6 +56,14 @@ impl<'a> Planned<'a> {
             Plan::Create(endpoints) | Plan::Update(endpoints) => (Some(Cow::Owned(endpoints)), true),
         };
         Self { slices, slice_plan, mirror, endpoints, endpoints_change }
+    }
+
+    /// True if there is nothing to write but zones and hints of stored endpoints.
+    pub(super) fn changes_only_zones(&self, subject: &Subject<'a>) -> bool {
+        let ours: Vec<&EndpointSlice> = subject.managed_by(ENDPOINTSLICE_CONTROLLER).collect();
+        !self.slice_plan.is_empty()
+            && self.mirror.plan.is_empty()
+            && only_zones_differ(&self.slice_plan, &ours)
     }
 
     /// The reasons for no topology hints.

@@ -117,8 +117,9 @@ fn stale_pod(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
         let stale = endpoints(slice).iter().enumerate().filter_map(|(index, endpoint)| {
             let is_ready = is_ready(endpoint);
             let given = endpoint.addresses.iter().map(String::as_str);
-            let cause = cause(group.objects, endpoint.target_ref.as_ref()?, given, is_ready)?;
-            Some((format!("endpoints[{index}]"), is_ready, cause))
+            let target = endpoint.target_ref.as_ref()?;
+            let cause = cause(group.objects, target, given, is_ready)?;
+            Some(Stale { field: format!("endpoints[{index}]"), is_ready, cause, pod: identity_of(target) })
         });
         findings.extend(stale_finding(ObjectRef::slice(slice), stale.collect()).map(|it| it.of(group.name)));
     }
@@ -138,18 +139,36 @@ fn stale_pod(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
         let stale = once.filter_map(|address| {
             let is_ready = ready.contains(&*address.ip);
             let given = std::iter::once(&*address.ip);
-            let cause = cause(group.objects, address.target_ref.as_ref()?, given, is_ready)?;
-            Some((format!("subsets[].addresses[{}]", address.ip), is_ready, cause))
+            let target = address.target_ref.as_ref()?;
+            let cause = cause(group.objects, target, given, is_ready)?;
+            let field = format!("subsets[].addresses[{}]", address.ip);
+            Some(Stale { field, is_ready, cause, pod: identity_of(target) })
         });
         findings
             .extend(stale_finding(ObjectRef::endpoints(object), stale.collect()).map(|it| it.of(group.name)));
     }
 }
 
-/// One finding for all stale endpoints of an object, each with its field, its readiness and the cause.
-fn stale_finding(object: ObjectRef, stale: Vec<(String, bool, String)>) -> Option<Finding> {
-    let (count, any_ready) = (stale.len(), stale.iter().any(|(_, is_ready, _)| *is_ready));
-    let (field, _, cause) = stale.into_iter().max_by_key(|(_, is_ready, _)| *is_ready)?;
+/// An endpoint that should not be there.
+struct Stale {
+    field: String,
+    is_ready: bool,
+    cause: String,
+    /// The pod that is published.
+    pod: String,
+}
+
+/// The pod of a target, as `name/uid`: a later pod of the name is another one.
+fn identity_of(target: &ObjectReference) -> String {
+    let [name, uid] = [&target.name, &target.uid].map(|text| text.as_deref().unwrap_or_default());
+    format!("{name}/{uid}")
+}
+
+/// One finding for all stale endpoints of an object.
+fn stale_finding(object: ObjectRef, stale: Vec<Stale>) -> Option<Finding> {
+    let (count, any_ready) = (stale.len(), stale.iter().any(|it| it.is_ready));
+    let pods = stale.iter().map(|it| it.pod.clone()).collect();
+    let Stale { field, cause, .. } = stale.into_iter().max_by_key(|it| it.is_ready)?;
     let others = if count > 1 { format!(" ({} others likewise)", count - 1) } else { String::new() };
     let (severity, effect) = if any_ready {
         (Severity::Error, "clients send requests there")
@@ -163,7 +182,7 @@ fn stale_finding(object: ObjectRef, stale: Vec<(String, bool, String)>) -> Optio
         "Check that the controllers run and lead (their Lease, their log): they remove it within seconds; then change the \
          Service, for instance by an annotation",
     );
-    Some(finding.at(field))
+    Some(finding.at(field).about(pods))
 }
 
 /// The reason for which an endpoint of a pod should not be there.

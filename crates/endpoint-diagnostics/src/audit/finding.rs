@@ -1,5 +1,7 @@
 //! The result of an audit: findings, as data.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::object::ObjectRef;
@@ -52,6 +54,9 @@ pub struct Finding {
     /// The write by which `--fix` ends it. Only objects of the controllers have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
+    /// What is found fault with in the object, by names that another look finds again; empty if it is the object itself.
+    #[serde(skip)]
+    pub(super) about: BTreeSet<String>,
 }
 
 impl Finding {
@@ -71,6 +76,7 @@ impl Finding {
             message: one_line(message),
             remedy: one_line(remedy),
             repair: None,
+            about: BTreeSet::new(),
         }
     }
 
@@ -85,6 +91,13 @@ impl Finding {
     #[must_use]
     pub(super) fn of(mut self, service: &str) -> Self {
         self.service = (!service.is_empty()).then(|| service.to_owned());
+        self
+    }
+
+    /// The same, about these parts of the object.
+    #[must_use]
+    pub(super) fn about(mut self, parts: BTreeSet<String>) -> Self {
+        self.about = parts;
         self
     }
 

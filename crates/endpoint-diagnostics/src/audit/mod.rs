@@ -133,12 +133,20 @@ fn missing<'a>(rule: &'a Rule, snapshot: &'a Snapshot) -> impl Iterator<Item = K
 }
 
 impl Audit {
-    /// This audit without what an earlier one did not find, and so was about to end or has just begun.
+    /// This audit without what an earlier one did not find, and so was about to end or has just begun. Of findings about parts of
+    /// an object, one of these must be the same: in a rollout, slices have another stale pod at each look.
     #[must_use]
     pub fn confirming(mut self, earlier: &Self) -> Self {
         let key = |finding: &Finding| (finding.rule, finding.object.clone());
-        let known: HashSet<_> = earlier.findings.iter().map(key).collect();
-        self.findings.retain(|finding| known.contains(&key(finding)));
+        let mut known: HashMap<_, HashSet<&str>> = HashMap::new();
+        for finding in &earlier.findings {
+            known.entry(key(finding)).or_default().extend(finding.about.iter().map(String::as_str));
+        }
+        self.findings.retain(|finding| {
+            known.get(&key(finding)).is_some_and(|about| {
+                finding.about.is_empty() || finding.about.iter().any(|it| about.contains(it.as_str()))
+            })
+        });
         self
     }
 

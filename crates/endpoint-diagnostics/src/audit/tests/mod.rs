@@ -420,6 +420,28 @@ fn a_second_look_confirms_what_is_there_both_times() {
 }
 
 #[test]
+fn a_second_look_confirms_no_other_pod_of_the_same_slice() {
+    let rules = |first: &Cluster, second: &Cluster| -> Vec<&'static str> {
+        let confirmed = second.all().confirming(&first.all());
+        confirmed.findings.iter().map(|finding| finding.rule).filter(|rule| *rule == "stale-pod").collect()
+    };
+    let (mut first, mut second) = (Cluster::healthy(), Cluster::healthy());
+    first.pods.remove(0);
+    second.pods.remove(1);
+    assert_eq!(rules(&first, &second), [""; 0]);
+    second.pods.pop();
+    assert_eq!(rules(&first, &second), ["stale-pod"; 2], "one of both is the same");
+    // Another one of the name.
+    let mut replaced = first.clone();
+    for object in
+        [&mut replaced.slices[0]["endpoints"], &mut replaced.endpoints[0]["subsets"][0]["addresses"]]
+    {
+        object[0]["targetRef"]["uid"] = "another".into();
+    }
+    assert_eq!(rules(&first, &replaced), [""; 0]);
+}
+
+#[test]
 fn a_finding_that_passes_explains_no_other() {
     let (mut first, mut second) = (Cluster::healthy(), Cluster::healthy());
     first.pods.pop();

@@ -74,24 +74,41 @@ fn two_managers(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>)
     });
 }
 
+/// The remedy for a Service that two controllers publish by its selector.
+const SERVED_TWICE: &str = "Run endpoint-controller-manager with the feature gate \
+                            EndpointControllerNameWellKnownLabel instead of kube-controller-manager's controllers, \
+                            which ignore the label; or remove the selector of the Service";
+
+/// The same without a selector: its slices mirror Endpoints, or are left from when it had one.
+const MIRRORED_OR_LEFT: &str = "Run endpoint-controller-manager with the feature gate \
+                                EndpointControllerNameWellKnownLabel instead of kube-controller-manager's controllers, \
+                                which ignore the label; or delete the slices, and the Endpoints that they mirror";
+
 /// Services left to another controller by a label, which kube-controller-manager does not know.
 fn delegated_service(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
-    let Some(controller) = group.delegated_to() else { return };
+    let (Some(controller), Some(entry)) = (group.delegated_to(), group.service) else { return };
+    // An alias has no endpoints, whoever it is left to.
+    if group.is_alias() {
+        return;
+    }
     let field = format!("metadata.labels[{ENDPOINT_CONTROLLER_NAME}]");
     let new = |message: String, remedy: &str| {
         Finding::new(Severity::Warning, group.subject(), message, remedy).at(&*field)
     };
-    let ours = group.slices_of(Manager::EndpointSlice).count();
-    if ours > 0 && group.is_served() {
+    let ours: Vec<Manager<'_>> =
+        group.slices.iter().copied().map(Manager::of).filter(|manager| manager.is_ours()).collect();
+    if !ours.is_empty() {
+        let names: BTreeSet<&str> = ours.iter().map(|manager| manager.name()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         findings.push(new(
             format!(
-                "The label leaves it to {controller}, and {ENDPOINTSLICE_CONTROLLER} has {ours} slices of it: clients \
-                 use these too"
+                "The label leaves it to {controller}, and there are {} slices of {}: clients use these too",
+                ours.len(),
+                names.join(", ")
             ),
-            "Run endpoint-controller-manager with the feature gate EndpointControllerNameWellKnownLabel instead of \
-             kube-controller-manager's controllers, which ignore the label; or remove the selector of the Service",
+            if group.is_served() { SERVED_TWICE } else { MIRRORED_OR_LEFT },
         ));
-    } else if group.slices.is_empty() && !group.is_ending && !group.is_alias() {
+    } else if group.slices.is_empty() && !group.is_ending && !entry.service.deleting {
         findings.push(new(
             format!("The label leaves it to {controller}, and it has no slices: clients find no endpoints"),
             "Check that this controller runs, or remove the label",

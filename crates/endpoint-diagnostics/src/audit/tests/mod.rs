@@ -180,6 +180,20 @@ fn a_delegated_service_that_ours_publishes_too_or_none_does_is_found() {
         cluster.services[0]["metadata"]["labels"] = label.clone();
         cluster.slices[0]["metadata"]["labels"][MANAGED_BY] = "mesh.example".into();
     });
+    // Mirrored, and left from when it had a selector.
+    finds(&["delegated-service warning Service db"], |cluster| {
+        cluster.services[1]["metadata"]["labels"] = label.clone();
+    });
+    finds(&["delegated-service warning Service web"], |cluster| {
+        cluster.services[0]["metadata"]["labels"] = label.clone();
+        cluster.services[0]["spec"].as_object_mut().unwrap().remove("selector");
+    });
+    // The other controller has withdrawn it.
+    finds(&[], |cluster| {
+        cluster.services[0]["metadata"]["labels"] = label.clone();
+        cluster.services[0]["metadata"]["deletionTimestamp"] = "2026-05-31T00:00:00Z".into();
+        drop(cluster.slices.remove(0));
+    });
 }
 
 #[test]

@@ -107,7 +107,7 @@ async fn is_confirmed(count: usize) -> Result<bool, Failure> {
 }
 
 async fn apply(cluster: &Cluster, finding: &Finding, repair: &Repair, is_dry: bool) -> Outcome {
-    if repair.action == Action::Delete
+    if matches!(repair.action, Action::Delete | Action::AddOwner { .. })
         && let Err(outcome) = confirm(cluster, finding).await
     {
         return outcome;
@@ -122,8 +122,9 @@ async fn apply(cluster: &Cluster, finding: &Finding, repair: &Repair, is_dry: bo
     send(cluster, request(repair, is_dry)).await.err().unwrap_or(Outcome::Done)
 }
 
-/// Reads what belongs to the Service again, and fails if the reason for a deletion is gone. The version of the object does
-/// not tell: a controller that resolves a duplicate writes one slice of two, and the other has the endpoints then.
+/// Reads what belongs to the Service again, and fails if the reason for the write is gone. The version of the object does
+/// not tell: a controller that resolves a duplicate writes one slice of two, and the other has the endpoints then. A Service that
+/// was created anew is another owner, and the garbage collector deletes a slice that names the older one alone.
 ///
 /// What belongs to no Service has its reason in itself.
 async fn confirm(cluster: &Cluster, finding: &Finding) -> Result<(), Outcome> {
@@ -200,10 +201,14 @@ mod tests {
         cluster.http().request::<Value>(request).await.unwrap();
     }
 
-    /// The finding of a duplicate.
-    async fn duplicate(cluster: &Cluster) -> Finding {
+    /// The first finding of a rule.
+    async fn found(cluster: &Cluster, rule: &str) -> Finding {
         let findings = audit(&cluster.read().await.unwrap(), &Options::default()).findings;
-        findings.into_iter().find(|finding| finding.rule == "duplicate-endpoint").unwrap()
+        findings.into_iter().find(|finding| finding.rule == rule).unwrap()
+    }
+
+    async fn duplicate(cluster: &Cluster) -> Finding {
+        found(cluster, "duplicate-endpoint").await
     }
 
     /// The outcome of a repair, and the slices after it.
@@ -252,11 +257,24 @@ mod tests {
         let (server, cluster) = duplicated().await;
         let service = "/api/v1/namespaces/default/services/web";
         call(&cluster, Method::DELETE, service, &json!({})).await;
-        let findings = audit(&cluster.read().await.unwrap(), &Options::default()).findings;
-        let orphan = findings.into_iter().find(|finding| finding.rule == "orphaned-slice").unwrap();
+        let orphan = found(&cluster, "orphaned-slice").await;
         let back = json!({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}});
         call(&cluster, Method::POST, "/api/v1/namespaces/default/services", &back).await;
         let (outcome, slices) = applied(&server, &cluster, &orphan).await;
         assert_eq!((outcome, slices.len()), (Outcome::NotFound("orphaned-slice"), 2));
+    }
+
+    #[tokio::test]
+    async fn a_service_that_is_created_anew_does_not_get_an_owner_reference_to_the_former() {
+        let (server, cluster) = duplicated().await;
+        let finding = found(&cluster, "slice-owner").await;
+        let services = "/api/v1/namespaces/default/services";
+        call(&cluster, Method::DELETE, &format!("{services}/web"), &json!({})).await;
+        assert_eq!(applied(&server, &cluster, &finding).await.0, Outcome::NotFound("slice-owner"));
+        let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+        call(&cluster, Method::POST, services, &json!({"metadata": {"name": "web"}, "spec": spec})).await;
+        assert_eq!(applied(&server, &cluster, &finding).await.0, Outcome::NotFound("slice-owner"));
+        let finding = found(&cluster, "slice-owner").await;
+        assert_eq!(applied(&server, &cluster, &finding).await.0, Outcome::Done);
     }
 }

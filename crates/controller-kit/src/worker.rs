@@ -111,8 +111,10 @@ async fn process<E, F, Fut>(
     Fut: Future<Output = Result<(), E>>,
 {
     let context = SyncContext::new(permit, order.map(|order| (order.clone(), key.clone())));
-    // On the heap, so that idle workers are small.
-    let outcome = Box::pin(AssertUnwindSafe(sync(key.clone(), context.clone())).catch_unwind()).await;
+    let (synced, declared) = (key.clone(), context.clone());
+    // Called in the future, because the call may panic too. On the heap, so that idle workers are small.
+    let call = Box::pin(async move { sync(synced, declared).await });
+    let outcome = AssertUnwindSafe(call).catch_unwind().await;
     context.end_planning();
     if context.writes() {
         queue.needs_write(key);

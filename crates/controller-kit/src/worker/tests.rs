@@ -51,6 +51,22 @@ async fn a_key_is_tried_until_it_succeeds_even_after_a_panic() {
     assert_eq!(attempts.load(Ordering::SeqCst), 32);
 }
 
+/// As a closure does that computes before it returns a future.
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_panics_before_its_first_await_is_retried() {
+    let queue = WorkQueue::new(RateLimit::default());
+    queue.add(key(1));
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let (seen, until) = (Arc::clone(&attempts), queue.clone());
+    let workers = run_workers("test", queue, 1, None, move |_, _| {
+        assert!(seen.fetch_add(1, Ordering::SeqCst) > 0, "a bug");
+        until.shut_down();
+        async { Ok::<(), No>(()) }
+    });
+    timeout(SECOND, workers).await.expect("the key is lost");
+    assert_eq!(attempts.load(Ordering::SeqCst), 2, "the worker ended");
+}
+
 #[tokio::test]
 async fn other_tasks_run_between_syncs_that_do_not_wait() {
     let queue = WorkQueue::new(RateLimit::default());

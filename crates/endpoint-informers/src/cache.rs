@@ -16,6 +16,7 @@
 mod list_completion;
 mod lock_metrics;
 mod reassess;
+mod state_lock;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use controller_kit::environment::now;
 use endpointslice::Interner;
 use endpointslice::disruption::Policy;
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock};
 use prometheus_client::registry::Registry;
 use tokio::sync::{Notify, watch};
 
@@ -34,6 +35,7 @@ pub use crate::store::Store;
 pub use crate::store::unreadable::UnreadableObject;
 
 use self::lock_metrics::{Hold, LockMetrics};
+use self::state_lock::{StateLock, WriteGuard};
 use crate::disruption::Disruption;
 
 /// The most deltas that are applied, and delivered to handlers, in one hold of the cache's lock.
@@ -65,7 +67,7 @@ pub enum Delta<T> {
 /// The shared cache.
 #[derive(Default)]
 pub struct Cache {
-    state: RwLock<State>,
+    state: StateLock,
     lock_metrics: LockMetrics,
     interner: Mutex<Interner>,
     handlers: RwLock<Vec<Arc<dyn Handler>>>,
@@ -93,14 +95,17 @@ impl Cache {
     pub fn with_disruption_policy(policy: Policy) -> Self {
         let state = State { disruption: Some(Box::new(Disruption::new(policy))), ..State::default() };
         let interner = Mutex::new(Interner::default().reading_conditions());
-        Self { state: RwLock::new(state), interner, ..Self::default() }
+        Self { state: StateLock::new(state), interner, ..Self::default() }
     }
 
     /// Reads the cache: everything seen through `read` is of one moment. `read` must be short, and must not wait.
+    ///
+    /// It may read the cache again, as handlers may: on the same thread, a read within a read sees the same moment. It must not
+    /// change the cache.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         // Declared first and so dropped last: the lock is free when its hold is counted.
         let mut hold = self.lock_metrics.read();
-        let state = self.state.read();
+        let state = self.state.read(Hold::is_nested());
         hold.acquired();
         read(&state)
     }
@@ -112,7 +117,7 @@ impl Cache {
 
     /// Locks the cache to change it. The guard is released before the hold is dropped, which counts it: of the variables
     /// of a pattern, the last one is dropped first.
-    fn write(&self) -> (Hold<'_>, RwLockWriteGuard<'_, State>) {
+    fn write(&self) -> (Hold<'_>, WriteGuard<'_>) {
         let mut hold = self.lock_metrics.write();
         let state = self.state.write();
         hold.acquired();
@@ -130,7 +135,7 @@ impl Cache {
     /// Cost: that of `before`, during which others may read the cache, and nothing changes it.
     pub fn attach(&self, handler: Arc<dyn Handler>, before: impl FnOnce(&State)) {
         let (_hold, state) = self.write();
-        let state = RwLockWriteGuard::downgrade(state);
+        let state = WriteGuard::downgrade(state);
         before(&state);
         self.handlers.write().push(handler);
         drop(state);
@@ -187,7 +192,7 @@ impl Cache {
         T::table(&state).observe(resource_version);
         self.wake_if_due(&mut state);
         if !changes.is_empty() {
-            self.notify(&RwLockWriteGuard::downgrade(state), &changes, is_initial_list);
+            self.notify(&WriteGuard::downgrade(state), &changes, is_initial_list);
             drop(hold);
             self.release(changes);
         }
@@ -220,7 +225,7 @@ impl Cache {
     pub fn begin_list<T: CachedResource>(&self) {
         let (_hold, mut state) = self.write();
         T::table_mut(&mut state).begin_list();
-        self.notify_list::<T>(&RwLockWriteGuard::downgrade(state), ListPhase::Begins);
+        self.notify_list::<T>(&WriteGuard::downgrade(state), ListPhase::Begins);
     }
 
     fn notify<T: CachedResource>(&self, state: &State, changes: &[Change<T>], is_initial_list: bool) {

@@ -177,7 +177,8 @@ impl Context<'_> {
         self.cache.read(|state| Snapshot::of(service, Vec::new(), state)).sorted()
     }
 
-    /// Reads the cache, a moment later than the Service and its pods: a change in between queues the Service again.
+    /// Reads the cache, a moment later than the Service and its pods: a change in between queues the Service again. What `read`
+    /// [selects](Self::selected_by) or reads once more is of the same moment.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         self.cache.read(read)
     }

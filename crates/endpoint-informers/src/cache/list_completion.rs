@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use controller_kit::environment::now;
-use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
+use super::state_lock::{ReadGuard, WriteGuard};
 use super::{BATCH_SIZE, Cache};
 use crate::resource::Change;
 use crate::state::{CachedResource, ListPhase};
@@ -78,7 +78,7 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         if batch.is_empty() {
             let went_back = table.listed(&self.resource_version);
             let complete = ListPhase::Complete { went_back };
-            self.cache.notify_list::<T>(&RwLockWriteGuard::downgrade(state), complete);
+            self.cache.notify_list::<T>(&WriteGuard::downgrade(state), complete);
             return false;
         }
         let at = self.resource_version.parse().ok();
@@ -90,12 +90,12 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
             }
             self.cache.wake_if_due(&mut state);
         }
-        let state = RwLockWriteGuard::downgrade(state);
+        let state = WriteGuard::downgrade(state);
         // The order of the hash table must not decide which key is synced first.
         changes.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));
         self.cache.notify(&state, &changes, false);
         // Waiting threads go first: without this, the thread that unlocks usually gets the lock again.
-        RwLockReadGuard::unlock_fair(state);
+        ReadGuard::unlock_fair(state);
         drop(hold);
         self.cache.release(changes);
         true

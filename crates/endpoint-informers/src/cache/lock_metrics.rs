@@ -1,5 +1,8 @@
 //! The time for which the cache's lock is held.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
+
 use kube_api::time::Instant;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -49,24 +52,41 @@ impl LockMetrics {
 
     /// A hold that reads. It must be dropped after the lock is released, which a variable declared earlier is.
     pub(super) fn read(&self) -> Hold<'_> {
-        Hold { holds: &self.reads, since: None }
+        Hold::new(&self.reads)
     }
 
     /// The same for a hold that writes; downgraded or not, it is one hold.
     pub(super) fn write(&self) -> Hold<'_> {
-        Hold { holds: &self.writes, since: None }
+        Hold::new(&self.writes)
     }
 }
 
-/// One hold of the lock, which ends when this is dropped.
+thread_local! {
+    /// The number of holds of this thread, of any cache.
+    static HOLDS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One hold of the lock by this thread, which ends when this is dropped.
 pub(super) struct Hold<'a> {
     holds: &'a Histogram,
     since: Option<Instant>,
+    /// It is counted on its thread, and does not leave it.
+    not_send: PhantomData<*const ()>,
 }
 
-impl Hold<'_> {
+impl<'a> Hold<'a> {
+    fn new(holds: &'a Histogram) -> Self {
+        Self { holds, since: None, not_send: PhantomData }
+    }
+
+    /// True if this thread has a hold: of this cache, or of another, which is rare and does no harm.
+    pub(super) fn is_nested() -> bool {
+        HOLDS.get() > 0
+    }
+
     /// Records that the lock was acquired; a hold that was never acquired is not counted.
     pub(super) fn acquired(&mut self) {
+        HOLDS.set(HOLDS.get() + 1);
         self.since = Some(Instant::now());
     }
 }
@@ -74,6 +94,7 @@ impl Hold<'_> {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         if let Some(since) = self.since {
+            HOLDS.set(HOLDS.get() - 1);
             self.holds.observe(since.elapsed().as_secs_f64());
         }
     }

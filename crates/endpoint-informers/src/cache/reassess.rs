@@ -8,12 +8,12 @@ use controller_kit::environment::now;
 use endpointslice::disruption::{Period, ScopeState};
 use endpointslice::{Node, Pod};
 use kube_api::time::sleep;
-use parking_lot::RwLockWriteGuard;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tracing::{info, warn};
 
 use super::list_completion::full_name;
+use super::state_lock::WriteGuard;
 use super::{BATCH_SIZE, Cache};
 use crate::disruption::{Disruption, DisruptionReport};
 use crate::state::State;
@@ -77,7 +77,7 @@ impl Cache {
         let _ = disruption.take_news();
         // The order of the hash table must not decide which key is synced first.
         pods.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));
-        let state = RwLockWriteGuard::downgrade(guard);
+        let state = WriteGuard::downgrade(guard);
         self.notify(&state, &nodes, false);
         self.notify(&state, &pods, false);
         if !has_more {

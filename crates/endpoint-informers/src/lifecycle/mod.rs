@@ -77,8 +77,8 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// A lifecycle without an election. `caches` must be synced. Controllers, and the tasks that write events, are spawned
-    /// on the runtime of the caller.
+    /// A lifecycle without an election. Controllers, and the tasks that write events, are spawned on the runtime of the caller.
+    /// They start when `caches` are synced.
     ///
     /// # Panics
     ///
@@ -138,8 +138,8 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until this process leads, and its cache holds what previous leaders wrote ([`Caches::relist_and_wait`]). Without an
-    /// election it does so at once. May be cancelled to [stop](Self::stop).
+    /// Waits until this process leads, and its cache holds what previous leaders wrote ([`Caches::relist_and_wait`]); without an
+    /// election, until the caches are [synced](Caches::synced). May be cancelled to [stop](Self::stop).
     ///
     /// # Errors
     ///
@@ -148,8 +148,11 @@ impl Lifecycle {
         if let Some(election) = self.election.take() {
             self.lease = Some(election.contend(&self.runtime));
         }
+        if self.lease.is_none() {
+            // The first lists are enough, because no other process writes.
+            self.caches.synced().await;
+        }
         self.phase.send_replace(Phase::Standby);
-        // Without an election, no other process has written since the cache was filled.
         let Some(lease) = &mut self.lease else { return Ok(()) };
         let Some(alone_since) = lease.acquired().await else { return Err(lease.lost().await) };
         self.phase.send_replace(Phase::Relisting);

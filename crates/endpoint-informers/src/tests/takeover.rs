@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::cache::Cache;
 use crate::kinds::CachedSlice;
-use crate::lifecycle::{Lifecycle, PendingElection};
+use crate::lifecycle::{Lifecycle, PendingElection, Phase};
 use crate::list_watch::{Caches, Informers};
 use crate::resource::Resource;
 
@@ -326,4 +326,37 @@ async fn a_process_that_found_no_lease_relists() {
     sleep(SECOND).await;
     lead(election, &caches, || assert_eq!(cluster.lists_of::<CachedSlice>(), 2)).await;
     assert_eq!(cluster.lists_of::<Pod>(), 1);
+}
+
+/// Controllers that start earlier delete the endpoints of pods that are not listed yet.
+#[tokio::test(start_paused = true)]
+async fn without_an_election_work_begins_when_the_caches_are_synced() {
+    let cluster =
+        Cluster::new([(CachedSlice::PATH, Drip::empty()), (Pod::PATH, Drip::pods(10, 1, 6 * SECOND))]);
+    let (_informers, caches) = informers(&cluster);
+    let phase = channel::Sender::new(Phase::Starting);
+    let mut lifecycle = Lifecycle::new(caches.clone(), []).with_phase(phase.clone());
+    let start = Instant::now();
+    assert!(
+        timeout(30 * SECOND, Box::pin(lifecycle.lead())).await.is_err(),
+        "the list of pods is not complete"
+    );
+    assert_eq!(*phase.borrow(), Phase::Starting);
+    Box::pin(lifecycle.lead()).await.unwrap();
+    assert!(start.elapsed() >= 66 * SECOND);
+    assert!(caches.kinds().all(|(_, is_synced)| is_synced));
+    assert_eq!((cluster.lists_of::<CachedSlice>(), cluster.lists_of::<Pod>()), (1, 1));
+    lifecycle.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_without_an_election_can_be_stopped_before_its_caches_are_synced() {
+    let cluster = Cluster::new([
+        (CachedSlice::PATH, Drip::empty()),
+        (Pod::PATH, Drip { ends: false, ..Drip::empty() }),
+    ]);
+    let (_informers, caches) = informers(&cluster);
+    let start = Instant::now();
+    Box::pin(Lifecycle::new(caches, []).run_until(sleep(20 * SECOND))).await.unwrap();
+    assert_eq!(start.elapsed(), 20 * SECOND);
 }

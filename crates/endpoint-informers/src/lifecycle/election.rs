@@ -5,12 +5,12 @@ use std::future::pending;
 use controller_kit::election::{
     Config, ElectionMetrics, Elector, Identity, Leadership, LeaseEvents, LeaseLock, LeaseLost,
 };
-use controller_kit::environment::spawn_on;
+use controller_kit::environment::{spawn_in, spawn_on};
 use controller_kit::recorder::{EventWriter, Recorder};
 use kube_api::time::{Instant, timeout};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tracing::warn;
 
 use super::controllers::EVENTS_TIMEOUT;
@@ -74,9 +74,11 @@ impl PendingElection {
     pub(super) fn contend(self, events: &Handle) -> LeaseHandle {
         let (release, released) = oneshot::channel::<()>();
         let (last_event, no_more_events) = oneshot::channel::<()>();
+        let mut elector = JoinSet::new();
+        spawn_in(&mut elector, &self.runtime, self.elector.run(sent(released)));
         LeaseHandle {
             leadership: self.leadership,
-            elector: spawn_on(&self.runtime, self.elector.run(sent(released))),
+            elector,
             events: spawn_on(events, self.events.run(async move { drop(no_more_events.await) })),
             release,
             last_event,
@@ -84,10 +86,11 @@ impl PendingElection {
     }
 }
 
-/// An election under way.
+/// An election under way. If this is dropped, the Lease is renewed no more, and expires.
 pub(super) struct LeaseHandle {
     leadership: Leadership,
-    elector: JoinHandle<Result<(), LeaseLost>>,
+    /// The one task that renews the Lease.
+    elector: JoinSet<Result<(), LeaseLost>>,
     events: JoinHandle<()>,
     /// Releases the Lease. If this is dropped unused, the Lease expires instead.
     release: oneshot::Sender<()>,
@@ -105,23 +108,23 @@ impl LeaseHandle {
     /// Waits until this process must not write any more.
     pub(super) async fn lost(&mut self) -> LifecycleError {
         self.leadership.lost().await;
-        let outcome = (&mut self.elector).await;
+        let outcome = self.elector.join_next().await;
         outcome_of(outcome).err().unwrap_or_else(|| ended("it was stopped"))
     }
 
     /// Releases the Lease. Nothing may write any more.
-    pub(super) async fn release(self) -> Result<(), LifecycleError> {
+    pub(super) async fn release(mut self) -> Result<(), LifecycleError> {
         // Fails only if the election is over, which its outcome reports.
         let _ = self.release.send(());
-        let outcome = outcome_of(self.elector.await);
+        let outcome = outcome_of(self.elector.join_next().await);
         drop(self.last_event);
         let _ = timeout(EVENTS_TIMEOUT, self.events).await;
         outcome
     }
 
-    /// Lets the Lease expire after the end of the process, because a write may still arrive.
+    /// Lets the Lease expire, because a write may still arrive.
     pub(super) fn abandon(self) {
-        drop(self.release);
+        drop(self);
         warn!("Not releasing the lease because writes may still be in progress; it will expire");
     }
 }
@@ -133,7 +136,9 @@ async fn sent(receiver: oneshot::Receiver<()>) {
     }
 }
 
-fn outcome_of(elector: Result<Result<(), LeaseLost>, JoinError>) -> Result<(), LifecycleError> {
+/// The outcome of an elector; `None` if it was taken before.
+fn outcome_of(elector: Option<Result<Result<(), LeaseLost>, JoinError>>) -> Result<(), LifecycleError> {
+    let Some(elector) = elector else { return Ok(()) };
     elector.map_err(|error| ended(&error.to_string()))?.map_err(LifecycleError::LeaseLost)
 }
 
@@ -165,8 +170,10 @@ mod tests {
         let (identity, metrics) = (Identity::unique("test"), ElectionMetrics::default());
         let leadership =
             PendingElection::new(Config::default(), lock, identity, events, metrics).leadership();
-        let (elector, events) = (tokio::spawn(elector), tokio::spawn(async {}));
-        LeaseHandle { leadership, elector, events, release, last_event: oneshot::channel().0 }
+        let mut electors = JoinSet::new();
+        electors.spawn(elector);
+        let events = tokio::spawn(async {});
+        LeaseHandle { leadership, elector: electors, events, release, last_event: oneshot::channel().0 }
     }
 
     #[tokio::test]
@@ -188,5 +195,20 @@ mod tests {
         let released = tokio::spawn(sent(released));
         handle_with(release, async { Ok(()) }).release().await.unwrap();
         released.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_is_abandoned_or_dropped_is_renewed_no_more() {
+        let ends: [fn(LeaseHandle); 2] = [LeaseHandle::abandon, drop];
+        for end in ends {
+            let (renewing, cancelled) = oneshot::channel::<()>();
+            end(handle(async move {
+                pending::<()>().await;
+                drop(renewing);
+                Ok(())
+            }));
+            let cancelled = timeout(Duration::from_secs(3600), cancelled).await.expect("it is renewed");
+            cancelled.unwrap_err();
+        }
     }
 }

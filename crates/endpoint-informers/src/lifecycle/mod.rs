@@ -42,7 +42,8 @@ pub enum Phase {
     Stopping,
 }
 
-/// Controllers that work while the process has the Lease, or always if there is no election.
+/// Controllers that work while the process has the Lease, or always if there is no election. If this is dropped, or a future of
+/// [`Self::run_until`] or [`Self::stop`], syncs under way are cancelled, and the Lease is renewed no more.
 ///
 /// ```no_run
 /// use std::sync::Arc;

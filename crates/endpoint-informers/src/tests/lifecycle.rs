@@ -17,7 +17,7 @@ use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
 use scripted_api::candidates::Candidate;
 use scripted_api::leases::{End, Fate, LeaseServer};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::cache::{Cache, Handler, State};
 use crate::controller::Controller;
@@ -143,6 +143,16 @@ async fn work_is_abandoned_when_the_lease_is_lost() {
     assert!(matches!(outcome, Err(LifecycleError::LeaseLost(_))), "{outcome:?}");
     // The last renewal was sent at 30 s, and is valid for 10 s. The other candidates see no release.
     assert_eq!(log, [(0, true, "work"), (40, true, "ended")]);
+}
+
+/// As by a program that selects over it and something else, which ends.
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_a_lifecycle_that_is_dropped_expires() {
+    let server = LeaseServer::new();
+    let dropped = timeout(20 * SECOND, live(&server, &Caches::default(), 600 * SECOND)).await;
+    assert!(dropped.is_err() && server.holder().starts_with("us_"), "it leads, and was not released");
+    let other = timeout(60 * SECOND, Candidate::leading(&server, "other")).await.expect("it is renewed");
+    assert_eq!((server.holder(), server.violations()), (other.identity, Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]

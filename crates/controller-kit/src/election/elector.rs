@@ -17,7 +17,7 @@ use crate::environment;
 use crate::recorder::{EventType, Recorder};
 
 /// The loss of leadership.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum LeaseLost {
     /// The Lease could not be renewed in time; the log has the errors.
     #[error("lease {lease} was not renewed within {deadline:?}")]

@@ -78,7 +78,7 @@ impl PendingElection {
         spawn_in(&mut elector, &self.runtime, self.elector.run(sent(released)));
         LeaseHandle {
             leadership: self.leadership,
-            elector,
+            elector: RunningElector { task: elector, outcome: Ok(()) },
             events: spawn_on(events, self.events.run(async move { drop(no_more_events.await) })),
             release,
             last_event,
@@ -89,8 +89,7 @@ impl PendingElection {
 /// An election under way. If this is dropped, the Lease is renewed no more, and expires.
 pub(super) struct LeaseHandle {
     leadership: Leadership,
-    /// The one task that renews the Lease.
-    elector: JoinSet<Result<(), LeaseLost>>,
+    elector: RunningElector,
     events: JoinHandle<()>,
     /// Releases the Lease. If this is dropped unused, the Lease expires instead.
     release: oneshot::Sender<()>,
@@ -105,18 +104,18 @@ impl LeaseHandle {
         self.leadership.alone_since()
     }
 
-    /// Waits until this process must not write any more.
+    /// Waits until this process must not write any more. May be called again.
     pub(super) async fn lost(&mut self) -> LifecycleError {
         self.leadership.lost().await;
-        let outcome = self.elector.join_next().await;
-        outcome_of(outcome).err().unwrap_or_else(|| ended("it was stopped"))
+        let outcome = self.elector.ended().await;
+        outcome.err().unwrap_or_else(|| ended("it was stopped"))
     }
 
     /// Releases the Lease. Nothing may write any more.
     pub(super) async fn release(mut self) -> Result<(), LifecycleError> {
         // Fails only if the election is over, which its outcome reports.
         let _ = self.release.send(());
-        let outcome = outcome_of(self.elector.join_next().await);
+        let outcome = self.elector.ended().await;
         drop(self.last_event);
         let _ = timeout(EVENTS_TIMEOUT, self.events).await;
         outcome
@@ -129,6 +128,24 @@ impl LeaseHandle {
     }
 }
 
+/// The task that renews the Lease; cancelled when this is dropped.
+struct RunningElector {
+    /// Empty after its end.
+    task: JoinSet<Result<(), LeaseLost>>,
+    /// `Ok` until its end.
+    outcome: Result<(), LifecycleError>,
+}
+
+impl RunningElector {
+    /// Waits for the end of the election, and returns its outcome; each time the same. May be cancelled.
+    async fn ended(&mut self) -> Result<(), LifecycleError> {
+        if let Some(outcome) = self.task.join_next().await {
+            self.outcome = outcome_of(outcome);
+        }
+        self.outcome.clone()
+    }
+}
+
 /// Waits for a message; a sender that is dropped sends none.
 async fn sent(receiver: oneshot::Receiver<()>) {
     if receiver.await.is_err() {
@@ -136,9 +153,7 @@ async fn sent(receiver: oneshot::Receiver<()>) {
     }
 }
 
-/// The outcome of an elector; `None` if it was taken before.
-fn outcome_of(elector: Option<Result<Result<(), LeaseLost>, JoinError>>) -> Result<(), LifecycleError> {
-    let Some(elector) = elector else { return Ok(()) };
+fn outcome_of(elector: Result<Result<(), LeaseLost>, JoinError>) -> Result<(), LifecycleError> {
     elector.map_err(|error| ended(&error.to_string()))?.map_err(LifecycleError::LeaseLost)
 }
 
@@ -170,18 +185,31 @@ mod tests {
         let (identity, metrics) = (Identity::unique("test"), ElectionMetrics::default());
         let leadership =
             PendingElection::new(Config::default(), lock, identity, events, metrics).leadership();
-        let mut electors = JoinSet::new();
-        electors.spawn(elector);
+        let mut task = JoinSet::new();
+        task.spawn(elector);
+        let elector = RunningElector { task, outcome: Ok(()) };
         let events = tokio::spawn(async {});
-        LeaseHandle { leadership, elector: electors, events, release, last_event: oneshot::channel().0 }
+        LeaseHandle { leadership, elector, events, release, last_event: oneshot::channel().0 }
     }
 
     #[tokio::test]
     async fn a_release_reports_a_lease_that_was_lost_before() {
+        const LOST: &str = "leader election lost: lease ns/lease was taken by other";
         handle(async { Ok(()) }).release().await.unwrap();
-        let taken = LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "other".to_owned() };
-        let lost = handle(async { Err(taken) }).release().await.unwrap_err();
-        assert_eq!(kube_api::error_chain(&lost), "leader election lost: lease ns/lease was taken by other");
+        let taken = || LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "other".to_owned() };
+        let (first, second) = (taken(), taken());
+        let lost = handle(async { Err(first) }).release().await.unwrap_err();
+        assert_eq!(kube_api::error_chain(&lost), LOST);
+
+        let mut handle = handle(async { Err(second) });
+        for _ in 0..2 {
+            assert_eq!(kube_api::error_chain(&handle.lost().await), LOST);
+        }
+        assert_eq!(
+            kube_api::error_chain(&handle.release().await.unwrap_err()),
+            LOST,
+            "reported twice before"
+        );
     }
 
     #[tokio::test(start_paused = true)]

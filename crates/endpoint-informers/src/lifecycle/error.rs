@@ -5,7 +5,7 @@ use controller_kit::election::LeaseLost;
 use crate::list_watch::RelistTimeout;
 
 /// The failure of a process of controllers. End the process: leadership that was lost doesn't come back.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum LifecycleError {
     /// Another process may write now. Syncs under way were abandoned.
     #[error("leader election lost")]

@@ -38,7 +38,7 @@ struct CachedKind {
 }
 
 /// The cache lacks objects that the API server holds, and no part of a list has arrived for a long time.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("no part of the lists of {} arrived for {silence:?}", .resources.join(", "))]
 pub struct RelistTimeout {
     /// The plural names of the kinds.

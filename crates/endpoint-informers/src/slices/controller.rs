@@ -118,6 +118,7 @@ impl SliceController {
             match desired(&snapshot) {
                 Some((desired, template, options)) => {
                     let skipped = desired.skipped().to_vec();
+                    snapshot.check_skipped(&skipped, &existing)?;
                     let mut plan = plan(&existing, desired, &template, &options);
                     let urgency = urgency(&plan, &existing, |_, _| false);
                     if urgency == Urgency::Withdrawal {

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
+use endpointslice::desired::{Skipped, SkippedReason};
 use endpointslice::model::endpoints_of;
 use endpointslice::{Node, Pod, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use super::expectations::{SliceExpectations, decode_all};
 use super::sync_error::{StaleCache, SyncError};
@@ -101,19 +102,42 @@ impl Snapshot {
     ) -> Result<(), UnreadableObject> {
         let selected: HashSet<&str> = self.pods().map(|pod| &*pod.name).collect();
         let mut published = HashSet::new();
-        for endpoint in existing.iter().flat_map(endpoints_of) {
-            let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
-            if let Some(name) = target.and_then(|target| target.name.as_deref()) {
-                if !selected.contains(name) {
-                    unreadable.check_pod(name)?;
-                }
-                published.insert(name);
+        for name in existing.iter().flat_map(endpoints_of).filter_map(pod_of) {
+            if !selected.contains(name) {
+                unreadable.check_pod(name)?;
             }
+            published.insert(name);
         }
         let published = self.pods().filter(|pod| published.contains(&*pod.name));
         let mut nodes = published.filter_map(|pod| pod.node_name.as_deref());
         nodes.try_for_each(|name| self.node(name).map_or_else(|| unreadable.check_node(name), |_| Ok(())))
     }
+
+    /// Fails if a skipped endpoint is published, and its Node exists and could not be decoded: a plan would remove it.
+    /// [`Self::existing`] checks this for the pods that the Service selects, not for those that a controller selects otherwise.
+    pub(super) fn check_skipped(
+        &self,
+        skipped: &[Skipped],
+        existing: &[EndpointSlice],
+    ) -> Result<(), UnreadableObject> {
+        let Some(unreadable) = &self.unreadable else { return Ok(()) };
+        let published: HashSet<&str> = existing.iter().flat_map(endpoints_of).filter_map(pod_of).collect();
+        for Skipped { reason, .. } in skipped.iter().filter(|it| published.contains(&*it.name)) {
+            // A pod without a Node has an empty name here.
+            if let SkippedReason::NodeNotFound(node) = reason
+                && !node.is_empty()
+            {
+                unreadable.check_node(node)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of the pod that an endpoint stands for.
+fn pod_of(endpoint: &Endpoint) -> Option<&str> {
+    let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"))?;
+    target.name.as_deref()
 }
 
 impl UnsortedSnapshot {

@@ -7,6 +7,7 @@ mod manager;
 mod possible_endpoints;
 mod relist;
 mod restored_backup;
+mod selected_by;
 mod selectors;
 mod slice_writer;
 mod takeover;

@@ -25,7 +25,7 @@ use controller_kit::recorder::EventType;
 use endpoint_informers::cache::{Change, State};
 use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
-use endpointslice::{Desired, Pod, Service, desired_from_service};
+use endpointslice::{Desired, Node, Pod, Service, desired_from_service};
 
 /// Annotation of a Service: the value of the label `app` of its pods.
 const APP: &str = "example.com/app";
@@ -91,5 +91,17 @@ impl SliceReconciler for BlueGreen {
             app.is_some() && apps.contains(&app)
         };
         services.filter(is_affected).map(|service| service.key()).collect()
+    }
+
+    fn affected_by_node(&self, change: &Change<Node>, state: &State) -> Vec<ObjectKey> {
+        // The zone of a node is published, and no pod is before its node is known.
+        let (Change::Added(node) | Change::Updated { new: node, .. }) = change else { return Vec::new() };
+        let is_affected = |service: &&Arc<Service>| {
+            let Some(service) = selecting(service) else { return false };
+            let Some(selector) = &service.selector else { return false };
+            let mut pods = state.pods_selected(&service.namespace, selector);
+            pods.any(|pod| pod.node_name.as_ref() == Some(&node.name))
+        };
+        state.services.iter().filter(is_affected).map(|service| service.key()).collect()
     }
 }

@@ -171,14 +171,15 @@ impl Context<'_> {
         self.snapshot.node(name)
     }
 
-    /// The pods of the Service, and their nodes, if it had the selector of this one: read a moment later. A change in between
-    /// queues the Service again.
+    /// The pods of the Service, and their nodes, if it had the selector of this one: read a moment later. A change of them queues
+    /// the Service only if [`affected_by_pod`](SliceReconciler::affected_by_pod) and
+    /// [`affected_by_node`](SliceReconciler::affected_by_node) return it: their defaults know only the selectors that Services have.
     pub fn selected_by(&self, service: &Arc<Service>) -> Snapshot {
         self.cache.read(|state| Snapshot::of(service, Vec::new(), state)).sorted()
     }
 
-    /// Reads the cache, a moment later than the Service and its pods: a change in between queues the Service again. What `read`
-    /// [selects](Self::selected_by) or reads once more is of the same moment.
+    /// Reads the cache, a moment later than the Service and its pods: a change in between queues the Service again, if the rules
+    /// return it as affected. What `read` [selects](Self::selected_by) or reads once more is of the same moment.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         self.cache.read(read)
     }

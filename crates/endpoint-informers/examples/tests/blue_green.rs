@@ -19,6 +19,7 @@ async fn a_color_is_published_when_enough_of_its_pods_are_ready() {
         cluster.pod(&format!("blue-{number}"), json!({"app": "web", "color": "blue"}), address).await;
     }
     cluster.until("web", &BLUE).await;
+    cluster.move_node("web", "b").await;
 
     cluster.annotate("web", json!({ACTIVE: "green"})).await;
     let waiting = cluster.event("WaitingForColor").await;

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use endpoint_informers::manager::Manager;
@@ -19,6 +20,10 @@ use kube_api::{ApiClient, Encoding};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
+
+/// The time, on the paused clock, after which a change counts as unnoticed.
+const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Cluster {
     client: Client,
@@ -87,9 +92,30 @@ impl Cluster {
         self.api::<Pod>().patch_status(pod, &PatchParams::default(), &change).await.unwrap();
     }
 
+    /// Moves `node-1` to another zone, and waits until all endpoints of a Service are there.
+    pub(crate) async fn move_node(&self, service: &str, zone: &str) {
+        let change = Patch::Merge(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": zone}}}));
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        nodes.patch("node-1", &PatchParams::default(), &change).await.unwrap();
+        let is_there = |endpoint: &Endpoint| endpoint.zone.as_deref() == Some(zone);
+        let moved = self.until_all(service, |found| !found.is_empty() && found.iter().all(is_there));
+        timeout(LIMIT, moved).await.expect("the zone is not followed");
+    }
+
     /// Waits until the controller's slices of a Service have exactly these ready addresses, and returns their endpoints.
     pub(crate) async fn until(&self, service: &str, ready: &[&str]) -> Vec<Endpoint> {
         let wanted: BTreeSet<&str> = ready.iter().copied().collect();
+        let is_ready =
+            |endpoint: &&Endpoint| endpoint.conditions.as_ref().is_some_and(|it| it.ready == Some(true));
+        let is_reached = |found: &[Endpoint]| {
+            let published = found.iter().filter(is_ready).flat_map(|endpoint| &endpoint.addresses);
+            published.map(String::as_str).collect::<BTreeSet<&str>>() == wanted
+        };
+        self.until_all(service, is_reached).await
+    }
+
+    /// Waits until the endpoints of the controller's slices of a Service are as they should be, and returns them.
+    async fn until_all(&self, service: &str, is_reached: impl Fn(&[Endpoint]) -> bool) -> Vec<Endpoint> {
         let selector = format!("{SERVICE_NAME}={service},{MANAGED_BY}={}", self.managed_by);
         let slices: Api<EndpointSlice> = self.api();
         let list = slices.list(&ListParams::default().labels(&selector)).await.unwrap();
@@ -101,18 +127,10 @@ impl Cluster {
         loop {
             let endpoints: Vec<Endpoint> =
                 found.values().flat_map(|slice| slice.endpoints.clone().unwrap_or_default()).collect();
-            let is_ready =
-                |endpoint: &&Endpoint| endpoint.conditions.as_ref().is_some_and(|it| it.ready == Some(true));
-            let published = endpoints.iter().filter(is_ready).flat_map(|endpoint| &endpoint.addresses);
-            if published.map(String::as_str).collect::<BTreeSet<&str>>() == wanted {
+            if is_reached(&endpoints) {
                 return endpoints;
             }
-            match events
-                .next()
-                .await
-                .unwrap_or_else(|| panic!("{service}: {found:?}, not {ready:?}"))
-                .unwrap()
-            {
+            match events.next().await.unwrap_or_else(|| panic!("{service}: {found:?}")).unwrap() {
                 WatchEvent::Added(slice) | WatchEvent::Modified(slice) => {
                     drop(found.insert(slice.name_any(), slice))
                 }

@@ -17,6 +17,7 @@ async fn a_service_publishes_the_pods_that_its_annotation_selects() {
     let endpoints = cluster.until("web", &["10.1.0.1"]).await;
     assert_eq!(endpoints[0].zone.as_deref(), Some("a"));
     assert_eq!(endpoints.len(), 1);
+    cluster.move_node("web", "b").await;
 
     cluster.annotate("web", json!({SELECTOR: "app=web"})).await;
     cluster.until("web", &["10.1.0.1", "10.1.0.2"]).await;

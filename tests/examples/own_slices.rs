@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Reads the cluster, and syncs every Service that opts in.
+/// Reads the cluster, and syncs every Service: one that does not opt in should have no slices of ours.
 async fn sync_all(client: &Client) -> kube::Result<()> {
     let everything = ListParams::default();
     let services = Api::<core::Service>::all(client.clone()).list(&everything).await?;
@@ -44,15 +44,32 @@ async fn sync_all(client: &Client) -> kube::Result<()> {
         services.iter().map(|service| Service::from_api(service, &mut interner)).collect::<Vec<_>>();
     let pods: Vec<Pod> = pods.iter().map(|pod| Pod::from_api(pod, &mut interner)).collect();
     let nodes: Vec<Node> = nodes.iter().map(|node| Node::from_api(node, &mut interner)).collect();
-    for service in services.iter().filter(|service| service.annotations.get(ADDRESSES).is_some()) {
-        let plan = plan_for(service, &pods, &nodes, &slices.items);
-        apply(&Api::namespaced(client.clone(), &service.namespace), &plan).await?;
+    for service in &services {
+        let existing = slices_of(service, &slices.items);
+        let plan = match service.annotations.get(ADDRESSES) {
+            Some(_) => plan_for(service, &pods, &nodes, &existing),
+            None => SlicePlan::delete_all(existing),
+        };
+        if let Err(error) = apply(&Api::namespaced(client.clone(), &service.namespace), &plan).await {
+            eprintln!("{}/{}: {error}", service.namespace, service.name); // the other Services do not wait
+        }
     }
     Ok(())
 }
 
+/// The slices of one Service, without those that are being deleted.
+fn slices_of(service: &Service, slices: &[EndpointSlice]) -> Vec<EndpointSlice> {
+    let is_of_service = |slice: &&EndpointSlice| {
+        let owners = slice.owner_references();
+        let is_owned = owners.iter().any(|owner| owner.kind == "Service" && *owner.name == *service.name);
+        let deleting = slice.metadata.deletion_timestamp.is_some();
+        is_owned && !deleting && slice.namespace().as_deref() == Some(&*service.namespace)
+    };
+    slices.iter().filter(is_of_service).cloned().collect()
+}
+
 /// Plans the slices of one Service as Kubernetes does, but with other addresses.
-fn plan_for(service: &Service, pods: &[Pod], nodes: &[Node], slices: &[EndpointSlice]) -> SlicePlan {
+fn plan_for(service: &Service, pods: &[Pod], nodes: &[Node], existing: &[EndpointSlice]) -> SlicePlan {
     let selector = service.selector.as_ref();
     let is_selected = |pod: &&Pod| {
         pod.namespace == service.namespace && selector.is_some_and(|selector| selector.selects(&pod.labels))
@@ -66,15 +83,8 @@ fn plan_for(service: &Service, pods: &[Pod], nodes: &[Node], slices: &[EndpointS
     for skipped in desired.skipped() {
         println!("{}/{}: skipped {}: {:?}", service.namespace, service.name, skipped.name, skipped.reason);
     }
-    let is_of_service = |slice: &&EndpointSlice| {
-        let owners = slice.owner_references();
-        let is_owned = owners.iter().any(|owner| owner.kind == "Service" && *owner.name == *service.name);
-        let deleting = slice.metadata.deletion_timestamp.is_some();
-        is_owned && !deleting && slice.namespace().as_deref() == Some(&*service.namespace)
-    };
-    let existing: Vec<&EndpointSlice> = slices.iter().filter(is_of_service).collect();
     let template = SliceTemplate::for_service(service, NAME);
-    plan(&existing, desired, &template, &PlanOptions::default())
+    plan(existing, desired, &template, &PlanOptions::default())
 }
 
 /// Makes the writes of a plan, in its order.

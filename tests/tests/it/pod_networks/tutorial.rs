@@ -18,6 +18,9 @@ use super::published::Published;
 const TUTORIAL: &str = "own-slices.example.com";
 const ADDRESSES: &str = "example.com/addresses";
 
+/// The most addresses that an endpoint may have, and one more.
+const TOO_MANY: u32 = 101;
+
 async fn annotate(world: &World, pod: &str, addresses: Option<&str>) {
     let pods: Api<core::Pod> = Api::namespaced(world.client().clone(), NAMESPACE);
     let change = json!({"metadata": {"annotations": {ADDRESSES: addresses}}});
@@ -50,6 +53,12 @@ async fn publishes_addresses_of_annotations(cluster: Cluster) {
         world.pod(Pod::new(&format!("db-{number}"), "db", number)).await;
     }
     annotate(&world, "db-1", Some("192.168.7.1")).await;
+    // A Service that comes first and whose slice is refused keeps no other waiting.
+    world.service("cache", json!({}), json!({"selector": {"app": "cache"}, "ports": [{"port": 80}]})).await;
+    world.change_service("cache", json!({"metadata": {"annotations": {ADDRESSES: ""}}})).await;
+    world.pod(Pod::new("cache-1", "cache", 3)).await;
+    let too_many: Vec<String> = (0..TOO_MANY).map(|number| format!("192.168.8.{number}")).collect();
+    annotate(&world, "cache-1", Some(&too_many.join(","))).await;
 
     let program = binaries::own_slices();
     let kubeconfig = format!("KUBECONFIG={}", cluster.kubeconfig(User::ThirdParty).display());
@@ -60,5 +69,8 @@ async fn publishes_addresses_of_annotations(cluster: Cluster) {
     until(&published, "the addresses of both", &["192.168.7.1", "192.168.7.2", "192.168.7.3"]).await;
     annotate(&world, "db-1", None).await;
     until(&published, "those of the other", &["192.168.7.2", "192.168.7.3"]).await;
+    world.change_service("db", json!({"metadata": {"annotations": {ADDRESSES: null}}})).await;
+    let is_gone = |view: &Published| !view.by_manager().contains_key(TUTORIAL);
+    published.until("no slice", LIMIT, is_gone, |view| format!("{:?}", view.by_manager())).await;
     controller.alive().unwrap();
 }

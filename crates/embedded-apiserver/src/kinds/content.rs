@@ -144,14 +144,7 @@ pub(super) fn port_number(port: i64) -> Option<&'static str> {
 }
 
 fn is_label(value: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    match value.as_bytes() {
-        [] => false,
-        [one] => inner(*one),
-        [first, middle @ .., last] => {
-            inner(*first) && inner(*last) && middle.iter().all(|b| inner(*b) || *b == b'-')
-        }
-    }
+    is_word(value, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), b"-")
 }
 
 fn is_subdomain(value: &str) -> bool {
@@ -159,12 +152,12 @@ fn is_subdomain(value: &str) -> bool {
 }
 
 fn is_key(value: &str) -> bool {
-    let edge = |b: u8| b.is_ascii_alphanumeric();
-    match value.as_bytes() {
-        [] => false,
-        [one] => edge(*one),
-        [first, middle @ .., last] => {
-            edge(*first) && edge(*last) && middle.iter().all(|b| edge(*b) || matches!(b, b'-' | b'_' | b'.'))
-        }
-    }
+    is_word(value, |b| b.is_ascii_alphanumeric(), b"-_.")
+}
+
+/// True if the value begins and ends with bytes of a kind, and has these or `others` between them.
+fn is_word(value: &str, is_edge: impl Fn(u8) -> bool, others: &[u8]) -> bool {
+    let ends = [value.bytes().next(), value.bytes().next_back()];
+    ends.into_iter().all(|end| end.is_some_and(&is_edge))
+        && value.bytes().all(|b| is_edge(b) || others.contains(&b))
 }

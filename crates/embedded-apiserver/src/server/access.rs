@@ -10,7 +10,7 @@ use crate::codec::json::{self, FieldValidation};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry, entries};
 use crate::kinds::tree;
-use crate::store::{Expect, Refused, Resource, Span, Stored, key};
+use crate::store::{Expect, Resource, Span, Stored, key};
 
 /// An object that cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,15 +70,10 @@ impl ApiServer {
         let body = protobuf::encode(entry.type_, &tree);
         let core = &self.core;
         let write = || core.store.put(entry.resource, &key, Expect::Absent, &body);
-        match core.owners.commit(entry.resource, &key, None, Some(&body), write) {
-            Ok(_) => {
-                entry.kind.strategy.adopt(&core.allocators, &tree);
-                Ok(())
-            }
-            Err(Refused::Exists(_) | Refused::NotFound | Refused::Changed(_)) => {
-                Err(LoadError::Exists(format!("{kind} {key}")))
-            }
-        }
+        let stored = core.owners.commit(entry.resource, &key, None, Some(&body), write);
+        stored.map_err(|_| LoadError::Exists(format!("{kind} {key}")))?;
+        entry.kind.strategy.adopt(&core.allocators, &tree);
+        Ok(())
     }
 
     /// All objects of a kind in the order of their namespaces and names, with kind and apiVersion. Empty for an unknown kind.

@@ -1,6 +1,7 @@
 //! Failed checks of fields, as `k8s.io/apimachinery/pkg/util/validation/field` prints them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -113,7 +114,7 @@ impl fmt::Display for Bad<'_> {
 }
 
 /// One failed check of one field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FieldError {
     /// The type as in `Status.details.causes[].reason`, such as `FieldValueInvalid`.
     pub(crate) reason: &'static str,
@@ -138,13 +139,8 @@ impl Errors {
 
     /// Keeps the first of equal errors (`ErrorList.Filter`, which since 1.37 all errors of kinds pass).
     pub(crate) fn deduplicate(&mut self) {
-        let mut kept: Vec<FieldError> = Vec::with_capacity(self.0.len());
-        for error in self.0.drain(..) {
-            if !kept.contains(&error) {
-                kept.push(error);
-            }
-        }
-        self.0 = kept;
+        let mut seen = HashSet::new();
+        self.0.retain(|error| seen.insert(error.clone()));
     }
 
     /// A value that must be given is not.
@@ -229,13 +225,9 @@ impl Errors {
 impl fmt::Display for Errors {
     /// Prints all messages, each once (`ToAggregate`).
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut messages: Vec<String> = Vec::new();
-        for error in &self.0 {
-            let message = format!("{}: {}", error.field, error.detail);
-            if !messages.contains(&message) {
-                messages.push(message);
-            }
-        }
+        let all = self.0.iter().map(|error| format!("{}: {}", error.field, error.detail));
+        let mut seen = HashSet::new();
+        let messages: Vec<String> = all.filter(|message| seen.insert(message.clone())).collect();
         match messages.as_slice() {
             [one] => formatter.write_str(one),
             [] => Ok(()),

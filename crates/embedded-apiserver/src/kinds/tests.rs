@@ -296,6 +296,38 @@ fn every_kind_has_a_type_with_its_selectable_fields() {
     }
 }
 
+/// In pairs, so many comparisons take minutes.
+#[test]
+fn each_of_many_errors_is_named_once_in_the_order_of_the_checks() {
+    const COUNT: usize = 100_000;
+    let path = Path::root("x");
+    let mut errors = Errors::default();
+    for index in (0..COUNT).chain(0..COUNT) {
+        errors.required(&path.index(index), "");
+    }
+    errors.invalid(&path, 1, "y");
+    errors.deduplicate();
+    let status = errors.into_status("", "Pod", "a");
+    let causes = status.details.unwrap().causes;
+    let fields: Vec<_> = causes.iter().map(|cause| cause.field.as_str()).collect();
+    let expected: Vec<_> = (0..COUNT).map(|index| format!("x[{index}]")).chain(["x".to_owned()]).collect();
+    assert_eq!(fields, expected);
+    let messages: Vec<_> = status.message.split(", ").collect();
+    assert_eq!(messages.len(), COUNT + 1);
+    assert_eq!(messages[0], "Pod \"a\" is invalid: [x[0]: Required value");
+    assert_eq!(messages[COUNT], "x: Invalid value: 1: y]");
+}
+
+/// Two checks of one value may say the same with different reasons.
+#[test]
+fn a_message_is_printed_once() {
+    let mut errors = Errors::default();
+    for index in [0, 1, 0] {
+        errors.required(&Path::root("x").index(index), "");
+    }
+    assert_eq!(errors.to_string(), "[x[0]: Required value, x[1]: Required value]");
+}
+
 #[test]
 fn answers_as_the_real_server() {
     let mut failures = Vec::new();

@@ -12,12 +12,10 @@ const TOPOLOGY: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes
 const POLICY: &str = "PreemptLowerPriority";
 
 pub(super) fn admit(scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
-    let node = tree::text(tree::field(object, "spec"), "nodeName").to_owned();
-    if !node.is_empty() {
-        copy_topology(scope, object, &node);
-    }
     match old {
         None => {
+            let node = tree::text(tree::field(object, "spec"), "nodeName").to_owned();
+            copy_topology(scope, object, &node);
             fill_priority(object).map_err(|reason| refuse(object, &reason))?;
             check_runtime_class(object)?;
         }
@@ -34,7 +32,8 @@ pub(super) fn admit(scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) 
     Ok(())
 }
 
-/// Copies the topology labels of a node to a pod on it.
+/// Copies the topology labels of a node to a pod that is created on it or bound to it. Later changes of either leave the pod as it
+/// is (`PodTopologyLabels` handles no updates).
 pub(super) fn copy_topology(scope: &Scope<'_>, object: &mut Value, node: &str) {
     let Some(labels) = scope.cluster.node_labels(node) else {
         return;

@@ -51,6 +51,17 @@ fn pods_take_the_topology_of_their_node() {
 }
 
 #[test]
+fn an_update_copies_no_topology() {
+    let pod = created(&json!({ "containers": containers(), "nodeName": "n1" }));
+    for labels in [json!({}), json!({ "topology.kubernetes.io/zone": "z2" })] {
+        let mut changed = pod.clone();
+        changed["metadata"]["labels"] = labels.clone();
+        in_scope(|scope| Pod.admit(scope, &mut changed, Some(&pod))).unwrap();
+        assert_eq!(changed["metadata"]["labels"], labels);
+    }
+}
+
+#[test]
 fn a_binding_assigns_the_node_once() {
     let mut pod = created(&json!({ "containers": containers() }));
     let binding = |kind| json!({ "metadata": { "name": "a", "labels": { "x": "y" } }, "target": { "kind": kind, "name": "n1" } });

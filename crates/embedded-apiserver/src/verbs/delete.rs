@@ -245,7 +245,7 @@ fn mark(object: &mut Value, now: Timestamp) {
 
 fn bump_generation(object: &mut Value) {
     if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
-        meta::set(object, "generation", (generation + 1).into());
+        meta::set(object, "generation", generation.wrapping_add(1).into());
     }
 }
 

@@ -128,6 +128,17 @@ async fn a_namespace_takes_its_contents_along() {
     assert_eq!(code, 404);
 }
 
+/// As in Go, the number after the last one is the first one.
+#[tokio::test]
+async fn the_last_generation_is_followed_by_the_first() {
+    let server = ApiServer::new();
+    let metadata = json!({ "name": "e", "finalizers": ["example.com/wait"], "generation": i64::MAX });
+    let (code, created) = send(&server, "POST", ENDPOINTS, json!({ "metadata": metadata })).await;
+    assert_eq!((code, &created["metadata"]["generation"]), (201, &json!(i64::MAX)));
+    let (code, marked) = send(&server, "DELETE", &format!("{ENDPOINTS}/e"), Value::Null).await;
+    assert_eq!((code, &marked["metadata"]["generation"]), (200, &json!(i64::MIN)));
+}
+
 #[tokio::test]
 async fn finalizers_and_preconditions_hold_a_deletion() {
     let server = ApiServer::new();

@@ -217,3 +217,48 @@ async fn external_names_have_no_internal_policy() {
         assert_eq!((code, &patched["spec"]["internalTrafficPolicy"]), (200, &policy));
     }
 }
+
+/// Only objects that are loaded have it: where changes count, they begin with 1.
+#[tokio::test]
+async fn no_change_follows_the_last_generation() {
+    let server = ApiServer::new();
+    let metadata =
+        || json!({ "name": "a", "namespace": "default", "resourceVersion": "1", "generation": i64::MAX });
+    let template = json!({ "metadata": { "labels": { "a": "b" } }, "spec": pod("a")["spec"] });
+    let workload = json!({ "selector": { "matchLabels": { "a": "b" } }, "template": template });
+    let groups = "/apis/apps/v1/namespaces/default";
+    for (api_version, kind, path, fields, patch) in [
+        (
+            "v1",
+            "Pod",
+            format!("{PODS}/a"),
+            json!({ "spec": pod("a")["spec"] }),
+            json!({ "spec": { "activeDeadlineSeconds": 9 } }),
+        ),
+        (
+            "apps/v1",
+            "Deployment",
+            format!("{groups}/deployments/a"),
+            json!({ "spec": workload }),
+            json!({ "spec": { "replicas": 9 } }),
+        ),
+        (
+            "discovery.k8s.io/v1",
+            "EndpointSlice",
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/a".to_owned(),
+            json!({ "addressType": "IPv4", "endpoints": [] }),
+            json!({ "ports": [{ "port": 9 }] }),
+        ),
+    ] {
+        let mut object = fields;
+        object["apiVersion"] = api_version.into();
+        object["kind"] = kind.into();
+        object["metadata"] = metadata();
+        server.load(&object).unwrap();
+        let (code, status) = send(&server, "PATCH", &path, patch).await;
+        assert_eq!(code, 422, "{kind}: {status}");
+        let message = status["message"].as_str().unwrap();
+        let first = "metadata.generation: Invalid value: -9223372036854775808: must not be decremented";
+        assert!(message.contains(first), "{message}");
+    }
+}

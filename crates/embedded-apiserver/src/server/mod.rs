@@ -5,6 +5,8 @@ mod builder;
 mod first;
 mod kubeconfig;
 mod serve;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::convert::Infallible;

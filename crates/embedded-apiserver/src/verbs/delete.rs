@@ -32,13 +32,6 @@ pub(crate) struct Deletion {
     pub(crate) marked: bool,
 }
 
-/// One attempt to delete.
-enum Attempt {
-    Done(Deletion),
-    /// Another request was faster.
-    Again,
-}
-
 /// Deletes an object, or marks it as being deleted.
 pub(crate) fn delete(
     core: &Core,
@@ -56,7 +49,7 @@ pub(crate) fn delete(
         } else {
             request.object(&stored)?
         };
-        if let Attempt::Done(deletion) = attempt {
+        if let Some(deletion) = attempt {
             return Ok(deletion);
         }
     }
@@ -69,9 +62,12 @@ struct Request<'a> {
     options: &'a DeleteOptions,
 }
 
+/// One attempt to delete; `None` if another request was faster.
+type Attempt = Result<Option<Deletion>, Status>;
+
 impl Request<'_> {
     /// `Store.Delete`.
-    fn object(&self, stored: &Arc<Stored>) -> Result<Attempt, Status> {
+    fn object(&self, stored: &Arc<Stored>) -> Attempt {
         let entry = self.entry;
         let mut object = entry.tree(stored.body())?;
         self.check_preconditions(&object)?;
@@ -80,7 +76,7 @@ impl Request<'_> {
         let graceful = match grace_of(entry, &mut object, grace, self.core.environment.now()) {
             Grace::Pending => {
                 let body = stored.body().clone();
-                return Ok(Attempt::Done(Deletion { body, gone: false, marked: false }));
+                return Ok(Some(Deletion { body, gone: false, marked: false }));
             }
             Grace::None => None,
             Grace::Seconds(seconds) => Some(seconds),
@@ -95,38 +91,42 @@ impl Request<'_> {
             mark(&mut object, self.core.environment.now());
         }
         if graceful.is_none() && !waits {
-            return self.remove(stored, stored.body().clone());
+            return self.remove(stored, false);
         }
         let body = protobuf::encode(entry.type_, &object);
         let gone = graceful == Some(0) && !waits;
         if self.options.dry_run {
-            return Ok(Attempt::Done(Deletion { body: body.into(), gone, marked: true }));
+            return Ok(Some(Deletion { body: body.into(), gone, marked: true }));
         }
         let marked = if object == before {
             Arc::clone(stored)
         } else {
             match commit::put(self.core, entry, stored.key(), Some(stored), (&object, &body)) {
                 Ok(marked) => marked,
-                Err(_) => return Ok(Attempt::Again),
+                Err(_) => return Ok(None),
             }
         };
         if gone {
-            return self.remove(&marked, marked.body().clone());
+            return self.remove(&marked, true);
         }
-        Ok(Attempt::Done(Deletion { body: marked.body().clone(), gone: false, marked: true }))
+        Ok(Some(Deletion { body: marked.body().clone(), gone: false, marked: true }))
     }
 
-    fn remove(&self, stored: &Arc<Stored>, body: Bytes) -> Result<Attempt, Status> {
-        let done = |body| Ok(Attempt::Done(Deletion { body, gone: true, marked: false }));
+    /// Deletes from the store. If this request has `marked` the object, another one may be the faster to do so: then the last state
+    /// that is known is answered (`ignoreNotFound` of `Store.Delete`).
+    fn remove(&self, stored: &Arc<Stored>, marked: bool) -> Attempt {
+        let done =
+            |last: &Stored| Ok(Some(Deletion { body: last.body().clone(), gone: true, marked: false }));
         if self.options.dry_run {
-            return done(body);
+            return done(stored);
         }
         match commit::remove(self.core, self.entry, stored) {
-            Ok(gone) => done(gone.body().clone()),
+            Ok(gone) => done(&gone),
+            Err(Refused::NotFound) if marked => done(stored),
             Err(Refused::NotFound) => {
                 Err(Status::not_found(self.entry.kind.group, self.entry.kind.plural, self.name))
             }
-            Err(_) => Ok(Attempt::Again),
+            Err(_) => Ok(None),
         }
     }
 
@@ -152,7 +152,7 @@ impl Request<'_> {
     }
 
     /// The registry of Namespaces: the first deletion only begins the end.
-    fn namespace(&self, stored: &Arc<Stored>) -> Result<Attempt, Status> {
+    fn namespace(&self, stored: &Arc<Stored>) -> Attempt {
         let mut object = self.entry.tree(stored.body())?;
         for (what, field, wanted) in [
             ("UID", "uid", &self.options.uid),
@@ -170,7 +170,7 @@ impl Request<'_> {
             let held = object.pointer("/spec/finalizers").and_then(Value::as_array);
             if held.is_some_and(|held| !held.is_empty()) {
                 let body = stored.body().clone();
-                return Ok(Attempt::Done(Deletion { body, gone: false, marked: true }));
+                return Ok(Some(Deletion { body, gone: false, marked: true }));
             }
             return self.object(stored);
         }
@@ -181,14 +181,10 @@ impl Request<'_> {
         meta::set_finalizers(&mut object, &finalizers);
         let body = protobuf::encode(self.entry.type_, &object);
         if self.options.dry_run {
-            return Ok(Attempt::Done(Deletion { body: body.into(), gone: false, marked: true }));
+            return Ok(Some(Deletion { body: body.into(), gone: false, marked: true }));
         }
-        match commit::put(self.core, self.entry, stored.key(), Some(stored), (&object, &body)) {
-            Ok(marked) => {
-                Ok(Attempt::Done(Deletion { body: marked.body().clone(), gone: false, marked: true }))
-            }
-            Err(_) => Ok(Attempt::Again),
-        }
+        let marked = commit::put(self.core, self.entry, stored.key(), Some(stored), (&object, &body)).ok();
+        Ok(marked.map(|marked| Deletion { body: marked.body().clone(), gone: false, marked: true }))
     }
 }
 

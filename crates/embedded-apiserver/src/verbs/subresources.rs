@@ -6,13 +6,14 @@ use super::call::{Call, Content, Outcome};
 use super::change::precondition_failed;
 use super::commit;
 use super::decode::{self, Expected};
+use super::lifecycle;
 use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
 use super::tracking;
 use crate::codec::protobuf;
 use crate::http::content_type;
-use crate::kinds::{bind, timestamp, tree};
+use crate::kinds::{bind, fit_namespace, timestamp, tree};
 use crate::schema::Type;
 use crate::status::Status;
 use crate::token::{self, Account};
@@ -30,7 +31,8 @@ pub(crate) fn create(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
     }
 }
 
-fn decoded(
+/// The decoded body, which fits its namespace, of a request that the namespace admits.
+fn admitted(
     call: Call<'_>,
     api_version: &'static str,
     kind: &'static str,
@@ -42,7 +44,9 @@ fn decoded(
     let body = call.body()?;
     let options = WriteOptions::parse(call.query, "CreateOptions")?;
     let expected = Expected { api_version, kind, type_ };
-    let object = decode::body(format, body, expected, options.validation, warnings)?;
+    let mut object = decode::body(format, body, expected, options.validation, warnings)?;
+    fit_namespace(call.entry.kind, &call.target.namespace, &mut object)?;
+    lifecycle::admit_create(call.core, call.entry, &call.target.namespace, &call.target.name)?;
     Ok((object, options, type_))
 }
 
@@ -51,7 +55,7 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let Call { core, entry, target, .. } = call;
     let api_version = "authentication.k8s.io/v1";
     let type_name = "k8s.io/api/authentication/v1.TokenRequest";
-    let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
+    let (mut object, options, type_) = admitted(call, api_version, TOKEN_KIND, type_name, warnings)?;
     // A default of upstream's decoder: the field is managed by the client that left it out.
     tree::set_default(tree::field_mut(&mut object, "spec"), "expirationSeconds", TOKEN_TIME);
     tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
@@ -65,16 +69,13 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let account = account.ok_or_else(|| Status::not_found("", "serviceaccounts", &target.name))?;
     let uid = meta::text(&entry.tree(account.body())?, "uid").to_owned();
     let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(TOKEN_TIME);
-    let audiences = object.pointer("/spec/audiences").filter(|audiences| audiences.is_array()).cloned();
-    let audiences = audiences
-        .filter(|audiences| audiences.as_array().is_some_and(|audiences| !audiences.is_empty()))
-        .unwrap_or_else(|| json!([token::ISSUER]));
+    let audiences = object.pointer("/spec/audiences").filter(|audiences| !tree::is_void(audiences)).cloned();
+    let audiences = audiences.unwrap_or_else(|| json!([token::ISSUER]));
     let now = core.environment.now();
     let expires = now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
     let account = Account { namespace: target.namespace.clone(), name: target.name.clone(), uid };
     let text = token::issue(&account, &audiences, now.as_second(), expires.as_second());
-    for (field, value) in [("name", &account.name), ("namespace", &account.namespace), ("uid", &account.uid)]
-    {
+    for (field, value) in [("name", &account.name), ("uid", &account.uid)] {
         meta::set(&mut object, field, value.as_str().into());
     }
     meta::set(&mut object, "creationTimestamp", timestamp(now).into());
@@ -90,7 +91,7 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
 /// `BindingREST` of the registry of Pods.
 fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
-    let (object, options, _) = decoded(call, "v1", "Binding", "k8s.io/api/core/v1.Binding", warnings)?;
+    let (object, options, _) = admitted(call, "v1", "Binding", "k8s.io/api/core/v1.Binding", warnings)?;
     let given = meta::text(&object, "name");
     if given != target.name {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));

@@ -128,6 +128,39 @@ async fn a_namespace_takes_its_contents_along() {
     assert_eq!(code, 404);
 }
 
+#[tokio::test]
+async fn a_terminating_namespace_gets_no_tokens_and_bindings() {
+    let server = ApiServer::new();
+    send(&server, "POST", "/api/v1/namespaces", json!({ "metadata": { "name": "n" } })).await;
+    let account = json!({ "metadata": { "name": "a" } });
+    let token = json!({ "spec": {} });
+    let binding = json!({ "metadata": { "name": "a" }, "target": { "kind": "Node", "name": "n" } });
+    let tried = [("serviceaccounts", account, "token", token), ("pods", pod("a"), "binding", binding)];
+    let path = |resource: &str| format!("/api/v1/namespaces/n/{resource}");
+    for (resource, object, subresource, body) in &tried {
+        let mut object = object.clone();
+        object["metadata"]["finalizers"] = json!(["example.com/wait"]);
+        let (code, created) = send(&server, "POST", &path(resource), object).await;
+        assert_eq!(code, 201, "{created}");
+        let mut other = body.clone();
+        other["metadata"]["namespace"] = "default".into();
+        let (code, status) =
+            send(&server, "POST", &path(&format!("{resource}/a/{subresource}")), other).await;
+        assert_eq!(code, 400);
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        assert_eq!(status["message"], message);
+    }
+    send(&server, "DELETE", "/api/v1/namespaces/n", Value::Null).await;
+    for (resource, _, subresource, body) in &tried {
+        let subresource = path(&format!("{resource}/a/{subresource}"));
+        let (code, status) = send(&server, "POST", &subresource, body.clone()).await;
+        assert_eq!(code, 403, "{status}");
+        let cause = "unable to create new content in namespace n because it is being terminated";
+        assert_eq!(status["message"], format!("{resource} \"a\" is forbidden: {cause}"));
+        assert_eq!(status["details"]["causes"][0]["reason"], "NamespaceTerminating");
+    }
+}
+
 /// As in Go, the number after the last one is the first one.
 #[tokio::test]
 async fn the_last_generation_is_followed_by_the_first() {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
@@ -17,15 +17,32 @@ const LIMIT: usize = 3 << 20;
 /// The body of an answer: bytes at once, or chunks as they come.
 pub struct Body(Content);
 
+type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
 enum Content {
     Full(Bytes),
-    Chunks(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Chunks(Chunks),
+    /// The chunks of a watch, which may end after any of them.
+    Endless(Chunks),
 }
 
 impl Body {
     /// Sends chunks as they come.
     pub(crate) fn chunks(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Content::Chunks(Box::pin(chunks)))
+    }
+
+    /// Sends the chunks of a watch as they come.
+    pub(crate) fn endless(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Content::Endless(Box::pin(chunks)))
+    }
+
+    /// Ends the body of a watch when `stop` is ready. All others are sent as a whole.
+    pub(crate) fn until(self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
+        match self.0 {
+            Content::Endless(chunks) => Self::endless(chunks.take_until(stop)),
+            whole => Self(whole),
+        }
     }
 }
 
@@ -45,7 +62,7 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
             Content::Full(bytes) => formatter.debug_tuple("Full").field(&bytes.len()).finish(),
-            Content::Chunks(_) => formatter.write_str("Chunks"),
+            Content::Chunks(_) | Content::Endless(_) => formatter.write_str("Chunks"),
         }
     }
 }
@@ -61,7 +78,7 @@ impl http_body::Body for Body {
         match &mut self.0 {
             Content::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Content::Chunks(chunks) => {
+            Content::Chunks(chunks) | Content::Endless(chunks) => {
                 chunks.as_mut().poll_next(context).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
             }
         }
@@ -74,7 +91,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Chunks(_) => SizeHint::default(),
+            Content::Chunks(_) | Content::Endless(_) => SizeHint::default(),
         }
     }
 }

@@ -4,9 +4,8 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _};
+use futures::FutureExt as _;
 use http::{Request, Response};
-use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -100,14 +99,7 @@ fn refusal<B>(server: &ApiServer, request: &Request<B>) -> Option<Response<Body>
     Some(error(&Status::new(401, "Unauthorized", "Unauthorized"), headers))
 }
 
-/// Ends a body without an end, that of a watch, when the server stops.
-fn until_stopped(response: Response<Body>, mut stopped: watch::Receiver<bool>) -> Response<Body> {
-    response.map(|body| {
-        if http_body::Body::size_hint(&body).exact().is_some() {
-            return body;
-        }
-        let chunks = body.into_data_stream().filter_map(|chunk| std::future::ready(chunk.ok()));
-        let stop = async move { _ = stopped.wait_for(|stopped| *stopped).await };
-        Body::chunks(chunks.take_until(Box::pin(stop)))
-    })
+/// Ends a watch when the server stops.
+pub(super) fn until_stopped(response: Response<Body>, mut stopped: watch::Receiver<bool>) -> Response<Body> {
+    response.map(|body| body.until(async move { _ = stopped.wait_for(|stopped| *stopped).await }))
 }

@@ -4,9 +4,11 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tower::Service as _;
 
 use super::ApiServer;
+use super::serve::until_stopped;
 use crate::core::Entry;
 use crate::http::Body;
 use crate::store::Expect;
@@ -59,4 +61,17 @@ fn a_forced_deletion_that_another_one_finishes_answers_with_the_last_state() {
     assert_eq!(code, 200, "{answer}");
     assert_eq!(answer["metadata"]["deletionGracePeriodSeconds"], 0);
     assert_eq!(answer["metadata"]["resourceVersion"], (created + 1).to_string());
+}
+
+/// A client takes the end of a body for the end of the list.
+#[tokio::test]
+async fn a_stopped_server_ends_watches_and_finishes_lists() {
+    let server = ApiServer::new();
+    let (_stop, stopped) = watch::channel(true);
+    for (path, items) in [("/api/v1/namespaces", Some(4)), ("/api/v1/namespaces?watch=1", None)] {
+        let response = send(&server, "GET", path, Value::Null).await;
+        let body = text(until_stopped(response, stopped.clone())).await;
+        let list: Option<Value> = serde_json::from_str(&body).ok();
+        assert_eq!(list.map(|list| list["items"].as_array().unwrap().len()), items, "{path}: {body}");
+    }
 }

@@ -136,7 +136,7 @@ pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Response<Body> {
         }
         WatchEvent::Error(status) => error_frame(status, is_json, out),
     });
-    answer::of(200, content_type, Body::chunks(chunks))
+    answer::of(200, content_type, Body::endless(chunks))
 }
 
 /// A watch whose objects are tables of one row. Only the first has the columns.
@@ -156,7 +156,7 @@ fn watch_tables(renderer: Renderer, include: Include, watch: Watch) -> Response<
             renderer.printer(include).write_one(renderer.tree(&bytes), first, out);
         });
     });
-    answer::of(200, "application/json", Body::chunks(chunks))
+    answer::of(200, "application/json", Body::endless(chunks))
 }
 
 fn frame(entry: &Entry, is_json: bool, event: &str, bytes: &[u8], out: &mut Vec<u8>) {

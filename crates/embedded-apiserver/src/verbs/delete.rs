@@ -167,8 +167,7 @@ impl Request<'_> {
             }
         }
         if meta::is_deleting(&object) {
-            let held = object.pointer("/spec/finalizers").and_then(Value::as_array);
-            if held.is_some_and(|held| !held.is_empty()) {
+            if !tree::list(tree::field(&object, "spec"), "finalizers").is_empty() {
                 let body = stored.body().clone();
                 return Ok(Some(Deletion { body, gone: false, marked: true }));
             }

@@ -4,6 +4,7 @@
 //! In a cluster the garbage collector and the namespace controller do the first two some time later. Here it happens after the
 //! commit and before the answer, in a fixed order, so that a test sees the result at once and a simulation repeats.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -45,7 +46,7 @@ fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
         }
     }
     if core.behaviour.terminates_namespaces && !object.namespace().is_empty() {
-        terminate(core, object.namespace());
+        terminate(core, object.namespace(), false);
     }
 }
 
@@ -53,7 +54,7 @@ fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
 /// deletion: they follow it.
 fn deleting(core: &Core, entry: &'static Entry, key: &str) {
     if core.behaviour.terminates_namespaces && entry.kind.plural == "namespaces" {
-        terminate(core, key);
+        terminate(core, key, true);
     }
     if !core.behaviour.collects_garbage {
         return;
@@ -108,7 +109,7 @@ fn exists(core: &Core, namespace: &str, owner: &Value) -> bool {
 /// Removes owner references from an object.
 fn disown(core: &Core, resource: Resource, key: &str, loose: impl Fn(&Value) -> bool) {
     let Some(entry) = Entry::stored(resource) else { return };
-    alter(core, entry, key, &|object| {
+    alter(core, entry, (key, ""), &|object| {
         if let Some(Value::Array(owners)) =
             object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences"))
         {
@@ -121,7 +122,7 @@ fn disown(core: &Core, resource: Resource, key: &str, loose: impl Fn(&Value) -> 
 }
 
 fn drop_finalizer(core: &Core, entry: &'static Entry, key: &str, finalizer: &str) {
-    alter(core, entry, key, &|object| {
+    alter(core, entry, (key, ""), &|object| {
         let mut finalizers = meta::finalizers(object);
         finalizers.retain(|other| other != finalizer);
         meta::set_finalizers(object, &finalizers);
@@ -129,9 +130,9 @@ fn drop_finalizer(core: &Core, entry: &'static Entry, key: &str, finalizer: &str
 }
 
 /// Updates an object as a controller would. What the rules refuse stays as it is.
-fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value)) {
+fn alter(core: &Core, entry: &'static Entry, (key, subresource): (&str, &str), edit: &dyn Fn(&mut Value)) {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-    let request = Change { entry, namespace, name, subresource: "", dry_run: false, creates: false, uid: "" };
+    let request = Change { entry, namespace, name, subresource, dry_run: false, creates: false, uid: "" };
     _ = change(core, request, &mut Vec::new(), &mut |live, _| {
         let mut object = live.cloned().unwrap_or_default();
         edit(&mut object);
@@ -141,51 +142,52 @@ fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value
 
 /// The namespace controller: deletes the contents of a namespace that is being deleted, then takes its finalizer. Pods are
 /// deleted at once, as there is no kubelet to end them.
-fn terminate(core: &Core, namespace: &str) {
+///
+/// `begins` is true if the namespace was written, and false if some of its contents have gone. Then an object that is being deleted
+/// and is the first of its kind holds all, as its end leads here again: else each end would delete everything that is left again.
+fn terminate(core: &Core, namespace: &str, begins: bool) {
     let Some(entry) = Entry::named("v1", "Namespace") else { return };
     let Some(object) = current(core, entry, namespace) else { return };
-    let held =
-        object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
-    if !meta::is_deleting(&object) || !held {
+    let is_held = !tree::list(tree::field(&object, "spec"), "finalizers").is_empty();
+    if !meta::is_deleting(&object) || !is_held {
+        return;
+    }
+    let kinds = || entries().iter().filter(|entry| entry.kind.namespaced);
+    let first = |contents: &Entry| names(core, contents.resource, namespace, 1).pop();
+    let is_waiting = |contents: &Entry| {
+        let object = first(contents).and_then(|name| current(core, contents, &key(namespace, &name)));
+        object.is_some_and(|object| meta::is_deleting(&object))
+    };
+    if !begins && kinds().any(is_waiting) {
         return;
     }
     let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
-    let mut left = 0;
-    for contents in entries().iter().filter(|entry| entry.kind.namespaced) {
-        for name in names(core, contents.resource, namespace) {
+    for contents in kinds() {
+        for name in names(core, contents.resource, namespace, usize::MAX) {
             _ = delete(core, contents, (namespace, &name), &options);
         }
-        left += names(core, contents.resource, namespace).len();
     }
-    if left > 0 {
+    if kinds().any(|contents| first(contents).is_some()) {
         return;
     }
-    let request = Change {
-        entry,
-        namespace: "",
-        name: namespace,
-        subresource: "finalize",
-        dry_run: false,
-        creates: false,
-        uid: meta::text(&object, "uid"),
-    };
-    _ = change(core, request, &mut Vec::new(), &mut |live, _| {
-        let mut object = live.cloned().unwrap_or_default();
-        if let Some(Value::Object(spec)) = object.get_mut("spec") {
-            spec.remove("finalizers");
+    let uid = meta::text(&object, "uid");
+    alter(core, entry, (namespace, "finalize"), &|object| {
+        if meta::text(object, "uid") == uid
+            && let Some(spec) = object.get_mut("spec")
+        {
+            tree::remove(spec, "finalizers");
         }
-        Ok(object)
     });
 }
 
-/// The names of the objects of a kind in a namespace.
-fn names(core: &Core, resource: Resource, namespace: &str) -> Vec<String> {
+/// The names of the first objects of a kind in a namespace, up to `most`.
+fn names(core: &Core, resource: Resource, namespace: &str, most: usize) -> Vec<String> {
     let prefix = format!("{namespace}/");
     let mut names = Vec::new();
     let span = Span { prefix: &prefix, start: "" };
     _ = core.store.visit(resource, None, span, |object| {
         names.push(object.name().to_owned());
-        std::ops::ControlFlow::Continue(())
+        if names.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     names
 }

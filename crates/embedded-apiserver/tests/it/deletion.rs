@@ -1,6 +1,10 @@
 //! Deletion and what follows from it.
 
-use embedded_apiserver::ApiServer;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use embedded_apiserver::{ApiServer, Environment};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::support::{PODS, pod, send};
@@ -124,6 +128,78 @@ async fn a_namespace_takes_its_contents_along() {
     let patch = json!({ "metadata": { "finalizers": null } });
     let (code, _) = send(&server, "PATCH", "/api/v1/namespaces/n/pods/a", patch).await;
     assert_eq!(code, 200);
+    let (code, _) = send(&server, "GET", "/api/v1/namespaces/n", Value::Null).await;
+    assert_eq!(code, 404);
+}
+
+/// A clock that counts how often it is read, which each attempt to delete does at least once.
+#[derive(Clone, Default)]
+struct CountedClock(Arc<AtomicU64>);
+
+impl Environment for CountedClock {
+    fn now(&self) -> Timestamp {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Timestamp::from_second(1_000).unwrap()
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+}
+
+/// Endpoints in the namespace `n`, which keep their finalizer, or have none.
+async fn endpoints_in_n(server: &ApiServer, name: &str, waits: bool) {
+    let finalizers = if waits { json!(["example.com/wait"]) } else { json!([]) };
+    let endpoints = json!({ "metadata": { "name": name, "finalizers": finalizers } });
+    let (code, created) = send(server, "POST", "/api/v1/namespaces/n/endpoints", endpoints).await;
+    assert_eq!(code, 201, "{created}");
+}
+
+/// Takes the finalizer of Endpoints in the namespace `n`.
+async fn release(server: &ApiServer, name: &str) {
+    let path = format!("/api/v1/namespaces/n/endpoints/{name}");
+    let (code, gone) = send(server, "PATCH", &path, json!({ "metadata": { "finalizers": null } })).await;
+    assert_eq!(code, 200, "{gone}");
+}
+
+#[tokio::test]
+async fn the_contents_of_a_namespace_are_deleted_once() {
+    const COUNT: u64 = 20;
+    let clock = CountedClock::default();
+    let server = ApiServer::builder().environment(clock.clone()).build();
+    send(&server, "POST", "/api/v1/namespaces", json!({ "metadata": { "name": "n" } })).await;
+    for index in 0..COUNT {
+        endpoints_in_n(&server, &format!("held-{index}"), true).await;
+        endpoints_in_n(&server, &format!("free-{index}"), false).await;
+    }
+    let before = clock.0.load(Ordering::Relaxed);
+    send(&server, "DELETE", "/api/v1/namespaces/n", Value::Null).await;
+    let left = server.objects("v1", "Endpoints").len();
+    for index in 0..COUNT {
+        release(&server, &format!("held-{index}")).await;
+    }
+    assert_eq!(u64::try_from(left), Ok(COUNT));
+    assert!(server.objects("v1", "Endpoints").is_empty());
+    assert_eq!(server.objects("v1", "Namespace").len(), 4);
+    // Two for each object, and one for each request, would do. In squares they are 1,000 and more.
+    let reads = clock.0.load(Ordering::Relaxed) - before;
+    assert!(reads < 10 * COUNT, "{reads}");
+}
+
+#[tokio::test]
+async fn what_comes_late_into_a_namespace_goes_with_it() {
+    let server = ApiServer::new();
+    send(&server, "POST", "/api/v1/namespaces", json!({ "metadata": { "name": "n" } })).await;
+    endpoints_in_n(&server, "held", true).await;
+    send(&server, "DELETE", "/api/v1/namespaces/n", Value::Null).await;
+    // As a request that was admitted before the deletion.
+    for (kind, name) in [("Endpoints", "late"), ("ServiceAccount", "later")] {
+        let metadata = json!({ "name": name, "namespace": "n" });
+        server.load(&json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata })).unwrap();
+    }
+    release(&server, "held").await;
+    assert!(server.objects("v1", "Endpoints").is_empty());
+    assert!(server.objects("v1", "ServiceAccount").is_empty());
     let (code, _) = send(&server, "GET", "/api/v1/namespaces/n", Value::Null).await;
     assert_eq!(code, 404);
 }

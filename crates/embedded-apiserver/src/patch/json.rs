@@ -2,69 +2,94 @@
 
 use serde_json::Value;
 
+use crate::codec::json::json_type_of;
 use crate::status::Status;
 
 use super::refusal::unprocessable;
 
 /// The most steps of a path, so that the depth of the object is bounded.
 const MOST_STEPS: usize = 16;
+/// The most operations of a patch (`maxJSONPatchOperations`).
+const MOST_OPERATIONS: usize = 10_000;
 
-/// The object with the operations of a JSON patch made in order. An object may be changed at places that it has, and get fields
-/// and items where they have a parent.
-/// Errors: 422 if an operation is another one, is about what is not there, or is a test that fails.
+/// The object with the operations of a JSON patch made in order, as evanphx/json-patch 4 does it: `replace` adds the key that an
+/// object lacks, and a negative index counts from the end of a list.
+/// Errors: 400 if the patch is not a list of objects, 413 if it has too many, 422 if an operation is another one, is about what is
+/// not there, or is a test that fails.
 pub(crate) fn json(original: &Value, patch: &Value) -> Result<Value, Status> {
     let mut object = original.clone();
-    for operation in patch.as_array().ok_or_else(unprocessable)? {
+    for operation in operations(patch)? {
         apply(&mut object, operation).ok_or_else(unprocessable)?;
     }
     Ok(object)
 }
 
+/// The operations of a patch. Null is a patch without operations, and an operation that cannot be applied.
+fn operations(patch: &Value) -> Result<&[Value], Status> {
+    let wrong = |value: &Value, list: &str| {
+        let name = json_type_of(value);
+        let error = format!("json: cannot unmarshal {name} into Go value of type {list}handlers.jsonPatchOp");
+        Status::bad_request(format!("error decoding patch: {error}"))
+    };
+    let operations: &[Value] = match patch {
+        Value::Null => &[],
+        Value::Array(operations) => operations,
+        other => return Err(wrong(other, "[]")),
+    };
+    if let Some(other) = operations.iter().find(|operation| !operation.is_object() && !operation.is_null()) {
+        return Err(wrong(other, ""));
+    }
+    let count = operations.len();
+    if count > MOST_OPERATIONS {
+        let limit =
+            format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {count}");
+        return Err(Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: {limit}")));
+    }
+    Ok(operations)
+}
+
 fn apply(object: &mut Value, operation: &Value) -> Option<()> {
     let text = |field| operation.get(field).and_then(Value::as_str);
-    let value = operation.get("value").cloned().unwrap_or_default();
-    let path = text("path").filter(|path| (1..=MOST_STEPS).contains(&path.matches('/').count()))?;
-    match text("op")? {
-        "add" => add(object, path, value),
-        "remove" => remove(object, path),
-        "replace" => {
-            *object.pointer_mut(path)? = value;
-            Some(())
+    let value = operation.get("value").unwrap_or(&Value::Null);
+    let path = text("path").filter(|path| path.matches('/').count() <= MOST_STEPS)?;
+    match (text("op")?, place(object, path)?) {
+        ("add" | "replace", (Value::Object(fields), name)) => drop(fields.insert(name, value.clone())),
+        ("remove", (Value::Object(fields), name)) => drop(fields.remove(&name)?),
+        ("test", (Value::Object(fields), name)) => {
+            return (fields.get(&name).unwrap_or(&Value::Null) == value).then_some(());
         }
-        "test" => (*object.pointer(path).unwrap_or(&Value::Null) == value).then_some(()),
-        _ => None,
-    }
-}
-
-/// The parent of a place, and the name or index in it.
-fn place<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
-    let (parent, last) = path.rsplit_once('/')?;
-    Some((object.pointer_mut(parent)?, last.replace("~1", "/").replace("~0", "~")))
-}
-
-fn add(object: &mut Value, path: &str, value: Value) -> Option<()> {
-    match place(object, path)? {
-        (Value::Object(fields), name) => {
-            fields.insert(name, value);
+        ("add", (Value::Array(items), last)) => {
+            let end = items.len();
+            items.insert(if last == "-" { end } else { index(&last, end + 1)? }, value.clone());
         }
-        (Value::Array(items), last) if last == "-" => items.push(value),
-        (Value::Array(items), index) => {
-            let index = index.parse().ok().filter(|index| *index <= items.len())?;
-            items.insert(index, value);
+        (op, (Value::Array(items), last)) => {
+            let index = index(&last, items.len())?;
+            match op {
+                "replace" => *items.get_mut(index)? = value.clone(),
+                "remove" => drop(items.remove(index)),
+                "test" => return (items.get(index)? == value).then_some(()),
+                _ => return None,
+            }
         }
         _ => return None,
     }
     Some(())
 }
 
-fn remove(object: &mut Value, path: &str) -> Option<()> {
-    match place(object, path)? {
-        (Value::Object(fields), name) => fields.remove(&name).map(drop),
-        (Value::Array(items), index) => {
-            let index = index.parse().ok().filter(|index| *index < items.len())?;
-            items.remove(index);
-            Some(())
-        }
+/// The parent of a place, and the name or index in it.
+fn place<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let mut steps = path.strip_prefix('/')?.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let last = steps.next_back()?;
+    let parent = steps.try_fold(object, |parent, step| match parent {
+        Value::Object(fields) => fields.get_mut(&step),
+        Value::Array(items) => index(&step, items.len()).and_then(move |index| items.get_mut(index)),
         _ => None,
-    }
+    })?;
+    Some((parent, last))
+}
+
+/// The place of an item, by an index below `length`. A negative one counts from there.
+fn index(text: &str, length: usize) -> Option<usize> {
+    let index: isize = text.parse().ok()?;
+    usize::try_from(index).ok().or_else(|| length.checked_add_signed(index)).filter(|index| *index < length)
 }

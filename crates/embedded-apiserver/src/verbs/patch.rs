@@ -153,14 +153,17 @@ impl Patch {
         Ok(tree::without_head(object))
     }
 
-    /// The changes: an object, or the list of a JSON patch.
+    /// The changes: an object, or a JSON patch, which is checked when it is applied.
     fn changes(&self) -> Result<Value, Status> {
         let text = match (&self.changes, self.kind) {
-            (Value::Object(_), _) | (Value::Array(_), Kind::Json) => return Ok(self.changes.clone()),
+            (Value::Object(_), _) | (_, Kind::Json) => return Ok(self.changes.clone()),
             (Value::Null, Kind::Merge) => "Invalid JSON Patch".to_owned(),
             (Value::Null, _) => return Ok(Value::Object(Map::new())),
-            (other, Kind::Merge) => format!("error decoding patch: {}", not_an_object(other)),
-            (other, _) => not_an_object(other),
+            (other, kind) => {
+                let head = if kind == Kind::Merge { "error decoding patch: " } else { "" };
+                let name = json_type_of(other);
+                format!("{head}json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
+            }
         };
         Err(Status::bad_request(text))
     }
@@ -190,10 +193,4 @@ fn refused(shown: &str, error: &str) -> Status {
     let mut errors = Errors::default();
     errors.invalid(&Path::root("patch"), shown, error);
     errors.into_status("", "", "")
-}
-
-/// Go's words for a patch that has to be an object.
-fn not_an_object(patch: &Value) -> String {
-    let name = json_type_of(patch);
-    format!("json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
 }

@@ -150,6 +150,20 @@ async fn fields_are_handed_over_to_server_side_apply() {
 }
 
 #[tokio::test]
+async fn a_json_patch_is_a_list_of_objects() {
+    let server = ApiServer::new();
+    let headers = [("content-type", "application/json-patch+json")];
+    send(&server, "POST", PODS, pod("a")).await;
+    let set = r#"[{"op":"replace","path":"/metadata/labels","value":{"b":"c"}}]"#;
+    for (patch, expected) in
+        [("{}", 400), ("\"x\"", 400), ("[1]", 400), ("[{}]", 422), ("null", 200), (set, 200)]
+    {
+        let (code, _, body) = exchange(&server, "PATCH", &format!("{PODS}/a"), &headers, patch).await;
+        assert_eq!(code, expected, "{patch}: {}", String::from_utf8_lossy(&body));
+    }
+}
+
+#[tokio::test]
 async fn a_status_is_written_apart() {
     let server = ApiServer::new();
     let (_, mut object) = send(&server, "POST", PODS, pod("a")).await;

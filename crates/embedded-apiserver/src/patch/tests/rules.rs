@@ -52,36 +52,73 @@ fn nulls_delete_and_stay_in_lists() {
 }
 
 #[test]
-fn json_patches_change_places_that_exist() {
+fn json_patches_change_places_that_have_a_parent() {
     let object = json!({"a": {"b/c": 1}, "list": [1, 2]});
     let with =
         |op: &str, path: &str| crate::patch::json(&object, &json!([{"op": op, "path": path, "value": 1}]));
     for (op, path, changed) in [
         ("replace", "/list/0", json!({"a": {"b/c": 1}, "list": [1, 2]})),
+        ("replace", "/list/-1", json!({"a": {"b/c": 1}, "list": [1, 1]})),
+        ("replace", "/a/d", json!({"a": {"b/c": 1, "d": 1}, "list": [1, 2]})),
         ("add", "/a/d", json!({"a": {"b/c": 1, "d": 1}, "list": [1, 2]})),
         ("add", "/list/1", json!({"a": {"b/c": 1}, "list": [1, 1, 2]})),
         ("add", "/list/-", json!({"a": {"b/c": 1}, "list": [1, 2, 1]})),
+        ("add", "/list/-1", json!({"a": {"b/c": 1}, "list": [1, 2, 1]})),
+        ("add", "/list/-2", json!({"a": {"b/c": 1}, "list": [1, 1, 2]})),
         ("remove", "/a/b~1c", json!({"a": {}, "list": [1, 2]})),
         ("remove", "/list/0", json!({"a": {"b/c": 1}, "list": [2]})),
+        ("remove", "/list/-1", json!({"a": {"b/c": 1}, "list": [1]})),
         ("test", "/a/b~1c", object.clone()),
+        ("test", "/list/-2", object.clone()),
     ] {
         assert_eq!(with(op, path).unwrap(), changed, "{op} {path}");
     }
     for (op, path) in [
-        ("replace", "/a/d"),
         ("replace", ""),
+        ("replace", "/d/e"),
+        ("replace", "/list/2"),
+        ("replace", "/list/-"),
+        ("replace", "/list/-3"),
         ("replace", &*"/a".repeat(17)),
         ("add", "/d/e"),
         ("add", "/list/3"),
+        ("add", "/list/-4"),
         ("remove", "/a/d"),
         ("remove", "/list/2"),
+        ("remove", "/list/-3"),
         ("test", "/list"),
+        ("test", "/list/2"),
         ("move", "/a"),
+        ("move", "/list/0"),
     ] {
         assert_eq!(with(op, path).unwrap_err().code, 422, "{op} {path}");
     }
-    for patch in [json!([1]), json!({})] {
-        assert_eq!(crate::patch::json(&object, &patch).unwrap_err().code, 422, "{patch}");
+    assert_eq!(crate::patch::json(&object, &Value::Null).unwrap(), object);
+}
+
+#[test]
+fn json_patches_go_through_lists_from_their_end() {
+    let object = json!({"list": [{"a": 1}, {"a": 2}]});
+    let patch = json!([{"op": "replace", "path": "/list/-1/a", "value": 3}]);
+    let changed = json!({"list": [{"a": 1}, {"a": 3}]});
+    assert_eq!(crate::patch::json(&object, &patch).unwrap(), changed);
+}
+
+#[test]
+fn json_patches_are_lists_of_objects_and_not_too_long() {
+    const DECODING: &str = "error decoding patch: json: cannot unmarshal";
+    let not_operations = format!("{DECODING} object into Go value of type []handlers.jsonPatchOp");
+    let not_an_operation = format!("{DECODING} number into Go value of type handlers.jsonPatchOp");
+    let too_many =
+        "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
+    for (patch, code, message) in [
+        (json!({}), 400, not_operations.as_str()),
+        (json!([1]), 400, not_an_operation.as_str()),
+        (json!([null]), 422, "the server rejected our request due to an error in our request"),
+        (json!(vec![json!({}); 10_001]), 413, too_many),
+    ] {
+        let refused = crate::patch::json(&json!({}), &patch).unwrap_err();
+        assert_eq!((refused.code, refused.message.as_str()), (code, message));
     }
 }
 

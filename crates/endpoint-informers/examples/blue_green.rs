@@ -95,7 +95,11 @@ impl SliceReconciler for BlueGreen {
 
     fn affected_by_node(&self, change: &Change<Node>, state: &State) -> Vec<ObjectKey> {
         // The zone of a node is published, and no pod is before its node is known.
-        let (Change::Added(node) | Change::Updated { new: node, .. }) = change else { return Vec::new() };
+        let node = match change {
+            Change::Added(node) => node,
+            Change::Updated { old, new } if old.zone != new.zone => new,
+            _ => return Vec::new(),
+        };
         let is_affected = |service: &&Arc<Service>| {
             let Some(service) = selecting(service) else { return false };
             let Some(selector) = &service.selector else { return false };

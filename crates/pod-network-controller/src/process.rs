@@ -4,6 +4,7 @@ use std::future::pending;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use component_server::{
     ApiReviews, AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks,
@@ -12,6 +13,7 @@ use component_server::{
 use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::manager::Manager;
 use jiff::Timestamp;
+use kube_api::time::timeout;
 use kube_api::{
     ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServerMetrics, connect, error_chain,
     load_kubeconfig,
@@ -24,6 +26,11 @@ use tracing::{info, warn};
 use crate::options::Options;
 use crate::reconciler::{NAME, PodNetworks};
 use crate::resource_api::{serves_claims, stop_or_new_claims};
+
+/// The longest wait for an API server at the start, as of endpoint-controller-manager: the kubelet's restarts wait longer.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+const UNANSWERED: &str =
+    "the API server did not say within 10 s whether it serves resource.k8s.io/v1: see the warnings before";
 
 /// Any failure: the process ends with its message.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -56,7 +63,7 @@ pub async fn run(
         manager = manager.with_leader_election(namespace);
     }
     let start = async {
-        let has_claims = serves_claims(&client).await;
+        let has_claims = timeout(START_TIMEOUT, serves_claims(&client)).await.map_err(|_| UNANSWERED)?;
         let serving = serve(&options, &config, &metrics, routes(&phase, registry)).await?;
         Ok::<_, Failure>((has_claims, serving))
     };

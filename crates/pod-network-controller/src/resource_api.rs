@@ -14,8 +14,7 @@ const PATH: &str = "/apis/resource.k8s.io/v1";
 /// new connection, perhaps to another API server, of a newer release.
 const PERIOD: Duration = Duration::from_secs(30);
 
-/// True if the API server serves ResourceClaims. Repeats a request that fails: the API server may be starting, and permissions may
-/// come later.
+/// True if the API server serves ResourceClaims. Repeats a request that fails: the API server may be starting.
 pub(crate) async fn serves_claims(client: &ApiClient) -> bool {
     let mut backoff = Backoff::default();
     loop {

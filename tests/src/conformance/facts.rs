@@ -8,7 +8,7 @@ use super::exchange::{Answer, Server};
 /// Makes the requests of each line again and returns the lines with the answers of today. An answer that differs only in what the
 /// server chooses at random stays as it was.
 ///
-/// Cost: one request after the other, and two for each created object, which is deleted after its line.
+/// Cost: one request after the other, and two for each created object, which is deleted after its line, with its addresses.
 ///
 /// # Panics
 /// The lines are not of the form that `kinds/tests.rs` of `embedded-apiserver` describes.
@@ -28,10 +28,21 @@ pub async fn record(server: &Server, lines: &str) -> String {
             server.patch(path, r#"{"metadata": {"finalizers": null}}"#).await;
             server.quietly("DELETE", &format!("{path}?gracePeriodSeconds=0"), String::new()).await;
         }
+        for address in answered.iter().flat_map(cluster_ips) {
+            // A busy server may fail to release the address of a deleted Service, which it then refuses to later lines.
+            let path = format!("/apis/networking.k8s.io/v1/ipaddresses/{address}");
+            server.quietly("DELETE", &path, String::new()).await;
+        }
         recorded.push_str(&Value::from(answered).to_string());
         recorded.push('\n');
     }
     recorded
+}
+
+/// The addresses that the server gave to a Service.
+fn cluster_ips(answered: &Value) -> Vec<String> {
+    let addresses = answered["answer"]["spec"]["clusterIPs"].as_array();
+    addresses.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The step with the server's answer.

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     /// Release, such as v1.38.0
     #[arg(value_parser = Release::parse)]
     release: Release,
-    /// Release before, by default that of hack/testenv/go.mod; needed for names and report once that is the new one
+    /// Release before, by default that of hack/testenv/go.mod; needed up to the report once that is the new one
     #[arg(long, value_name = "RELEASE", value_parser = Release::parse)]
     old: Option<Release>,
     /// First step
@@ -69,10 +69,9 @@ const REPORT: &str = "target/bump.txt";
 pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let new = &options.release;
     let old = options.old.clone().map_or_else(modules::present, Ok)?;
-    let needs_old = [Step::Names, Step::Report].contains(&options.from);
-    if needs_old && options.old.is_none() && old == *new {
+    if options.from <= Step::Report && options.old.is_none() && old == *new {
         return Err(Error::Other(format!(
-            "--old: hack/testenv/go.mod names {new} already; name the release before it"
+            "hack/testenv/go.mod names {new} already: name the release before it (--old), or a later step (--from tables)"
         )));
     }
     for step in Step::value_variants() {

@@ -166,7 +166,7 @@ mod tests {
         let kept = ["docs/reference/measured/", "settled.yaml"];
         let files = files_with(&present).unwrap();
         assert!(!files.iter().any(|file| kept.iter().any(|part| file.contains(part))), "{files:?}");
-        assert_eq!(types().unwrap(), super::super::modules::present().unwrap().minor);
+        assert!(types().unwrap() <= super::super::modules::present().unwrap().minor);
     }
 
     #[test]

@@ -89,6 +89,15 @@ enum Standing {
     Standby { left: Duration },
 }
 
+/// One that is dropped while it leads, as by an aborted task, leads no more: the Lease expires.
+impl Drop for Elector {
+    fn drop(&mut self) {
+        if matches!(self.state.send_replace(State::Over), State::Leading { .. }) {
+            self.metrics.set_leading(self.lock.name(), false);
+        }
+    }
+}
+
 impl Elector {
     /// An elector, and the leadership that it gains.
     ///

@@ -122,7 +122,7 @@ async fn a_crash_is_noticed_within_the_lease_duration_and_a_retry_period() {
     first.kill();
     let killed = Instant::now();
     first.leadership.lost().await;
-    assert!(killed.elapsed() <= 10 * SECOND, "{:?}", killed.elapsed());
+    assert!(killed.elapsed() <= SECOND, "its writers are fenced at once: {:?}", killed.elapsed());
     assert!(second.leadership.gained().await);
     let took = killed.elapsed();
     assert!((13 * SECOND..=17 * SECOND).contains(&took), "{took:?}");

@@ -156,7 +156,11 @@ fn terminate(core: &Core, namespace: &str, begins: bool) {
     let first = |contents: &Entry| names(core, contents.resource, namespace, 1).pop();
     let is_waiting = |contents: &Entry| {
         let object = first(contents).and_then(|name| current(core, contents, &key(namespace, &name)));
-        object.is_some_and(|object| meta::is_deleting(&object))
+        // A pod with a grace period would wait for a kubelet.
+        object.is_some_and(|object| {
+            meta::is_deleting(&object)
+                && meta::number(&object, "deletionGracePeriodSeconds").unwrap_or_default() == 0
+        })
     };
     if !begins && kinds().any(is_waiting) {
         return;

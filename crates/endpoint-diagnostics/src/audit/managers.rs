@@ -95,8 +95,10 @@ fn delegated_service(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Find
     let new = |message: String, remedy: &str| {
         Finding::new(Severity::Warning, group.subject(), message, remedy).at(&*field)
     };
-    let ours: Vec<Manager<'_>> =
-        group.slices.iter().copied().map(Manager::of).filter(|manager| manager.is_ours()).collect();
+    // Of mirrors of nothing, `orphaned-mirror` tells.
+    let counts =
+        |manager: &Manager<'_>| manager.is_ours() && (*manager != Manager::Mirroring || group.is_mirrored());
+    let ours: Vec<Manager<'_>> = group.slices.iter().copied().map(Manager::of).filter(counts).collect();
     if !ours.is_empty() {
         let names: BTreeSet<&str> = ours.iter().map(|manager| manager.name()).collect();
         let names: Vec<&str> = names.into_iter().collect();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use endpoints_controller::{Plan, Unready};
 use endpointslice::topology::NoHints;
 use endpointslice::well_known::{
-    ENDPOINTS_OVER_CAPACITY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER,
+    ENDPOINTS_OVER_CAPACITY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, HEADLESS,
 };
 use endpointslice::{AddressType, Hints, Packing, PlanOptions, SlicePlan};
 use endpointslice_controller::ServicePlanOptions;
@@ -61,9 +61,15 @@ impl<'a> Planned<'a> {
     /// True if there is nothing to write but zones and hints of stored endpoints.
     pub(super) fn changes_only_zones(&self, subject: &Subject<'a>) -> bool {
         let ours: Vec<&EndpointSlice> = subject.managed_by(ENDPOINTSLICE_CONTROLLER).collect();
+        let follows = |updated: &EndpointSlice| {
+            ours.iter()
+                .find(|slice| slice.metadata.name == updated.metadata.name)
+                .is_some_and(|stored| hints_follow_zones(stored, updated))
+        };
         !self.slice_plan.is_empty()
             && self.mirror.plan.is_empty()
             && only_zones_differ(&self.slice_plan, &ours)
+            && self.slice_plan.types.iter().flat_map(|plan| &plan.update).all(follows)
     }
 
     /// The reasons for no topology hints.
@@ -78,6 +84,16 @@ impl<'a> Planned<'a> {
             |endpoints: &Endpoints| annotation(&endpoints.metadata, ENDPOINTS_OVER_CAPACITY).is_some();
         self.endpoints.as_deref().is_some_and(is_cut)
     }
+}
+
+/// True if nothing but zones can be why an update of the same endpoints has other hints: it neither introduces nor drops them, nor
+/// the label of headless Services, as it would after a change of the Service.
+fn hints_follow_zones(stored: &EndpointSlice, updated: &EndpointSlice) -> bool {
+    let is_headless =
+        |slice: &EndpointSlice| slice.metadata.labels.as_ref().is_some_and(|it| it.contains_key(HEADLESS));
+    let mut endpoints = stored.endpoints.iter().flatten().zip(updated.endpoints.iter().flatten());
+    is_headless(stored) == is_headless(updated)
+        && endpoints.all(|(old, new)| old.zone.is_none() || old.hints.is_some() == new.hints.is_some())
 }
 
 fn plan_slices(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> SlicePlan {

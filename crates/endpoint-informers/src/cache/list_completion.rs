@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use controller_kit::environment::now;
 
-use super::state_lock::{ReadGuard, WriteGuard};
+use super::state_lock::WriteGuard;
 use super::{BATCH_SIZE, Cache};
 use crate::resource::Change;
 use crate::state::{CachedResource, ListPhase};
@@ -94,8 +94,7 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         // The order of the hash table must not decide which key is synced first.
         changes.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));
         self.cache.notify(&state, &changes, false);
-        // Waiting threads go first: without this, the thread that unlocks usually gets the lock again.
-        ReadGuard::unlock_fair(state);
+        drop(state);
         drop(hold);
         self.cache.release(changes);
         true

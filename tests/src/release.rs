@@ -31,6 +31,11 @@ impl Release {
         self.0 < 37
     }
 
+    /// True if admission policies that mutate are served without a flag.
+    pub(crate) fn has_mutating_policies(self) -> bool {
+        self.0 >= 36
+    }
+
     /// True if upstream orders ports and subsets by their MD5 hash, and not by FNV as since 1.35.
     pub(crate) fn has_other_order(self) -> bool {
         self.0 < 35

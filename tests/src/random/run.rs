@@ -20,6 +20,7 @@ use crate::canonical::{Detail, MANAGED_BY, MIRRORED, Snapshot};
 use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::policies;
+use crate::release::Release;
 use crate::scenario::NAMESPACE;
 use crate::simulate;
 
@@ -51,7 +52,7 @@ pub async fn run(options: &Options) -> Report {
         Box::pin(Run::start_as(Kind::Upstream, managers(Vec::new()))),
         Box::pin(Run::start_as(options.candidate, managers(options.own_flags()))),
     );
-    if options.policy() {
+    if options.policy() && Release::of(upstream.world.client()).await.has_mutating_policies() {
         tokio::join!(policies::enforce(&upstream.world), policies::enforce(&ours.world));
     }
     let mut race = Race {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::release::Release;
 use crate::shell::{self, Error};
 
-/// What keeps the old name: history, measurements and records, files that other steps write, and our own examples.
+/// Files that keep the old name: history, measurements and records, files that other steps write, and our own examples.
 const KEPT: [&str; 11] = [
     ":!CHANGELOG.md",
     ":!crates/kubectl-endpoints/tests/it/settled.yaml",
@@ -20,7 +20,7 @@ const KEPT: [&str; 11] = [
     ":!*go.[ms][ou][dm]",
 ];
 
-/// What names no release that a person has to change.
+/// Files without a release that a person has to change.
 const READ: [&str; 5] =
     [":!CHANGELOG.md", ":!docs/decisions", ":!docs/reference/measured", ":!xtask", ":!Cargo.lock"];
 

@@ -296,7 +296,7 @@ fn every_kind_has_a_type_with_its_selectable_fields() {
     }
 }
 
-/// In pairs, so many comparisons take minutes.
+/// Enough that comparing them in pairs would take minutes.
 #[test]
 fn each_of_many_errors_is_named_once_in_the_order_of_the_checks() {
     const COUNT: usize = 100_000;

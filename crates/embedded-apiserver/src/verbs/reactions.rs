@@ -144,7 +144,7 @@ fn alter(core: &Core, entry: &'static Entry, (key, subresource): (&str, &str), e
 /// deleted at once, as there is no kubelet to end them.
 ///
 /// `begins` is true if the namespace was written, and false if some of its contents have gone. Then an object that is being deleted
-/// and is the first of its kind holds all, as its end leads here again: else each end would delete everything that is left again.
+/// (no pod with a grace period, which no kubelet ends) and is the first of its kind holds all, as its end leads here again.
 fn terminate(core: &Core, namespace: &str, begins: bool) {
     let Some(entry) = Entry::named("v1", "Namespace") else { return };
     let Some(object) = current(core, entry, namespace) else { return };
@@ -156,7 +156,6 @@ fn terminate(core: &Core, namespace: &str, begins: bool) {
     let first = |contents: &Entry| names(core, contents.resource, namespace, 1).pop();
     let is_waiting = |contents: &Entry| {
         let object = first(contents).and_then(|name| current(core, contents, &key(namespace, &name)));
-        // A pod with a grace period would wait for a kubelet.
         object.is_some_and(|object| {
             meta::is_deleting(&object)
                 && meta::number(&object, "deletionGracePeriodSeconds").unwrap_or_default() == 0

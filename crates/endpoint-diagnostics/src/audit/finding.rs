@@ -54,7 +54,7 @@ pub struct Finding {
     /// The write by which `--fix` ends it. Only objects of the controllers have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
-    /// What is found fault with in the object, by names that another look finds again; empty if it is the object itself.
+    /// Parts of the object that the finding is about, by names that another look finds again; none if it is about all of it.
     #[serde(skip)]
     pub(super) about: BTreeSet<String>,
 }

@@ -13,7 +13,7 @@ pub(super) type WriteGuard<'a> = RecursiveRwLockWriteGuard<'a, State>;
 /// it. A `RecursiveRwLock` admits every reader, so that a writer may wait for ever. Here a writer closes the turnstile while it
 /// waits, and a thread that has passed it does not pass it again.
 ///
-/// Cost: that of a second lock, which nobody holds for longer than it takes to acquire the first.
+/// Cost: that of a second lock, which is held no longer than it takes to acquire the first.
 #[derive(Default)]
 pub(super) struct StateLock {
     turnstile: RwLock<()>,

@@ -74,7 +74,7 @@ impl Cluster {
         snapshot
     }
 
-    /// What all rules find.
+    /// The findings of all rules.
     pub(super) fn all(&self) -> Audit {
         audit(&self.snapshot(&[]), &self.options)
     }

@@ -261,7 +261,11 @@ impl Cluster {
     /// Copies the data of etcd. The API server and etcd are down meanwhile.
     pub async fn back_up(&mut self) {
         self.stop_servers().await;
-        copy_folder(&self.folder().join(ETCD_DATA), &self.folder().join(ETCD_BACKUP));
+        let backup = self.folder().join(ETCD_BACKUP);
+        if backup.exists() {
+            fs::remove_dir_all(&backup).expect("removing the backup before");
+        }
+        copy_folder(&self.folder().join(ETCD_DATA), &backup);
         self.start_servers().await;
     }
 
@@ -269,7 +273,7 @@ impl Cluster {
     pub async fn restore(&mut self) {
         self.stop_servers().await;
         let data = self.folder().join(ETCD_DATA);
-        std::fs::remove_dir_all(&data).expect("removing etcd's data");
+        fs::remove_dir_all(&data).expect("removing etcd's data");
         copy_folder(&self.folder().join(ETCD_BACKUP), &data);
         self.start_servers().await;
     }

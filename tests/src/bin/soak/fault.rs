@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     // of the API server
     ServerRestart,
     ServerFreeze,
+    /// etcd is restored from a backup.
+    Restore,
     Forbidden,
     // of other clients
     LeaseStolen,
@@ -48,7 +50,7 @@ impl Fault {
             Self::Freeze => 50,
             Self::IdleTimeout | Self::Terminate | Self::ForeignDeleteAll => 30,
             Self::ServerRestart | Self::ServerFreeze | Self::Forbidden | Self::Policy => 20,
-            Self::LeaseStolen | Self::LeaseDeleted | Self::LeaseEdited => 12,
+            Self::Restore | Self::LeaseStolen | Self::LeaseDeleted | Self::LeaseEdited => 12,
             Self::DeadPeers
             | Self::ForeignEdit
             | Self::ForeignDelete
@@ -82,6 +84,10 @@ pub(crate) enum Action {
     RestartServer(Duration),
     /// The API server is stopped for this time.
     FreezeServer(Duration),
+    /// etcd is backed up.
+    BackUp,
+    /// The last backup is restored.
+    Restore,
     /// The controllers' requests are refused with 403.
     Withdraw,
     Grant,
@@ -134,6 +140,7 @@ fn begin(fault: Fault, rng: &mut Rng, replicas: usize, at: Duration, entries: &m
         Fault::Freeze => (Action::Signal(replica, "STOP"), Some(Action::Signal(replica, "CONT"))),
         Fault::ServerRestart => (Action::RestartServer(time.min(Duration::from_secs(9))), None),
         Fault::ServerFreeze => (Action::FreezeServer(time.min(Duration::from_secs(20))), None),
+        Fault::Restore => (Action::BackUp, Some(Action::Restore)),
         Fault::Forbidden => (Action::Withdraw, Some(Action::Grant)),
         Fault::Policy => (Action::Policy(true), Some(Action::Policy(false))),
         _ => (Action::Interfere(fault, pick), None),

@@ -146,7 +146,11 @@ impl Report {
         });
         let refused = sides.iter().map(|side| side.refused);
         line(&mut text, "operations refused, as their object was gone", refused);
-        line(&mut text, "answers taken for a restored backup's", sides.iter().map(Side::false_restores));
+        line(
+            &mut text,
+            "answers taken for a restored backup's, without any",
+            sides.iter().map(Side::false_restores),
+        );
         let panics = sides.iter().map(|side| side.log().matches("panic").count());
         line(&mut text, "panics in the logs", panics);
         for side in sides {

@@ -42,6 +42,10 @@ pub(crate) struct Side {
     pub(crate) tampered: BTreeSet<String>,
     /// True while the controllers' user has no roles.
     withdrawn: bool,
+    /// The same of the last backup, if there is one.
+    backup: Option<bool>,
+    /// Backups that were restored.
+    pub(crate) restores: usize,
     /// Operations that the API server refused, because an object was gone.
     pub(crate) refused: usize,
 }
@@ -79,8 +83,20 @@ impl Side {
             replicas.push(Replica::new(kind, &cluster, &manager).await);
         }
         let access = Access(cluster.client());
-        let (tampered, withdrawn, refused) = (BTreeSet::new(), false, 0);
-        let mut side = Self { kind, replicas, world, access, cluster, manager, tampered, withdrawn, refused };
+        let (tampered, withdrawn, backup, restores, refused) = Default::default();
+        let mut side = Self {
+            kind,
+            replicas,
+            world,
+            access,
+            cluster,
+            manager,
+            tampered,
+            withdrawn,
+            backup,
+            restores,
+            refused,
+        };
         neighbour::move_in(&side.access).await;
         side.supervise();
         side
@@ -134,6 +150,16 @@ impl Side {
                 self.cluster.freeze_apiserver().await;
                 sleep(time).await;
                 self.cluster.thaw_apiserver();
+            }
+            Action::BackUp => {
+                Box::pin(self.cluster.back_up()).await;
+                self.backup = Some(self.withdrawn);
+            }
+            // One backup is for one restore.
+            Action::Restore => {
+                let Some(withdrawn) = self.backup.take() else { return };
+                Box::pin(self.cluster.restore()).await;
+                (self.withdrawn, self.restores) = (withdrawn, self.restores + 1);
             }
             Action::Withdraw if !self.withdrawn => {
                 self.cluster.withdraw_roles(self.manager.user).await;
@@ -238,9 +264,9 @@ impl Side {
         [writes.len(), writes.iter().filter(|write| write.code >= 300).count()]
     }
 
-    /// The number of times that a replica took an answer for that of a restored backup. None is ever restored here.
+    /// The number of times that a replica took an answer for that of a restored backup, if there was no restore.
     pub(crate) fn false_restores(&self) -> usize {
-        self.log().matches("resourceVersion went back").count()
+        if self.restores > 0 { 0 } else { self.log().matches("resourceVersion went back").count() }
     }
 
     /// The log of the replicas.

@@ -78,9 +78,7 @@ pub fn crowd_pod(number: usize, now: &str) -> [Request; 2] {
 
 /// Makes a pod of [`CROWD`] ready, or not.
 pub fn crowd_readiness(number: usize, ready: bool, now: &str) -> Request {
-    let ready = Some(if ready { Readiness::True } else { Readiness::False });
-    let status = PodStatus { ready, ..PodStatus::default() };
-    Request::patch(&format!("{}/{CROWD}-{number}/status", path("pods")), json!({"status": status.patch(now)}))
+    readiness(CROWD, number, ready, now)
 }
 
 /// Creates the namespace [`TENANT`].
@@ -94,11 +92,25 @@ pub fn tenant_service(number: usize, now: &str) -> Vec<Request> {
     let spec = json!({"selector": {"app": name}, "ports": [{"name": "http", "port": 80}]});
     let service = Request::create(&path("services"), json!({"metadata": {"name": name}, "spec": spec}));
     let pod = pod(&name, 0, format!("10.5.{}.{}", number / 250, number % 250 + 1), now);
-    let requests = std::iter::once(service).chain(pod);
+    std::iter::once(service).chain(pod).map(of_tenant).collect()
+}
+
+/// Makes the pod of that Service stop being ready.
+pub fn tenant_unready(number: usize, now: &str) -> Request {
+    of_tenant(readiness(&format!("{TENANT}-{number}"), 0, false, now))
+}
+
+fn of_tenant(request: Request) -> Request {
     let own = format!("/namespaces/{NAMESPACE}/");
-    requests
-        .map(|it| Request { path: it.path.replace(&own, &format!("/namespaces/{TENANT}/")), ..it })
-        .collect()
+    Request { path: request.path.replace(&own, &format!("/namespaces/{TENANT}/")), ..request }
+}
+
+/// Makes a pod of a Service ready, or not.
+fn readiness(service: &str, number: usize, ready: bool, now: &str) -> Request {
+    let ready = Some(if ready { Readiness::True } else { Readiness::False });
+    let status = PodStatus { ready, ..PodStatus::default() };
+    let path = format!("{}/{service}-{number}/status", path("pods"));
+    Request::patch(&path, json!({"status": status.patch(now)}))
 }
 
 fn pod(service: &str, number: usize, address: String, now: &str) -> [Request; 2] {

@@ -140,6 +140,10 @@ pub enum Action {
     Tenant {
         services: usize,
     },
+    /// The pod of one of these Services stops being ready.
+    TenantUnready {
+        number: usize,
+    },
     /// A pod of that Service becomes ready, or stops being ready.
     CrowdReady {
         number: usize,
@@ -182,6 +186,7 @@ impl Action {
             | Self::Crowd { .. }
             | Self::CrowdReady { .. }
             | Self::Tenant { .. }
+            | Self::TenantUnready { .. }
             | Self::Backup => return None,
             Self::Delegate { .. } => Fault::LabelSwitch,
             Self::Lag { .. } => Fault::Lag,

@@ -126,6 +126,7 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
             world.with(|state| state.refuses_slices = Some((*choice, until(*milliseconds))));
         }
         Action::Tenant { services } => tenant(world, *services),
+        Action::TenantUnready { number } => world.apply(&neighbour::tenant_unready(*number, &world.now())),
         Action::LoseKubelet { node } => kubelets::lose(world, node),
         Action::MarkPods { node } => kubelets::mark(world, node),
         Action::RestoreKubelet { node, ready } => kubelets::restore(world, node, *ready),

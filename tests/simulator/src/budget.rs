@@ -14,7 +14,9 @@ const SHARE: usize = 15;
 /// The share of these with all their faults, and without the tenant: only the bounds at the end hold.
 const WITH_FAULTS: usize = 40;
 /// The tenant's Services for each write a second: first come, first served, others would wait for a minute.
-const SERVICES: u32 = 60;
+const SERVICES: usize = 60;
+/// The tenant's pods that stop being ready while its other Services wait.
+const UNREADY: usize = 4;
 
 /// Gives a low rate to the history of a seed, if it is one that has it, or if all have.
 pub(crate) fn add(
@@ -33,11 +35,17 @@ pub(crate) fn add(
         return;
     }
     let rate = *rng.pick(&[1, 2]);
-    setup.writes_per_second = Some(rate);
+    setup.writes_per_second = u32::try_from(rate).ok();
     rates.clear();
     timeline.retain(Entry::is_workload);
     let end = timeline.last().map_or(0, |entry| entry.milliseconds);
     let at = u64::try_from(rng.below(usize::try_from(end / 2 + 1_000).unwrap())).unwrap();
-    let services = usize::try_from(rate * SERVICES).unwrap();
-    insert(timeline, vec![(at, Action::Tenant { services })]);
+    let mut entries = vec![(at, Action::Tenant { services: rate * SERVICES })];
+    for _ in 0..UNREADY {
+        let seconds = 4 + rng.below(SERVICES / 2);
+        // One that is written by then.
+        let number = rng.below(seconds * rate / 2);
+        entries.push((at + 1_000 * u64::try_from(seconds).unwrap(), Action::TenantUnready { number }));
+    }
+    insert(timeline, entries);
 }

@@ -47,9 +47,9 @@ pub(crate) fn replace_faults(
     rates.clear();
     let is_kept = |entry: &Entry| {
         // Without the low rate of requests, the Services of the other tenant are no subject.
-        let is_fault =
-            entry.action.fault().is_some() || matches!(entry.action, Action::Backup | Action::Tenant { .. });
-        !is_fault && !is_of_node(&entry.action)
+        let is_dropped =
+            matches!(entry.action, Action::Backup | Action::Tenant { .. } | Action::TenantUnready { .. });
+        entry.action.fault().is_none() && !is_dropped && !is_of_node(&entry.action)
     };
     timeline.retain(is_kept);
     let end = timeline.last().map_or(0, |entry| entry.milliseconds);

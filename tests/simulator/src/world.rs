@@ -346,11 +346,16 @@ impl World {
 
     /// The objects of a kind by name, in the namespace of the workload.
     pub fn objects(&self, api_version: &str, kind: &'static str) -> Named {
+        self.objects_in(NAMESPACE, api_version, kind)
+    }
+
+    /// The objects of a kind by name, in this namespace or in none.
+    pub fn objects_in(&self, namespace: &str, api_version: &str, kind: &'static str) -> Named {
         let mut known = self.known.lock();
         let objects =
             self.server.objects_known(api_version, kind, known.entry(kind).or_default()).into_iter();
         let named = objects
-            .filter(|object| object["metadata"]["namespace"].as_str().is_none_or(|name| name == NAMESPACE));
+            .filter(|object| object["metadata"]["namespace"].as_str().is_none_or(|name| name == namespace));
         named
             .map(|object| (object["metadata"]["name"].as_str().unwrap_or_default().to_owned(), object))
             .collect()

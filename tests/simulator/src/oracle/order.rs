@@ -1,12 +1,13 @@
 //! The order of writes under a low rate, beside a tenant whose Services all come at once, or while admission refuses some slices:
-//! how long endpoints wait whose writes are urgent. Looked at only in histories without other faults.
+//! how long endpoints wait whose writes are urgent, of the tenant too. Looked at only in histories without other faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use expected_objects::Objects;
-use random_operations::NAMES;
+use random_operations::neighbour::TENANT;
+use random_operations::{NAMES, NAMESPACE};
 use tokio::time::{Instant, timeout};
 
 use crate::action::Action;
@@ -94,16 +95,18 @@ impl Waiting {
     }
 }
 
-/// The objects that decide which endpoints should be ready, and the slices that say which are, without those that are refused.
-fn endpoints(world: &World) -> Objects {
-    let mut slices = world.objects("discovery.k8s.io/v1", "EndpointSlice");
+/// The objects of a namespace that decide which endpoints should be ready, and the slices that say which are, without those that
+/// are refused.
+fn endpoints(world: &World, namespace: &str) -> Objects {
+    let objects = |api_version, kind| world.objects_in(namespace, api_version, kind);
+    let mut slices = objects("discovery.k8s.io/v1", "EndpointSlice");
     if let Some(choice) = chosen(&world.plan) {
         slices.retain(|name, _| !refused::is_chosen(name, choice));
     }
     Objects {
-        services: world.objects("v1", "Service"),
-        pods: world.objects("v1", "Pod"),
-        nodes: world.objects("v1", "Node"),
+        services: objects("v1", "Service"),
+        pods: objects("v1", "Pod"),
+        nodes: objects("v1", "Node"),
         slices,
         gate: world.with(|state| state.gate),
         ..Objects::default()
@@ -130,7 +133,10 @@ pub async fn watch(world: Weak<World>, rate: u32) {
         if looked_at != writes {
             looked_at = writes;
             let now = Instant::now().max(world.start + START);
-            let [of_dead, of_first] = endpoints(&world).urgent_endpoints();
+            let [mut of_dead, of_first] = endpoints(&world, NAMESPACE).urgent_endpoints();
+            // Before its own Services, too.
+            let [of_tenant, _] = endpoints(&world, TENANT).urgent_endpoints();
+            of_dead.extend(of_tenant);
             dead.look(of_dead, now);
             // That one may be in a slice that is refused.
             if refusals.is_none() {

@@ -8,7 +8,7 @@
 //!
 //! All kinds share one lock, so that a reader sees Services, Pods and slices of the same moment. Changes are applied in
 //! batches, each of which holds the lock for a millisecond at most. A sync holds the lock only while it copies the
-//! `Arc`s that it needs. No hold grows with the number of objects that a list adds or removes (`examples/cache_cost.rs`
+//! `Arc`s that it needs. No hold grows with the number of objects that a list adds or removes (`cargo xtask bench-million`
 //! measures this).
 //!
 //! Objects are shared and immutable; a change replaces the `Arc`. A reader of the old object keeps it.

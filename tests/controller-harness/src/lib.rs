@@ -5,6 +5,8 @@
 //! It is fast and fails on demand. Behaviour that only a real API server shows is tested on one (package `tests`).
 //!
 //! Every change comes with its watch event, unless the name of the method says `without_event`.
+//!
+//! Tests of plans need no server: [`random_service`] has what they change.
 
 #![allow(
     clippy::missing_panics_doc,
@@ -19,6 +21,7 @@
 mod history;
 mod objects;
 mod predictions;
+pub mod random_service;
 mod running;
 mod server;
 mod watched;

@@ -2,128 +2,65 @@
 
 use std::collections::BTreeMap;
 
+use controller_harness::random_service::{self, RandomService, draft, service};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::coalescing::{Rules, planned_writes};
-use endpointslice::model::{NodeFields, PodFields, PortFields, ReadyCondition, ServiceFields, TargetPort};
+use endpointslice::model::{NodeFields, ServiceFields};
 use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
 use endpointslice::{Hints, Interner, Packing, desired_from_service, plan};
 use k8s_openapi::api::discovery::v1::{EndpointHints, ForZone};
 use kube_protobuf::Message as _;
 use proptest::collection::vec;
-use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
 
-/// The fields of a pod that may change, each by a small number.
-#[derive(Clone, Debug, PartialEq)]
-struct Draft {
-    ready: bool,
-    deleting: bool,
-    phase: &'static str,
-    addresses: u8,
-    node: &'static str,
-    named_port: bool,
-    hostname: &'static str,
-    uid: u8,
-}
+const V4: &str = "10.1.H.L";
+const V6: &str = "fd00::N";
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Pods that are added, changed or removed.
-    Pods(Vec<(u8, Option<Draft>)>),
-    /// A pod that changes in nothing that matters.
-    Touch(u8),
+    /// A change of the Service or its pods.
+    Common(random_service::Step),
     /// Another client changes a slice.
     Foreign { kind: u8, slice: usize, endpoint: usize },
     /// A node moves to another zone.
     Zone(&'static str),
-    /// One field of the Service changes, or nothing that matters.
-    Service(u8, Box<ServiceFields<'static>>),
 }
 
 struct World {
-    fields: ServiceFields<'static>,
-    service: Arc<Service>,
-    pods: BTreeMap<u8, (Draft, Arc<Pod>)>,
+    random: RandomService,
     nodes: Vec<Arc<Node>>,
     zones: u64,
     slices: Vec<(EndpointSlice, Arc<CachedSlice>)>,
     max: usize,
-    versions: u32,
-    interner: Interner,
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
-    let flags = (prop::bool::weighted(0.7), prop::bool::weighted(0.2), any::<bool>());
-    let nodes = select(vec!["node-a", "node-a", "node-b", "node-b", "without-zone", "missing"]);
-    let phases = select(vec!["Running", "Running", "Running", "Failed"]);
-    let addresses = select(vec![0, 0, 0, 0, 1, 2, 2, 3, 4, 5]);
-    (flags, phases, addresses, nodes, select(vec!["", "", "h"]), 0_u8..2).prop_map(
-        |((ready, deleting, named_port), phase, addresses, node, hostname, uid)| Draft {
-            ready,
-            deleting,
-            phase,
-            addresses,
-            node,
-            named_port,
-            hostname,
-            uid,
-        },
-    )
+fn addresses() -> Vec<Vec<&'static str>> {
+    let several = vec![vec![V4, V6], vec![V4, V6], vec![], vec!["169.254.H.L", V6], vec!["10.2.H.L", V4]];
+    [vec![vec![V4]; 4], vec![vec![V6]], several].concat()
+}
+
+/// At most one of each type, none of which the API server refuses.
+fn usual_addresses() -> Vec<Vec<&'static str>> {
+    vec![vec![V4], vec![V6], vec![V4, V6]]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => vec((0_u8..14, option::weighted(0.8, draft())), 1..4).prop_map(Step::Pods),
-        1 => (0_u8..14).prop_map(Step::Touch),
+        9 => random_service::step(draft(addresses())).prop_map(Step::Common),
         3 => (0_u8..11, 0_usize..8, 0_usize..5)
             .prop_map(|(kind, slice, endpoint)| Step::Foreign { kind, slice, endpoint }),
         1 => select(vec!["zone-a", "zone-b"]).prop_map(Step::Zone),
-        2 => (0_u8..6, service()).prop_map(|(which, fields)| Step::Service(which, Box::new(fields))),
     ]
-}
-
-fn service() -> impl Strategy<Value = ServiceFields<'static>> {
-    let families = select(vec![vec!["IPv4"], vec!["IPv4"], vec!["IPv6"], vec!["IPv4", "IPv6"]]);
-    let targets = select(vec![
-        vec![TargetPort::Number(8080)],
-        vec![TargetPort::Name("http")],
-        vec![TargetPort::Name("http"), TargetPort::Number(9090)],
-        vec![],
-    ]);
-    let traffic = select(vec![None, None, Some("PreferSameZone"), Some("PreferSameNode")]);
-    let labels = select(vec![vec![("app", "web")], vec![("app", "web")], vec![]]);
-    (families, targets, traffic, labels, prop::bool::weighted(0.2)).prop_map(
-        |(ip_families, targets, traffic_distribution, labels, publish_not_ready_addresses)| {
-            let ports = targets.into_iter().zip(["a", "b"]);
-            let ports =
-                ports.map(|(target, name)| PortFields { name, port: 80, target, ..PortFields::default() });
-            ServiceFields {
-                namespace: "ns",
-                name: "web",
-                uid: "6a1f2b34-0000-4000-8000-00000000c0de",
-                labels,
-                cluster_ip: "10.96.0.10",
-                ports: ports.collect(),
-                ip_families,
-                traffic_distribution,
-                publish_not_ready_addresses,
-                ..ServiceFields::default()
-            }
-        },
-    )
 }
 
 impl World {
     fn new(fields: ServiceFields<'static>, max: usize) -> Self {
-        let mut interner = Interner::default();
-        let service = Arc::new(Service::new(fields.clone(), &mut interner));
-        let (pods, slices) = Default::default();
-        let mut world =
-            Self { fields, service, pods, nodes: vec![], zones: 0, slices, max, versions: 0, interner };
+        let (nodes, slices) = Default::default();
+        let mut world = Self { random: RandomService::new(fields), nodes, zones: 0, slices, max };
         world.set_nodes("zone-a");
         world
     }
@@ -137,73 +74,12 @@ impl World {
         self.zones += 1;
     }
 
-    fn pod(&mut self, number: u8, draft: &Draft) -> Arc<Pod> {
-        self.versions += 1;
-        let (name, version) = (format!("pod-{number}"), self.versions.to_string());
-        let (v4, v6) = (format!("10.1.0.{number}"), format!("fd00::{number:x}"));
-        let (refused, second) = (format!("169.254.0.{number}"), format!("10.2.0.{number}"));
-        let uid = format!("6a1f2b34-0000-4000-8000-0000000{:02x}0{:02x}", draft.uid, number);
-        let addresses: Vec<&str> = match draft.addresses {
-            0 => vec![&v4],
-            1 => vec![&v6],
-            2 => vec![&v4, &v6],
-            3 => vec![],
-            4 => vec![&refused, &v6],
-            _ => vec![&second, &v4],
-        };
-        let fields = PodFields {
-            namespace: "ns",
-            name: &name,
-            uid: &uid,
-            resource_version: &version,
-            deletion_timestamp: draft.deleting.then_some(7),
-            node_name: draft.node,
-            hostname: draft.hostname,
-            subdomain: "web",
-            ports: if draft.named_port { vec![("http", "TCP", 8000)] } else { vec![] },
-            phase: draft.phase,
-            addresses,
-            ready: ReadyCondition { status: draft.ready, last_transition: Some(i64::from(self.versions)) },
-            ..PodFields::default()
-        };
-        Arc::new(Pod::new(fields, &mut self.interner))
-    }
-
     fn take(&mut self, step: &Step) {
         match step {
-            Step::Pods(changes) => {
-                for (number, draft) in changes {
-                    match draft {
-                        None => drop(self.pods.remove(number)),
-                        Some(draft) => {
-                            let pod = self.pod(*number, draft);
-                            self.pods.insert(*number, (draft.clone(), pod));
-                        }
-                    }
-                }
-            }
-            Step::Touch(number) => {
-                if let Some((draft, _)) = self.pods.get(number).cloned() {
-                    let pod = self.pod(*number, &draft);
-                    self.pods.insert(*number, (draft, pod));
-                }
-            }
+            Step::Common(step) => self.random.take(step),
             Step::Zone(zone) => self.set_nodes(zone),
-            Step::Service(which, fields) => self.change_service(*which, (**fields).clone()),
             Step::Foreign { kind, slice, endpoint } => self.change_slice(*kind, *slice, *endpoint),
         }
-    }
-
-    fn change_service(&mut self, which: u8, fields: ServiceFields<'static>) {
-        match which {
-            0 => self.fields.ip_families = fields.ip_families,
-            1 => self.fields.ports = fields.ports,
-            2 => self.fields.traffic_distribution = fields.traffic_distribution,
-            3 => self.fields.labels = fields.labels,
-            4 => self.fields.publish_not_ready_addresses = fields.publish_not_ready_addresses,
-            _ => {}
-        }
-        self.service = Arc::new(Service::new(self.fields.clone(), &mut self.interner));
     }
 
     fn change_slice(&mut self, kind: u8, slice: usize, endpoint: usize) {
@@ -245,7 +121,7 @@ impl World {
             9 => changed.ports.iter_mut().for_each(|ports| ports.reverse()),
             10 => {
                 self.remove(&changed);
-                changed.metadata.name = Some(format!("a-{}", self.versions));
+                changed.metadata.name = Some(format!("a-{}", self.random.next_version()));
             }
             _ => {}
         }
@@ -253,14 +129,14 @@ impl World {
     }
 
     fn store(&mut self, mut slice: EndpointSlice) {
-        self.versions += 1;
+        let version = self.random.next_version();
         if slice.metadata.name.is_none() {
-            slice.metadata.name = Some(format!("web-{}", self.versions * 7919 % 10_007));
+            slice.metadata.name = Some(format!("web-{}", version * 7919 % 10_007));
         }
         self.remove(&slice);
-        slice.metadata.resource_version = Some(self.versions.to_string());
+        slice.metadata.resource_version = Some(version.to_string());
         let encoded = slice.encode();
-        let cached = CachedSlice::from_protobuf(&encoded, &mut self.interner).unwrap();
+        let cached = CachedSlice::from_protobuf(&encoded, &mut self.random.interner).unwrap();
         self.slices.push((EndpointSlice::decode(&encoded).unwrap(), Arc::new(cached)));
     }
 
@@ -281,7 +157,7 @@ impl World {
     }
 
     fn template(&self) -> SliceTemplate {
-        SliceTemplate::for_service(&self.service, ENDPOINTSLICE_CONTROLLER)
+        SliceTemplate::for_service(&self.random.service, ENDPOINTSLICE_CONTROLLER)
             .with_trigger_time(Some("2026-01-02T03:04:05Z".into()))
     }
 
@@ -289,16 +165,16 @@ impl World {
         PlanOptions {
             packing: Packing::Pack { max: self.max },
             placeholder: true,
-            hints: Hints::for_service(&self.service, &TopologyCache::default()),
+            hints: Hints::for_service(&self.random.service, &TopologyCache::default()),
         }
     }
 
     /// The plan of all endpoints.
     fn plan(&self) -> (SlicePlan, Vec<Skipped>) {
         let nodes: BTreeMap<&str, &Node> = self.nodes.iter().map(|node| (&*node.name, &**node)).collect();
-        let mut pods: Vec<&Pod> = self.pods.values().map(|(_, pod)| &**pod).collect();
+        let mut pods: Vec<&Pod> = self.random.pods().map(|pod| &**pod).collect();
         pods.sort_by(|a, b| a.name.cmp(&b.name));
-        let desired = desired_from_service(&self.service, pods, |name| nodes.get(name).copied());
+        let desired = desired_from_service(&self.random.service, pods, |name| nodes.get(name).copied());
         let mut skipped = desired.skipped().to_vec();
         let slices: Vec<&EndpointSlice> = self.slices.iter().map(|(slice, _)| slice).collect();
         let plan = plan(&slices, desired, &self.template(), &self.options());
@@ -308,10 +184,10 @@ impl World {
 
     /// The plan by the sync cache, as in a sync. Also returns the number of slices that were read.
     fn plan_by(&self, sync_cache: &mut SyncCache) -> (SlicePlan, Vec<Skipped>, usize) {
-        if !sync_cache.is_current(&self.service, self.zones) {
-            *sync_cache = SyncCache::new(Arc::clone(&self.service), self.zones);
+        if !sync_cache.is_current(&self.random.service, self.zones) {
+            *sync_cache = SyncCache::new(Arc::clone(&self.random.service), self.zones);
         }
-        let changes = sync_cache.seen().changes(self.pods.values().map(|(_, pod)| pod));
+        let changes = sync_cache.seen().changes(self.random.pods());
         sync_cache.update(changes, &self.nodes);
         let slices: Vec<Arc<CachedSlice>> = self.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
         let mut open = sync_cache.settle(&slices, &self.template(), &self.options()).unwrap();
@@ -323,9 +199,9 @@ impl World {
 
     /// The writes that may wait are those by all slices.
     fn assert_equally_urgent(&self, plan: &SlicePlan, open: &[EndpointSlice], sync_cache: &SyncCache) {
-        let rules = Rules::of(&self.service, &self.options().hints);
+        let rules = Rules::of(&self.random.service, &self.options().hints);
         let slices: Vec<&EndpointSlice> = self.slices.iter().map(|(slice, _)| slice).collect();
-        let pods = self.pods.values().map(|(_, pod)| &**pod);
+        let pods = self.random.pods().map(|pod| &**pod);
         let by_all = planned_writes(plan, &slices, rules, |_, _| false, pods);
         let is_ready_elsewhere = |address_type, ports: &_| sync_cache.has_ready(address_type, ports);
         let by_sync_cache = planned_writes(plan, open, rules, is_ready_elsewhere, sync_cache.pods());
@@ -343,7 +219,7 @@ proptest! {
         steps in vec((step(), prop_oneof![Just(9_usize), 0_usize..3]), 1..14),
     ) {
         let mut world = World::new(fields, max);
-        let mut sync_cache = SyncCache::new(Arc::clone(&world.service), 0);
+        let mut sync_cache = SyncCache::new(Arc::clone(&world.random.service), 0);
         for (step, writes) in steps {
             world.take(&step);
             let (expected, skipped) = world.plan();
@@ -357,12 +233,16 @@ proptest! {
 
     /// Otherwise the comparison above would compare the same thing twice.
     #[test]
-    fn slices_that_need_no_write_are_not_read(fields in service(), max in 1_usize..6, pods in vec(draft(), 1..14)) {
+    fn slices_that_need_no_write_are_not_read(
+        fields in service(),
+        max in 1_usize..6,
+        pods in vec(draft(usual_addresses()), 1..14),
+    ) {
         let mut world = World::new(fields, max);
-        let usual = pods.into_iter().map(|draft| Draft { addresses: draft.addresses.min(2), ..draft });
-        let pods = (0..).zip(usual.map(Some)).collect();
-        world.take(&Step::Pods(pods));
-        let mut sync_cache = SyncCache::new(Arc::clone(&world.service), 0);
+        for (number, draft) in (0..).zip(pods) {
+            world.random.set_pod(number, draft);
+        }
+        let mut sync_cache = SyncCache::new(Arc::clone(&world.random.service), 0);
         let (plan, _, _) = world.plan_by(&mut sync_cache);
         world.apply(&plan, usize::MAX);
         let placeholders = world.slices.iter().filter(|(slice, _)| slice.endpoints.is_none()).count();
@@ -371,7 +251,7 @@ proptest! {
             prop_assert!(plan.is_empty());
             prop_assert_eq!(read, placeholders);
         }
-        sync_cache = SyncCache::new(Arc::clone(&world.service), world.zones);
+        sync_cache = SyncCache::new(Arc::clone(&world.random.service), world.zones);
         let (_, _, read) = world.plan_by(&mut sync_cache);
         prop_assert_eq!(read, placeholders, "nor without a sync_cache of the last sync");
     }

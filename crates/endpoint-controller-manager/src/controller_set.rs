@@ -104,12 +104,13 @@ impl ControllerDeps<'_> {
         (controller, events): (Arc<C>, EventWriter),
         set: &mut ControllerSet,
     ) {
-        let policy = self.shadow.map(|shadow| shadow.follow(which, controller.queue(), self.cache));
-        let repairs = controller.repairs().filter(|_| policy.is_none());
+        let parts = controller.parts();
+        let policy = self.shadow.map(|shadow| shadow.follow(which, parts.queue, self.cache));
+        let repairs = parts.repairs.filter(|_| policy.is_none());
         set.foreign_writes.extend(repairs.map(|repairs| (C::NAME, repairs.foreign_writes())));
         set.first_writes.add(&controller);
         set.memories.push(Memory::of(&controller));
-        set.queues.push((C::NAME, controller.queue().clone()));
+        set.queues.push((C::NAME, parts.queue.clone()));
         let in_flight = in_flight(self.config.rate.highest());
         set.tasks.push(ControllerTask::new((controller, events), in_flight, policy));
     }
@@ -125,7 +126,7 @@ impl Memory {
         Self(Arc::new(move || {
             let Some(controller) = controller.upgrade() else { return Vec::new() };
             let mut remembered = controller.remembered();
-            remembered.extend(controller.queue().failing().into_iter().map(|key| ("failing", key)));
+            remembered.extend(controller.parts().queue.failing().into_iter().map(|key| ("failing", key)));
             remembered.sort();
             remembered
         }))

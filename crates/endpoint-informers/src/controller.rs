@@ -17,6 +17,19 @@ use crate::resource::Resource as _;
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
 const DEFAULT_WORKERS: usize = 5;
 
+/// What a controller works with.
+#[derive(Clone, Copy)]
+pub struct Parts<'a> {
+    /// The cache that the handlers are attached to.
+    pub cache: &'a Cache,
+    /// The work queue.
+    pub queue: &'a WorkQueue<ObjectKey>,
+    /// The order of its writes, if a rate limit makes them wait.
+    pub order: Option<&'a WriteOrder>,
+    /// The foreign changes of its objects, if it follows them.
+    pub repairs: Option<&'a Repairs>,
+}
+
 /// A controller: its handlers turn changes of the cache into keys, and [`sync`](Self::sync) reconciles one key.
 ///
 /// ```
@@ -26,7 +39,7 @@ const DEFAULT_WORKERS: usize = 5;
 /// use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 /// use controller_kit::worker::{SyncContext, SyncError};
 /// use endpoint_informers::cache::{Cache, Handler};
-/// use endpoint_informers::controller::{Controller, run};
+/// use endpoint_informers::controller::{Controller, Parts, run};
 ///
 /// /// Prints the name of each Service.
 /// struct Printer {
@@ -50,12 +63,8 @@ const DEFAULT_WORKERS: usize = 5;
 ///     const NAME: &'static str = "printer";
 ///     type Error = Never;
 ///
-///     fn cache(&self) -> &Cache {
-///         &self.cache
-///     }
-///
-///     fn queue(&self) -> &WorkQueue<ObjectKey> {
-///         &self.queue
+///     fn parts(&self) -> Parts<'_> {
+///         Parts { cache: &self.cache, queue: &self.queue, order: None, repairs: None }
 ///     }
 ///
 ///     async fn sync(&self, _: &SyncContext, key: &ObjectKey) -> Result<(), Never> {
@@ -78,16 +87,8 @@ pub trait Controller: Handler + 'static {
     /// The error of a failed sync.
     type Error: SyncError;
 
-    /// The cache that the handlers are attached to.
-    fn cache(&self) -> &Cache;
-
-    /// The work queue.
-    fn queue(&self) -> &WorkQueue<ObjectKey>;
-
-    /// The order of its writes, if a rate limit makes them wait.
-    fn write_order(&self) -> Option<&WriteOrder> {
-        None
-    }
+    /// What it works with.
+    fn parts(&self) -> Parts<'_>;
 
     /// The number of keys that are synced at the same time, apart from those whose requests [overlap](run).
     fn workers(&self) -> usize {
@@ -114,11 +115,6 @@ pub trait Controller: Handler + 'static {
     ///
     /// Cost: that of planning all of the Service, and a copy of each object that would be written.
     fn pending_writes(&self, _key: &ObjectKey) -> Option<Vec<PendingWrite>> {
-        None
-    }
-
-    /// The foreign changes of this controller's objects, if it follows them.
-    fn repairs(&self) -> Option<&Repairs> {
         None
     }
 
@@ -165,36 +161,35 @@ impl Drop for Attached<'_> {
 /// postpones or skips each sync.
 pub async fn run<C: Controller>(controller: Arc<C>, in_flight: usize, policy: Option<Arc<dyn WritePolicy>>) {
     let concurrency = Concurrency::from(controller.workers()).overlapping(in_flight);
-    let queue = controller.queue().clone();
+    let Parts { cache, queue, order, .. } = controller.parts();
     let mut keys = Vec::new();
     let handler: Arc<dyn Handler> = Arc::clone(&controller) as _;
-    let _attached = Attached { cache: controller.cache(), handler: Arc::clone(&handler) };
-    controller.cache().attach(handler, |state| keys = controller.initial_keys(state));
+    let _attached = Attached { cache, handler: Arc::clone(&handler) };
+    cache.attach(handler, |state| keys = controller.initial_keys(state));
     // Without the cache's lock. Changes that came first keep their priority.
     keys.sort();
     for key in &keys {
         queue.add_with_priority(key.clone(), Priority::Low);
     }
     let syncer = Arc::clone(&controller);
-    let order = controller.write_order().cloned();
-    let workers = run_workers(C::NAME, queue.clone(), concurrency, order, move |key, context| {
+    let workers = run_workers(C::NAME, queue.clone(), concurrency, order.cloned(), move |key, context| {
         let (controller, policy) = (Arc::clone(&syncer), policy.clone());
         async move {
             let Some(policy) = policy else { return controller.sync(&context, &key).await };
             match policy.decide(&key, &|| controller.pending_writes(&key)) {
                 Decision::Sync => return controller.sync(&context, &key).await,
                 Decision::Skip => {
-                    if let Some(repairs) = controller.repairs() {
+                    if let Some(repairs) = controller.parts().repairs {
                         repairs.forget(&key);
                     }
                     controller.skipped(&key);
                 }
-                Decision::After(delay) => controller.queue().postpone(key, delay),
+                Decision::After(delay) => controller.parts().queue.postpone(key, delay),
             }
             Ok(())
         }
     });
-    let promotions = promote_out_of_sync(&queue, keys, |key| {
+    let promotions = promote_out_of_sync(queue, keys, |key| {
         controller.pending_writes(key).is_some_and(|writes| !writes.is_empty())
     });
     tokio::select! {
@@ -233,12 +228,8 @@ mod tests {
         const NAME: &'static str = "idle";
         type Error = Never;
 
-        fn cache(&self) -> &Cache {
-            &self.cache
-        }
-
-        fn queue(&self) -> &WorkQueue<ObjectKey> {
-            &self.queue
+        fn parts(&self) -> Parts<'_> {
+            Parts { cache: &self.cache, queue: &self.queue, order: None, repairs: None }
         }
 
         async fn sync(&self, _: &SyncContext, _: &ObjectKey) -> Result<(), Never> {

@@ -13,18 +13,16 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, EventWriter, Recorder, object_reference};
 use controller_kit::worker::SyncContext;
-use controller_kit::write_order::WriteOrder;
 use endpointslice::model::ServiceType;
 use endpointslice::topology::TopologyCache;
 use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
 
 use crate::cache::{Cache, Change, Handler, ListPhase, State, UnreadableObject};
-use crate::controller::Controller;
+use crate::controller::{Controller, Parts};
 use crate::custom::CustomChange;
 use crate::kinds::CachedSlice;
 use crate::list_watch::Informers;
-use crate::repairs::Repairs;
 use crate::resource::Resource as _;
 use crate::slices::{SliceController, Snapshot, SyncError};
 
@@ -266,16 +264,8 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
     const NAME: &'static str = R::NAME;
     type Error = SyncError;
 
-    fn cache(&self) -> &Cache {
-        &self.slices.cache
-    }
-
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.slices.queue
-    }
-
-    fn write_order(&self) -> Option<&WriteOrder> {
-        self.slices.order.as_ref()
+    fn parts(&self) -> Parts<'_> {
+        Parts::from(&self.slices)
     }
 
     async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
@@ -285,10 +275,6 @@ impl<R: SliceReconciler> Controller for Reconciler<R> {
             published.map_or(Ok(()), |service| self.rules.check_readable(service, state))
         })?;
         self.slices.sync(sync, key, |snapshot| self.wanted(snapshot)).await
-    }
-
-    fn repairs(&self) -> Option<&Repairs> {
-        Some(self.slices.expectations.repairs())
     }
 
     async fn background(&self) -> Infallible {

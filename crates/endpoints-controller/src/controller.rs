@@ -13,7 +13,7 @@ use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpoint_controllers_common::SyncCaches;
 use endpoint_informers::cache::{Cache, Change, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Parts};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
@@ -131,16 +131,9 @@ impl Controller for EndpointsController {
     const NAME: &'static str = "endpoints-controller";
     type Error = SyncError;
 
-    fn cache(&self) -> &Cache {
-        &self.cache
-    }
-
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.queue
-    }
-
-    fn write_order(&self) -> Option<&WriteOrder> {
-        self.order.as_ref()
+    fn parts(&self) -> Parts<'_> {
+        let (order, repairs) = (self.order.as_ref(), Some(&self.repairs));
+        Parts { cache: &self.cache, queue: &self.queue, order, repairs }
     }
 
     fn workers(&self) -> usize {
@@ -160,10 +153,6 @@ impl Controller for EndpointsController {
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
-    }
-
-    fn repairs(&self) -> Option<&Repairs> {
-        Some(&self.repairs)
     }
 
     fn skipped(&self, key: &ObjectKey) {

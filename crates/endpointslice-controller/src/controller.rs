@@ -9,12 +9,10 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
-use controller_kit::write_order::WriteOrder;
 use endpoint_controllers_common::{DoubtfulServices, SyncCaches};
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Parts};
 use endpoint_informers::pending::PendingWrite;
-use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
 use endpointslice::desired::Conditions;
@@ -133,16 +131,8 @@ impl Controller for EndpointSliceController {
     const NAME: &'static str = "endpointslice-controller";
     type Error = SyncError;
 
-    fn cache(&self) -> &Cache {
-        &self.slices.cache
-    }
-
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.slices.queue
-    }
-
-    fn write_order(&self) -> Option<&WriteOrder> {
-        self.slices.order.as_ref()
+    fn parts(&self) -> Parts<'_> {
+        Parts::from(&self.slices)
     }
 
     fn workers(&self) -> usize {
@@ -167,10 +157,6 @@ impl Controller for EndpointSliceController {
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
-    }
-
-    fn repairs(&self) -> Option<&Repairs> {
-        Some(self.slices.expectations.repairs())
     }
 
     async fn background(&self) -> Infallible {

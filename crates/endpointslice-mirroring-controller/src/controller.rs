@@ -8,13 +8,11 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
-use controller_kit::write_order::WriteOrder;
 use endpoint_controllers_common::{DoubtfulServices, SliceMetrics};
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Parts};
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::pending::PendingWrite;
-use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError, service_key};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
@@ -109,16 +107,8 @@ impl Controller for EndpointSliceMirroringController {
     const NAME: &'static str = "endpointslice-mirroring-controller";
     type Error = SyncError;
 
-    fn cache(&self) -> &Cache {
-        &self.slices.cache
-    }
-
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.slices.queue
-    }
-
-    fn write_order(&self) -> Option<&WriteOrder> {
-        self.slices.order.as_ref()
+    fn parts(&self) -> Parts<'_> {
+        Parts::from(&self.slices)
     }
 
     fn workers(&self) -> usize {
@@ -140,10 +130,6 @@ impl Controller for EndpointSliceMirroringController {
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
-    }
-
-    fn repairs(&self) -> Option<&Repairs> {
-        Some(self.slices.expectations.repairs())
     }
 
     fn remembered(&self) -> Vec<(&'static str, ObjectKey)> {

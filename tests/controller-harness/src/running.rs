@@ -49,11 +49,11 @@ impl<T: Served> TestApi<T> {
         let client = self.client();
         let versions = client.version_guard().clone();
         let (controller, events) = new(Arc::clone(&self.cache), client, &queues, &mut registry);
-        let queue = controller.queue().clone();
+        let queue = controller.parts().queue.clone();
         tokio::spawn(events.run(std::future::pending()));
         let remembering = Arc::clone(&controller);
         let policy = Arc::new(Predicting { server: Arc::clone(&self.server), policy });
-        let foreign_writes = controller.repairs().map(Repairs::foreign_writes).unwrap_or_default();
+        let foreign_writes = controller.parts().repairs.map(Repairs::foreign_writes).unwrap_or_default();
         tokio::spawn(run(controller, self.server.lock().in_flight, Some(policy)));
         let remembered = Box::new(move || remembering.remembered());
         Running { queue, registry, foreign_writes, versions, remembered, api: self.clone() }

@@ -15,7 +15,7 @@ trait Foreseeable: Send + Sync {
 
 impl<C: Controller> Foreseeable for C {
     fn keys(&self) -> Vec<ObjectKey> {
-        let mut keys = self.cache().read(|state| self.initial_keys(state));
+        let mut keys = self.parts().cache.read(|state| self.initial_keys(state));
         keys.sort();
         // A key may be initial for two reasons; it is synced once.
         keys.dedup();

@@ -37,7 +37,7 @@ impl ControllerTask {
         in_flight: usize,
         policy: Option<Arc<dyn WritePolicy>>,
     ) -> Self {
-        let queue = controller.queue().clone();
+        let queue = controller.parts().queue.clone();
         let run = Box::pin(run(controller, in_flight, policy));
         Self { name: C::NAME, run, queue, events }
     }

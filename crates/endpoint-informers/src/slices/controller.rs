@@ -22,6 +22,7 @@ use super::sync_error::SyncError;
 use super::writer::SliceWriter;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
+use crate::controller::Parts;
 use crate::pending::{PendingWrite, pending_slices};
 
 /// The most endpoints of a plan whose writes overlap with the syncs of other Services, beyond the controller's number of
@@ -215,6 +216,13 @@ impl SliceController {
     /// repair has to wait, the Service gets an event.
     fn sync_succeeded(&self, key: &ObjectKey) {
         self.expectations.sync_succeeded(key, &self.cache, &self.recorder);
+    }
+}
+
+impl<'a> From<&'a SliceController> for Parts<'a> {
+    fn from(slices: &'a SliceController) -> Self {
+        let (order, repairs) = (slices.order.as_ref(), Some(slices.expectations.repairs()));
+        Self { cache: &slices.cache, queue: &slices.queue, order, repairs }
     }
 }
 

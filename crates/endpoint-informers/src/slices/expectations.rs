@@ -123,7 +123,7 @@ impl SliceExpectations {
     }
 
     /// The foreign changes of these slices.
-    pub fn repairs(&self) -> &Repairs {
+    pub(super) fn repairs(&self) -> &Repairs {
         &self.repairs
     }
 

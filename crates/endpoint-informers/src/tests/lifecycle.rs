@@ -20,7 +20,7 @@ use scripted_api::leases::{End, Fate, LeaseServer};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::cache::{Cache, Handler, State};
-use crate::controller::Controller;
+use crate::controller::{Controller, Parts};
 use crate::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
 use crate::list_watch::{Caches, Informers};
 
@@ -66,12 +66,8 @@ impl Controller for Slow {
     const NAME: &'static str = "slow-controller";
     type Error = Never;
 
-    fn cache(&self) -> &Cache {
-        &self.cache
-    }
-
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.queue
+    fn parts(&self) -> Parts<'_> {
+        Parts { cache: &self.cache, queue: &self.queue, order: None, repairs: None }
     }
 
     fn initial_keys(&self, _: &State) -> Vec<ObjectKey> {

@@ -5,7 +5,7 @@ use controller_kit::queue::{Cause, RateLimit};
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::{SyncContext, SyncError};
 use endpoint_informers::cache::{Cache, Handler, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Parts};
 use endpoint_informers::lifecycle::{ControllerTask, Lifecycle};
 use kube_api::{ApiClient, Encoding, connect};
 use tokio::time::{sleep, timeout};
@@ -37,12 +37,8 @@ impl Controller for Steps {
     const NAME: &'static str = "steps";
     type Error = Refused;
 
-    fn cache(&self) -> &Cache {
-        &self.cache
-    }
-
-    fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.queue
+    fn parts(&self) -> Parts<'_> {
+        Parts { cache: &self.cache, queue: &self.queue, order: None, repairs: None }
     }
 
     fn initial_keys(&self, _: &State) -> Vec<ObjectKey> {

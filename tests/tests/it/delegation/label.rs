@@ -7,8 +7,6 @@ use super::fixture::{DELEGATION, ENDPOINTS, Fixture, MIRRORED, OTHER_CONTROLLER,
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_label_with_the_gate_on() {
     let mut fixture = Fixture::start(DELEGATION).await;
-    kep_4770_created_with_the_label_then_without(&fixture).await;
-    kep_4770_created_without_the_label_then_with(&fixture).await;
     l2_any_value_counts(&fixture).await;
     l3_created_with_the_label(&fixture).await;
     l4_label_added(&fixture).await;
@@ -16,35 +14,19 @@ async fn the_label_with_the_gate_on() {
     l8_mirroring(&fixture).await;
     l9_foreign_objects_survive(&fixture).await;
     l10_another_value_changes_nothing(&fixture).await;
-    a_deleted_service_costs_no_request_for_its_slices(&fixture).await;
     custom_endpoints_of_a_deleted_service_go(&fixture).await;
     endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say(&mut fixture).await;
 }
 
-async fn kep_4770_created_with_the_label_then_without(fixture: &Fixture) {
-    fixture.service("kep-1", Some("external"), &[1]).await;
-    fixture.remains("kep-1", &Seen::nothing()).await;
-    fixture.label("kep-1", None).await;
-    fixture.expect("kep-1", &Seen::ours(&["10.1.0.1"])).await;
-}
-
-async fn kep_4770_created_without_the_label_then_with(fixture: &Fixture) {
-    fixture.service("kep-2", None, &[2]).await;
-    fixture.expect("kep-2", &Seen::ours(&["10.1.0.2"])).await;
-    fixture.label("kep-2", Some("external")).await;
-    fixture.expect("kep-2", &Seen::nothing()).await;
-    fixture.remains("kep-2", &Seen::nothing()).await;
-}
-
 async fn l2_any_value_counts(fixture: &Fixture) {
     for (name, value) in [("l2-empty", ""), ("l2-ours", ENDPOINTS), ("l2-theirs", "x.y_z-0")] {
-        fixture.service(name, Some(value), &[]).await;
+        fixture.service(name, Some(value), &[2]).await;
     }
     fixture.settle().await;
     for name in ["l2-empty", "l2-ours", "l2-theirs"] {
         assert_eq!(fixture.see(name).await, Seen::nothing(), "{name}");
         fixture.label(name, None).await;
-        fixture.expect(name, &Seen::ours(&[])).await;
+        fixture.expect(name, &Seen::ours(&["10.1.0.2"])).await;
         fixture.label(name, Some("")).await;
         fixture.expect(name, &Seen::nothing()).await;
     }
@@ -144,22 +126,6 @@ async fn l10_another_value_changes_nothing(fixture: &Fixture) {
     }
     fixture.remains("l10", &theirs).await;
     assert_eq!(fixture.writes_since(mark), [""; 0]);
-}
-
-/// No garbage collector runs here, so slices that we don't delete remain.
-async fn a_deleted_service_costs_no_request_for_its_slices(fixture: &Fixture) {
-    fixture.service("gone", None, &[11]).await;
-    fixture.expect("gone", &Seen::ours(&["10.1.0.11"])).await;
-    let mark = fixture.mark().await;
-    fixture.world.delete_service("gone").await;
-    let left = Seen::nothing().slice(SLICES, &["10.1.0.11"]);
-    fixture.expect("gone", &left).await;
-    fixture.remains("gone", &left).await;
-    // Before 1.37 the API server deletes Endpoints with their Service. Our requests for them then depend on the order of the
-    // two events; other tests cover that.
-    let mut writes = fixture.writes_since(mark);
-    writes.retain(|write| !write.ends_with(" endpoints gone"));
-    assert_eq!(writes, [""; 0]);
 }
 
 /// The same as without the gate.

@@ -110,22 +110,15 @@ impl Added {
 
 #[cfg(test)]
 mod tests {
-    use super::super::catalog::Catalog;
+    use super::super::catalog::stored;
     use super::super::plan::plan;
     use super::*;
     use cli_runtime::input::object::text;
 
     fn added(objects: &[Value]) -> Added {
-        let mut catalog = Catalog::default();
-        let resource = |name: &str, kind: &str| json!({"name": name, "kind": kind, "namespaced": kind != "Node", "verbs": ["create", "list"]});
-        catalog.add(
-            &json!({"groupVersion": "v1", "resources": [resource("pods", "Pod"), resource("nodes", "Node")]}),
-        );
-        catalog
-            .add(&json!({"groupVersion": "apps/v1", "resources": [resource("deployments", "Deployment")]}));
         let origin = Origin { source: 0, document: 1, path: String::new() };
         let objects = objects.iter().map(|tree| Object { tree: tree.clone(), origin: origin.clone() });
-        Added::to(&plan(objects.collect(), &catalog, "shop").unwrap())
+        Added::to(&plan(objects.collect(), &stored(), "shop").unwrap())
     }
 
     fn workload(kind: &str) -> Value {

@@ -6,7 +6,7 @@ use cli_runtime::input::source::Source;
 use cli_runtime::input::{self, problem, source};
 
 use super::added::Added;
-use super::catalog::Catalog;
+use super::catalog::OF_ENDPOINTS;
 use super::command::Simulation;
 use super::explained::reports;
 use super::load::listed_problems;
@@ -25,7 +25,7 @@ pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result
     let sources = source::read(&simulation.inputs, simulation.recursive).map_err(Failure::Input)?;
     let objects = input::objects(&sources).map_err(Failure::Input)?;
     let namespace = simulation.namespace.as_deref();
-    let plan = plan(objects, &Catalog::of_endpoints(), namespace.unwrap_or("default"))
+    let plan = plan(objects, OF_ENDPOINTS, namespace.unwrap_or("default"))
         .map_err(|twice| Failure::Input(twice.line(&sources)))?;
     refuse_manifests(&plan, &sources)?;
     let added = Added::to(&plan);

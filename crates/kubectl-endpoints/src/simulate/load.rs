@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::added::{Added, MadePods};
 use super::api::{Api, ApiError, collection};
-use super::catalog::Catalog;
+use super::catalog::stored;
 use super::cluster::addresses::{Addresses, DualStack};
 use super::cluster::kubelet::{self, Nodes, needs_status, now, ready};
 use super::cluster::replicas::own;
@@ -38,8 +38,7 @@ pub(crate) async fn load(
 ) -> Result<(Server, Vec<String>), Failure> {
     let server = Server::new().map_err(Failure::Input)?;
     let api = Api::new(server.client());
-    let catalog = Catalog::read(&api).await?;
-    let plan = plan(objects, &catalog, namespace).map_err(|twice| Failure::Input(twice.line(sources)))?;
+    let plan = plan(objects, &stored(), namespace).map_err(|twice| Failure::Input(twice.line(sources)))?;
     let added = Added::to(&plan);
     let kubelets = Kubelets::new(&plan, &added.nodes);
     let notes = added.notes.clone();
@@ -102,7 +101,7 @@ impl Loader<'_> {
             if object.kind() == "Node" {
                 kubelet::start(&mut object.tree);
             }
-            let path = collection(&resource.api_version, &resource.plural, object.namespace());
+            let path = collection(resource.api_version, resource.plural, object.namespace());
             if object.kind() == "Pod" {
                 let (key, needs_status) = (key(&object.tree), needs_status(&object.tree));
                 if self.add_pod(&path, object.tree, &object.origin, "").await && needs_status {

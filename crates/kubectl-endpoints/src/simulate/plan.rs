@@ -6,7 +6,7 @@ use cli_runtime::input::object::{Object, text};
 use cli_runtime::input::problem;
 use cli_runtime::input::source::Source;
 
-use super::catalog::{Catalog, Resource};
+use super::catalog::Resource;
 use super::cluster::workload::Workload;
 
 /// Namespaces that every cluster has.
@@ -41,18 +41,19 @@ impl Twice {
     }
 }
 
-/// Sorts the objects of the input. Those of a namespaced kind that name no namespace get `namespace`.
+/// Sorts the objects of the input; those of these `kinds` are stored. Those of a namespaced kind that name no namespace get
+/// `namespace`.
 ///
 /// # Errors
 /// An object that is there twice, with different contents. The same object may be repeated, as overlapping dumps do.
-pub(crate) fn plan(objects: Vec<Object>, catalog: &Catalog, namespace: &str) -> Result<Plan, Box<Twice>> {
+pub(crate) fn plan(objects: Vec<Object>, kinds: &[Resource], namespace: &str) -> Result<Plan, Box<Twice>> {
     let mut plan = Plan::default();
     let mut known: HashMap<[String; 4], usize> = HashMap::new();
     for mut object in objects {
         let workload = Workload::of(object.api_version(), object.kind());
-        match catalog.get(object.api_version(), object.kind()) {
-            Some(resource) => {
-                let resource = resource.clone();
+        let names = (object.api_version(), object.kind());
+        match kinds.iter().find(|resource| (resource.api_version, resource.kind) == names) {
+            Some(&resource) => {
                 if resource.namespaced {
                     object.complete(namespace);
                 }
@@ -153,22 +154,13 @@ fn rank(object: &Object) -> usize {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::catalog::stored;
     use super::*;
     use cli_runtime::input::object::Origin;
 
     fn object(kind: &str, name: &str, spec: &Value) -> Object {
         let tree = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec});
         Object { tree, origin: Origin { source: 0, document: 1, path: String::new() } }
-    }
-
-    fn catalog() -> Catalog {
-        let resource = |name: &str, kind: &str, namespaced: bool| json!({"name": name, "kind": kind, "namespaced": namespaced, "verbs": ["create", "list"]});
-        let mut catalog = Catalog::default();
-        catalog.add(&json!({"groupVersion": "v1", "resources": [
-            resource("pods", "Pod", true), resource("services", "Service", true), resource("nodes", "Node", false),
-            resource("namespaces", "Namespace", false),
-        ]}));
-        catalog
     }
 
     #[test]
@@ -180,7 +172,7 @@ mod tests {
             object("Ingress", "i", &json!({})),
             object("Node", "n", &json!({})),
         ];
-        let plan = plan(objects, &catalog(), "shop").unwrap();
+        let plan = plan(objects, &stored(), "shop").unwrap();
         let order: Vec<&str> = plan.steps.iter().map(|step| step.object.name()).collect();
         assert_eq!(order, ["n", "fixed", "any", "a"]);
         assert_eq!(plan.unknown, BTreeMap::from([("Ingress (v1)".to_owned(), 1)]));
@@ -196,21 +188,21 @@ mod tests {
     #[test]
     fn nodes_are_missing_only_if_all_are() {
         let pod = object("Pod", "a", &json!({"nodeName": "n"}));
-        let only = plan(vec![pod.clone()], &catalog(), "shop").unwrap();
+        let only = plan(vec![pod.clone()], &stored(), "shop").unwrap();
         assert_eq!(only.missing_nodes(), BTreeSet::from(["n".to_owned()]));
-        let with_other = plan(vec![pod, object("Node", "m", &json!({}))], &catalog(), "shop").unwrap();
+        let with_other = plan(vec![pod, object("Node", "m", &json!({}))], &stored(), "shop").unwrap();
         assert_eq!(with_other.missing_nodes(), BTreeSet::new());
     }
 
     #[test]
     fn an_object_may_be_repeated_but_not_changed() {
         let pod = |node: &str| object("Pod", "a", &json!({"nodeName": node}));
-        assert_eq!(plan(vec![pod("x"), pod("x")], &catalog(), "shop").unwrap().steps.len(), 1);
-        let twice = plan(vec![pod("x"), pod("y")], &catalog(), "shop").unwrap_err();
+        assert_eq!(plan(vec![pod("x"), pod("x")], &stored(), "shop").unwrap().steps.len(), 1);
+        let twice = plan(vec![pod("x"), pod("y")], &stored(), "shop").unwrap_err();
         let mut expected = pod("y");
         expected.complete("shop");
         assert_eq!(twice.0, expected);
         let unnamed = || object("Pod", "", &json!({}));
-        assert_eq!(plan(vec![unnamed(), unnamed()], &catalog(), "shop").unwrap().steps.len(), 2);
+        assert_eq!(plan(vec![unnamed(), unnamed()], &stored(), "shop").unwrap().steps.len(), 2);
     }
 }

@@ -1,7 +1,14 @@
 //! A document with the order of its fields, the spelling of its numbers and the escapes of its strings: two answers are
 //! equal only if their bytes are, apart from white space.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+
+use serde::Deserializer as _;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Deeper than any object of the API.
+const DEPTH: usize = 200;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +27,31 @@ pub(crate) enum Tree {
 impl Tree {
     /// Parses JSON; the error says where.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut parser = Parser { bytes: text.as_bytes(), at: 0 };
-        let tree = parser.value(0)?;
-        parser.space();
-        if parser.at == text.len() { Ok(tree) } else { Err(parser.error("the end")) }
+        serde_json::from_str(text).and_then(|raw| Self::of(raw, 0)).map_err(|error| error.to_string())
+    }
+
+    fn of(raw: &RawValue, depth: usize) -> serde_json::Result<Self> {
+        if depth > DEPTH {
+            return Err(serde_json::Error::custom("too deep"));
+        }
+        let text = raw.get();
+        Ok(match text.as_bytes()[0] {
+            b'{' => {
+                let fields = serde_json::Deserializer::from_str(text).deserialize_map(Fields)?;
+                let fields = fields.into_iter().map(|(key, value)| {
+                    Ok::<_, serde_json::Error>((unquoted(key.get()), Self::of(value, depth + 1)?))
+                });
+                Self::Object(fields.collect::<Result<_, _>>()?)
+            }
+            b'[' => {
+                let items: Vec<&RawValue> = serde_json::from_str(text)?;
+                Self::List(items.into_iter().map(|item| Self::of(item, depth + 1)).collect::<Result<_, _>>()?)
+            }
+            b'"' => Self::Text(unquoted(text)),
+            b'n' => Self::Null,
+            b't' | b'f' => Self::Bool(text == "true"),
+            _ => Self::Number(text.to_owned()),
+        })
     }
 
     /// The first value of a key.
@@ -80,126 +108,26 @@ impl Tree {
     }
 }
 
-/// Deeper than any object of the API.
-const DEPTH: usize = 200;
-
-struct Parser<'a> {
-    bytes: &'a [u8],
-    at: usize,
+fn unquoted(text: &str) -> String {
+    text[1..text.len() - 1].to_owned()
 }
 
-impl Parser<'_> {
-    fn error(&self, expected: &str) -> String {
-        format!("expected {expected} at byte {} of {}", self.at, self.bytes.len())
+/// Reads the keys and values of an object in the order of the wire.
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Vec<(&'de RawValue, &'de RawValue)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
     }
 
-    fn space(&mut self) {
-        while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
-            self.at += 1;
-        }
-    }
-
-    fn peek(&mut self) -> u8 {
-        self.space();
-        self.bytes.get(self.at).copied().unwrap_or(0)
-    }
-
-    fn take(&mut self, byte: u8) -> Result<(), String> {
-        if self.peek() == byte {
-            self.at += 1;
-            Ok(())
-        } else {
-            Err(self.error(&format!("{:?}", char::from(byte))))
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Tree, String> {
-        if depth > DEPTH {
-            return Err(self.error("less depth"));
-        }
-        match self.peek() {
-            b'{' => self.object(depth),
-            b'[' => self.list(depth),
-            b'"' => self.text().map(Tree::Text),
-            b'-' | b'0'..=b'9' => {
-                let start = self.at;
-                let digit = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
-                while self.bytes.get(self.at).is_some_and(digit) {
-                    self.at += 1;
-                }
-                Ok(Tree::Number(self.since(start)))
-            }
-            _ => {
-                for (word, value) in
-                    [("null", Tree::Null), ("true", Tree::Bool(true)), ("false", Tree::Bool(false))]
-                {
-                    if self.bytes[self.at..].starts_with(word.as_bytes()) {
-                        self.at += word.len();
-                        return Ok(value);
-                    }
-                }
-                Err(self.error("a value"))
-            }
-        }
-    }
-
-    fn since(&self, start: usize) -> String {
-        String::from_utf8_lossy(&self.bytes[start..self.at]).into_owned()
-    }
-
-    fn text(&mut self) -> Result<String, String> {
-        self.take(b'"')?;
-        let start = self.at;
-        loop {
-            match self.bytes.get(self.at) {
-                None => return Err(self.error("the end of a string")),
-                Some(b'"') => break,
-                Some(b'\\') => self.at += 2,
-                Some(_) => self.at += 1,
-            }
-        }
-        let text = self.since(start);
-        self.at += 1;
-        Ok(text)
-    }
-
-    fn list(&mut self, depth: usize) -> Result<Tree, String> {
-        self.take(b'[')?;
-        let mut items = Vec::new();
-        if self.peek() == b']' {
-            self.at += 1;
-            return Ok(Tree::List(items));
-        }
-        loop {
-            items.push(self.value(depth + 1)?);
-            if self.peek() != b',' {
-                break;
-            }
-            self.at += 1;
-        }
-        self.take(b']')?;
-        Ok(Tree::List(items))
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Tree, String> {
-        self.take(b'{')?;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
-        if self.peek() == b'}' {
-            self.at += 1;
-            return Ok(Tree::Object(fields));
+        while let Some(field) = map.next_entry()? {
+            fields.push(field);
         }
-        loop {
-            self.space();
-            let key = self.text()?;
-            self.take(b':')?;
-            fields.push((key, self.value(depth + 1)?));
-            if self.peek() != b',' {
-                break;
-            }
-            self.at += 1;
-        }
-        self.take(b'}')?;
-        Ok(Tree::Object(fields))
+        Ok(fields)
     }
 }
 
@@ -209,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_what_was_read() {
-        let text = r#"{"b":[1,-2.50e+3,"a\"\u003c"],"a":{},"a":[],"c":[null,true,false,""]}"#;
+        let text = r#"{"b\u003c":[1,-2.50e+3,"a\"\u003c"],"a":{},"a":[],"c":[null,true,false,""]}"#;
         assert_eq!(Tree::parse(text).unwrap().print(), text);
     }
 
@@ -218,5 +146,6 @@ mod tests {
         for text in ["", "{", "[1", "\"", "\"\\", "{\"a\"}", "[1,]", "1 2", "nul"] {
             assert!(Tree::parse(text).is_err(), "{text}");
         }
+        assert!(Tree::parse(&("[".repeat(1_000) + &"]".repeat(1_000))).is_err());
     }
 }

@@ -88,6 +88,16 @@ impl Entry {
     pub(crate) fn tree(&self, stored: &[u8]) -> Result<Value, Status> {
         protobuf::decode(self.type_, stored).map_err(Status::internal)
     }
+
+    /// The bytes to store of a tree, which the rules have left canonical.
+    pub(crate) fn encode(&self, tree: &Value) -> Vec<u8> {
+        #[cfg(test)]
+        assert_eq!(
+            crate::codec::json::decode(self.type_, tree.clone(), crate::codec::json::FieldValidation::Strict),
+            Ok((tree.clone(), Vec::new())),
+        );
+        protobuf::encode(self.type_, tree)
+    }
 }
 
 /// All kinds, in the order of the table. Kinds whose type the schema lacks are left out; a test proves that there are none.

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::ApiServer;
 use crate::codec::json::{self, FieldValidation};
-use crate::codec::protobuf;
 use crate::core::{Core, Entry, entries};
 use crate::kinds::tree;
 use crate::store::{Expect, Resource, Span, Stored, key};
@@ -67,7 +66,7 @@ impl ApiServer {
             return Err(LoadError::NoName);
         }
         let key = key(if entry.kind.namespaced { namespace } else { "" }, name);
-        let body = protobuf::encode(entry.type_, &tree);
+        let body = entry.encode(&tree);
         let core = &self.core;
         let write = || core.store.put(entry.resource, &key, Expect::Absent, &body);
         let stored = core.owners.commit(entry.resource, &key, None, Some(&body), write);
@@ -165,7 +164,7 @@ fn stored(core: &Core, entry: &Entry) -> Vec<Arc<Stored>> {
 }
 
 /// The canonical tree of an object, as it is stored.
-fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
+pub(super) fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
     let decoded = json::decode(entry.type_, object.clone(), FieldValidation::Ignore);
     let (tree, _) = decoded.map_err(|error| error.to_string())?;
     Ok(tree::without_head(tree))

@@ -10,7 +10,6 @@ use super::create::{self, Creation};
 use super::lifecycle;
 use super::meta;
 use super::names;
-use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::kinds::{before_create, before_update};
 use crate::list::parse_uint;
@@ -113,7 +112,7 @@ fn update(
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;
     keep_times(&old, &mut object);
-    let body = protobuf::encode(entry.type_, &object);
+    let body = entry.encode(&object);
     let done = |body: Bytes| Ok(Some(Changed { body, created: false }));
     if ends_deletion(entry, &object, &old) {
         if !dry_run {

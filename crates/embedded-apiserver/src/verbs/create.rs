@@ -8,7 +8,6 @@ use super::lifecycle;
 use super::meta;
 use super::names;
 use super::tracking;
-use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::kinds::{Prepared, before_create, fit_namespace};
 use crate::status::Status;
@@ -68,7 +67,7 @@ pub(crate) fn store(
     if !dry_run && meta::has(object, "resourceVersion") {
         return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
-    let body = protobuf::encode(entry.type_, object);
+    let body = entry.encode(object);
     if dry_run {
         return match core.store.get(entry.resource, &key) {
             Some(existing) => Err(exists(entry, object, existing.body())),

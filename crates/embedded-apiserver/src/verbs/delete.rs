@@ -11,7 +11,6 @@ use super::lifecycle;
 use super::meta;
 use super::names;
 use super::options::DeleteOptions;
-use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::kinds::{timestamp, tree};
 use crate::status::Status;
@@ -93,7 +92,7 @@ impl Request<'_> {
         if graceful.is_none() && !waits {
             return self.remove(stored, false);
         }
-        let body = protobuf::encode(entry.type_, &object);
+        let body = entry.encode(&object);
         let gone = graceful == Some(0) && !waits;
         if self.options.dry_run {
             return Ok(Some(Deletion { body: body.into(), gone, marked: true }));
@@ -178,7 +177,7 @@ impl Request<'_> {
         tree::set(tree::field_mut(&mut object, "status"), "phase", "Terminating");
         let finalizers = finalizers_of_namespace(&object, self.options);
         meta::set_finalizers(&mut object, &finalizers);
-        let body = protobuf::encode(self.entry.type_, &object);
+        let body = self.entry.encode(&object);
         if self.options.dry_run {
             return Ok(Some(Deletion { body: body.into(), gone: false, marked: true }));
         }

@@ -11,7 +11,6 @@ use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
 use super::tracking;
-use crate::codec::protobuf;
 use crate::http::content_type;
 use crate::kinds::{bind, fit_namespace, timestamp, tree};
 use crate::schema::Type;
@@ -109,7 +108,7 @@ fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
         }
         let scope = core.scope(entry, &target.namespace, "binding", options.dry_run);
         bind(&scope, &mut pod, &object)?;
-        let body = protobuf::encode(entry.type_, &pod);
+        let body = entry.encode(&pod);
         if options.dry_run || commit::put(core, entry, &key, Some(&stored), (&pod, &body)).is_ok() {
             break;
         }

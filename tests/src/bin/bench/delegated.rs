@@ -15,6 +15,7 @@ use tests::observe::Observer;
 use crate::measure::{Begun, Bench, CONCURRENCY, Phase, launch};
 use crate::options::Options;
 use crate::report::megabytes;
+use crate::scenarios::figures::count;
 use crate::seed::{self, SeededPod};
 use crate::tally::Tally;
 
@@ -96,14 +97,10 @@ fn table(changed: usize, off: &Figures, on: &Figures) -> String {
     };
     row("start: CPU seconds", 2, |it| it.start.cpu.as_secs_f64());
     row("start: peak RSS, MB", 1, |it| megabytes(it.start.peak_rss));
-    row("start: writes", 0, |it| writes(&it.start));
+    row("start: writes", 0, |it| count(it.start.writes));
     let churn = |what: &str| format!("{changed} pods stop being ready, all at once: {what}");
     row(&churn("CPU seconds"), 2, |it| it.churn.cpu.as_secs_f64());
-    row(&churn("writes"), 0, |it| writes(&it.churn));
+    row(&churn("writes"), 0, |it| count(it.churn.writes));
     row("idle: RSS, MB", 1, |it| megabytes(it.idle));
     text
-}
-
-fn writes(phase: &Phase) -> f64 {
-    u32::try_from(phase.writes).map_or(f64::INFINITY, f64::from)
 }

@@ -1,7 +1,7 @@
 //! The order of writes under client-go's default rate limit, and under one that follows the API server: many Services arrive, and
 //! in other namespaces pods stop being ready meanwhile. Another client of the same priority level asks for its own name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,19 +9,20 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt as _};
-use serde_json::{Value, json};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::json;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
-use tests::observe::{Observer, View};
+use tests::observe::Observer;
 use tokio::time::{interval, sleep};
 
-use crate::measure::launch;
+use crate::measure::{all_seen, launch, stop_being_ready};
 use crate::options::Options;
 use crate::report::percentile;
-use crate::seed::{self, SeededPod};
+use crate::scenarios::figures::{count, median};
+use crate::seed::{self, SeededPod, create, ready, set_status};
+use crate::tally::{Awaited, Tally};
 
 /// One namespace arrives each second.
 const NAMESPACES: u32 = 20;
@@ -38,50 +39,10 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The time between two requests of the other client.
 const FOREIGN: Duration = Duration::from_millis(25);
 
-/// What is awaited of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Awaited {
-    Withdrawal,
-    FirstAddress,
-    Ready,
-}
-
-/// The endpoints that are awaited, and how long those took that came.
-#[derive(Default)]
-pub(crate) struct Arrivals {
-    awaited: HashMap<SeededPod, (Awaited, Instant)>,
-    delays: BTreeMap<Awaited, Vec<Duration>>,
-    /// When endpoints of the arriving namespaces were published.
-    published: Vec<(String, Instant)>,
-}
-
-impl View for Arrivals {
-    fn present(&mut self, slice: EndpointSlice) {
-        let namespace = slice.namespace().unwrap_or_default();
-        for endpoint in slice.endpoints.iter().flatten() {
-            let Some(name) = endpoint.target_ref.as_ref().and_then(|target| target.name.clone()) else {
-                continue;
-            };
-            let pod = SeededPod { namespace: namespace.clone(), name };
-            let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) != Some(false);
-            let Some((awaited, since)) = self.awaited.get(&pod).copied() else { continue };
-            if ready == (awaited == Awaited::Withdrawal) {
-                continue;
-            }
-            self.awaited.remove(&pod);
-            self.delays.entry(awaited).or_default().push(since.elapsed());
-            if awaited != Awaited::Withdrawal {
-                self.published.push((namespace.clone(), Instant::now()));
-            }
-        }
-    }
-
-    fn absent(&mut self, _: &EndpointSlice) {}
-}
-
 /// The result for one program.
 struct Outcome {
-    delays: BTreeMap<Awaited, Vec<Duration>>,
+    /// Shortest first.
+    delays: [(Awaited, Vec<Duration>); 3],
     writes: usize,
     seconds: f64,
     /// The smallest share of a namespace, of an equal one.
@@ -95,8 +56,7 @@ impl Outcome {
     /// The rows of the table.
     fn figures(mut self) -> Vec<(String, f64)> {
         let mut rows = Vec::new();
-        for (awaited, delays) in &mut self.delays {
-            delays.sort();
+        for (awaited, delays) in &self.delays {
             let seconds = |percent| percentile(delays, percent) / 1e3;
             rows.push((format!("{awaited:?}, p50 (s)"), seconds(50)));
             rows.push((format!("{awaited:?}, p99 (s)"), seconds(99)));
@@ -105,8 +65,7 @@ impl Outcome {
         for percent in [50, 99] {
             rows.push((format!("another client, p{percent} (ms)"), percentile(&self.foreign, percent)));
         }
-        let writes = u32::try_from(self.writes).map_or(f64::INFINITY, f64::from);
-        rows.push(("writes".to_owned(), writes));
+        rows.push(("writes".to_owned(), count(self.writes)));
         rows.push(("all written after (s)".to_owned(), self.seconds));
         rows.push(("share of the worst-off namespace".to_owned(), self.worst_share));
         rows.push(("CPU (s)".to_owned(), self.cpu.as_secs_f64()));
@@ -133,26 +92,20 @@ pub(crate) async fn run(options: &Options) -> String {
     };
     let automatic = options.kinds().into_iter().filter(|kind| *kind == Kind::Ours).map(|kind| (kind, AUTO));
     let programs: Vec<_> = options.kinds().into_iter().map(|kind| (kind, "")).chain(automatic).collect();
-    let mut columns: Vec<BTreeMap<String, Vec<f64>>> = vec![BTreeMap::new(); programs.len()];
-    let mut names = Vec::new();
+    let mut columns = vec![Vec::new(); programs.len()];
     for _ in 0..options.runs {
-        for ((kind, flag), column) in programs.iter().zip(&mut columns) {
-            let figures = Box::pin(measure(*kind, flag, load, options)).await.figures();
-            names = figures.iter().map(|(name, _)| name.clone()).collect();
-            for (name, figure) in figures {
-                column.entry(name).or_default().push(figure);
-            }
+        for ((kind, flag), runs) in programs.iter().zip(&mut columns) {
+            runs.push(Box::pin(measure(*kind, flag, load, options)).await.figures());
         }
     }
-    table(options, load, &programs, &names, &mut columns)
+    table(options, load, &programs, &columns)
 }
 
 fn table(
     options: &Options,
     load: Load,
     programs: &[(Kind, &str)],
-    names: &[String],
-    columns: &mut [BTreeMap<String, Vec<f64>>],
+    columns: &[Vec<Vec<(String, f64)>>],
 ) -> String {
     let Load { services, qps, burst } = load;
     let mut text = format!(
@@ -162,12 +115,11 @@ fn table(
     );
     let heads = programs.iter().map(|(kind, flag)| format!(" | {} {flag}", kind.name()));
     writeln!(text, "{} |\n|---{}|", heads.collect::<String>(), "|---".repeat(programs.len())).unwrap();
-    for name in names {
+    for (row, (name, _)) in columns[0][0].iter().enumerate() {
         write!(text, "| {name}").unwrap();
-        for column in &mut *columns {
-            let figures = column.get_mut(name).expect("a figure of each run");
-            figures.sort_by(f64::total_cmp);
-            write!(text, " | {:.2}", figures[figures.len() / 2]).unwrap();
+        for runs in columns {
+            let figures = runs.iter().map(|figures| figures[row].1);
+            write!(text, " | {:.2}", median(figures.collect())).unwrap();
         }
         writeln!(text, " |").unwrap();
     }
@@ -181,25 +133,24 @@ const AUTO: &str = "--kube-api-qps=auto";
 async fn measure(kind: Kind, flag: &str, load: Load, options: &Options) -> Outcome {
     let cluster = seed::cluster(options).await;
     let quiet = seed::pods(&cluster, options).await;
-    let observer = Arc::new(Observer::start(Api::all(cluster.client()), Arrivals::default()));
-    let client = cluster.client();
+    let observer = Arc::new(Observer::start(Api::all(cluster.client()), Tally::new(options.pods)));
     // Without a limit, all slices of the quiet Services.
     let unlimited = ManagerOptions::of(Controller::ALL);
     eprintln!("{}: writing the slices of the quiet Services", kind.name());
     let manager = launch(kind, &cluster, &unlimited);
     for pod in &quiet {
-        observer.with(|view| view.awaited.insert(pod.clone(), (Awaited::Ready, Instant::now())));
+        observer.with(|tally| tally.expect(pod.clone(), Awaited::Ready));
     }
-    all_seen(&observer).await;
+    all_seen(&observer, LIMIT).await;
     manager.stop().await;
     let at_once = format!("--kube-api-burst={}", load.burst);
     let flags =
         [at_once.as_str(), flag].into_iter().filter(|flag| !flag.is_empty()).map(str::to_owned).collect();
     let limited = ManagerOptions { qps: load.qps, flags, ..ManagerOptions::of(Controller::ALL) };
     let manager = launch(kind, &cluster, &limited);
-    withdraw(&client, &observer, &quiet[WITHDRAWN]).await;
-    all_seen(&observer).await;
-    observer.with(|view| *view = Arrivals::default());
+    stop_being_ready(&cluster, &observer, &quiet[WITHDRAWN]).await;
+    all_seen(&observer, LIMIT).await;
+    observer.with(|tally| *tally = Tally::new(options.pods));
     Box::pin(burst(&cluster, &manager, &limited, &observer, &quiet, load.services)).await
 }
 
@@ -207,7 +158,7 @@ async fn burst(
     cluster: &Cluster,
     manager: &Manager,
     limited: &ManagerOptions,
-    observer: &Arc<Observer<Arrivals>>,
+    observer: &Arc<Observer<Tally>>,
     quiet: &[SeededPod],
     services: u32,
 ) -> Outcome {
@@ -218,32 +169,32 @@ async fn burst(
         let mut second = interval(Duration::from_secs(1));
         for pod in &quiet[..WITHDRAWN] {
             second.tick().await;
-            withdraw(&client, observer, pod).await;
+            stop_being_ready(cluster, observer, pod).await;
         }
     };
     let foreign = ask(cluster.client_of(User::ThirdParty).await);
     eprintln!("{}: the burst", manager.name());
     let (arrived, (), foreign) = tokio::join!(arrivals, withdrawals, foreign);
-    all_seen(observer).await;
+    all_seen(observer, LIMIT).await;
     let seconds = start.elapsed().as_secs_f64();
     sleep(Duration::from_secs(2)).await;
     let writes = cluster.audit().writes_since(mark, limited.user).len();
     let cpu = manager.usage().cpu.saturating_sub(before);
-    observer.with(|view| {
+    observer.with(|tally| {
         // Of the namespaces that still wait at the end.
         let until = arrived + SHARED;
-        let waiting = view.published.iter().filter(|(_, at)| *at >= until);
+        let waiting = tally.published().iter().filter(|(_, at)| *at >= until);
         let mut shares: BTreeMap<String, f64> = waiting.map(|(name, _)| (name.clone(), 0.0)).collect();
-        for (namespace, at) in &view.published {
+        for (namespace, at) in tally.published() {
             if let Some(share) = shares.get_mut(namespace).filter(|_| *at >= arrived && *at < until) {
                 *share += 1.0;
             }
         }
-        let namespaces = u32::try_from(shares.len()).map_or(f64::INFINITY, f64::from);
-        let equal = shares.values().sum::<f64>() / namespaces;
+        let equal = shares.values().sum::<f64>() / count(shares.len());
         let worst = shares.values().copied().fold(f64::INFINITY, f64::min);
         Outcome {
-            delays: std::mem::take(&mut view.delays),
+            delays: [Awaited::Withdrawal, Awaited::FirstAddress, Awaited::Ready]
+                .map(|awaited| (awaited, tally.take_delays(awaited))),
             writes,
             seconds,
             worst_share: if shares.is_empty() { 1.0 } else { worst / equal },
@@ -254,7 +205,7 @@ async fn burst(
 }
 
 /// Creates namespaces with this number of Services each, one a second. Returns when the last has all of them.
-pub(crate) async fn arrivals(client: &Client, observer: &Arc<Observer<Arrivals>>, services: u32) -> Instant {
+pub(crate) async fn arrivals(client: &Client, observer: &Arc<Observer<Tally>>, services: u32) -> Instant {
     let mut second = interval(Duration::from_secs(1));
     let mut arrive_in_turn = Vec::new();
     for number in 0..NAMESPACES {
@@ -288,7 +239,7 @@ fn name(number: u32) -> String {
 }
 
 /// Creates a namespace with its Services and pods, which are ready at once.
-async fn arrive(client: &Client, observer: &Observer<Arrivals>, number: u32, count: u32) {
+async fn arrive(client: &Client, observer: &Observer<Tally>, number: u32, count: u32) {
     let namespace = name(number);
     create(&Api::<Namespace>::all(client.clone()), json!({"metadata": {"name": namespace}})).await;
     let services: Api<Service> = Api::namespaced(client.clone(), &namespace);
@@ -308,45 +259,10 @@ async fn arrive(client: &Client, observer: &Observer<Arrivals>, number: u32, cou
         let ip = format!("10.{}.{}.{}", 100 + number, service / 250, service % 250 + 1);
         let awaited = if headless { Awaited::FirstAddress } else { Awaited::Ready };
         let pod = SeededPod { namespace: namespace.clone(), name: app.clone() };
-        observer.with(|view| view.awaited.insert(pod, (awaited, Instant::now())));
+        observer.with(|tally| tally.expect(pod, awaited));
         let status =
             json!({"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "conditions": ready("True")});
         set_status(&pods, &app, status).await;
     });
     futures::stream::iter(each).buffer_unordered(20).collect::<()>().await;
-}
-
-pub(crate) fn ready(status: &str) -> Value {
-    json!([{"type": "Ready", "status": status, "lastTransitionTime": jiff::Timestamp::now()}])
-}
-
-pub(crate) async fn create<K>(api: &Api<K>, object: Value)
-where
-    K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
-{
-    let object = serde_json::from_value(object).expect("an object");
-    match api.create(&PostParams::default(), &object).await {
-        Ok(_) => {}
-        // By a request whose response was lost.
-        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-        Err(error) => panic!("creating an object: {error}"),
-    }
-}
-
-pub(crate) async fn set_status(pods: &Api<Pod>, name: &str, status: Value) {
-    let change = Patch::Merge(json!({"status": status}));
-    let changed = pods.patch_status(name, &PatchParams::default(), &change).await;
-    changed.unwrap_or_else(|error| panic!("changing pod {name}: {error}"));
-}
-
-/// Makes a pod unready, which is awaited.
-async fn withdraw(client: &Client, observer: &Observer<Arrivals>, pod: &SeededPod) {
-    observer.with(|view| view.awaited.insert(pod.clone(), (Awaited::Withdrawal, Instant::now())));
-    let pods = Api::namespaced(client.clone(), &pod.namespace);
-    set_status(&pods, &pod.name, json!({"conditions": ready("False")})).await;
-}
-
-async fn all_seen(observer: &Observer<Arrivals>) {
-    let left = |view: &Arrivals| format!("{} endpoints are not published", view.awaited.len());
-    observer.until("all endpoints", LIMIT, |view| view.awaited.is_empty(), left).await;
 }

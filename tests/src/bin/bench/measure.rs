@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tests::audit::Mark;
 use tests::canonical::{Canonical, Detail, Snapshot};
@@ -15,8 +13,8 @@ use tests::observe::Observer;
 use tests::process::{Process, Usage};
 
 use crate::options::Options;
-use crate::seed::SeededPod;
-use crate::tally::Tally;
+use crate::seed::{SeededPod, ready, set_status};
+use crate::tally::{Awaited, Tally};
 
 /// The time that slices and CPU must be quiet before a step counts as finished.
 const QUIET: Duration = Duration::from_secs(1);
@@ -63,21 +61,18 @@ pub(crate) async fn complete(observer: &Observer<Tally>, options: &Options) {
     observer.until("endpoints of all Services", options.limit(), reached, progress).await;
 }
 
-/// Waits until slices show all pods that have stopped being ready.
+/// Waits until slices show all that is awaited.
 pub(crate) async fn all_seen(observer: &Observer<Tally>, limit: Duration) {
-    let progress = |tally: &Tally| format!("{} pods are still shown as ready", tally.awaited());
+    let progress = |tally: &Tally| format!("{} endpoints are not published", tally.awaited());
     let reached = |tally: &Tally| tally.awaited() == 0;
-    observer.until("pods to be shown as not ready", limit, reached, progress).await;
+    observer.until("all endpoints", limit, reached, progress).await;
 }
 
+/// Makes a pod unready, which is awaited.
 pub(crate) async fn stop_being_ready(cluster: &Cluster, observer: &Observer<Tally>, pod: &SeededPod) {
-    let api: Api<Pod> = Api::namespaced(cluster.client(), &pod.namespace);
-    let now = jiff::Timestamp::now();
-    let condition = json!({"type": "Ready", "status": "False", "lastTransitionTime": now});
-    let change = Patch::Merge(json!({"status": {"conditions": [condition]}}));
-    observer.with(|tally| tally.expect(pod.clone()));
-    let changed = api.patch_status(&pod.name, &PatchParams::default(), &change).await;
-    changed.unwrap_or_else(|error| panic!("changing pod {}: {error}", pod.name));
+    observer.with(|tally| tally.expect(pod.clone(), Awaited::Withdrawal));
+    let pods = Api::namespaced(cluster.client(), &pod.namespace);
+    set_status(&pods, &pod.name, json!({"conditions": ready("False")})).await;
 }
 
 /// Waits until a process is nearly idle.
@@ -164,7 +159,7 @@ impl Bench<'_> {
     pub(crate) async fn steady(&mut self, pods: &[SeededPod], per_second: u32) -> (Phase, Vec<Duration>) {
         let begun = self.begin();
         let start = tokio::time::Instant::now();
-        self.observer.with(Tally::take_delays);
+        self.observer.with(|tally| tally.take_delays(Awaited::Withdrawal));
         let this = &*self;
         let due = (0_u32..).map(|number| start + Duration::from_secs(1) * number / per_second);
         let changes = futures::stream::iter(pods.iter().zip(due))
@@ -176,7 +171,7 @@ impl Bench<'_> {
         changes.buffer_unordered(CONCURRENCY * 4).collect::<()>().await;
         self.all_seen().await;
         let took = begun.at.elapsed();
-        let delays = self.observer.with(Tally::take_delays);
+        let delays = self.observer.with(|tally| tally.take_delays(Awaited::Withdrawal));
         (self.end(begun, took).await, delays)
     }
 

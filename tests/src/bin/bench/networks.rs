@@ -22,7 +22,7 @@ use crate::measure::{CONCURRENCY, all_seen, quiet};
 use crate::options::Options;
 use crate::report::{megabytes, percentile};
 use crate::seed::{self, SeededPod};
-use crate::tally::Tally;
+use crate::tally::{Awaited, Tally};
 
 const CONTROLLER: &str = "pod-network-controller";
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
@@ -221,13 +221,13 @@ impl Networks<'_> {
         }))
         .await;
         self.seen().await;
-        self.observer.with(Tally::take_delays)
+        self.observer.with(|tally| tally.take_delays(Awaited::Withdrawal))
     }
 
     async fn set(&self, Claimant { pod, number, .. }: &Claimant, ready: &str) {
         let claims: Api<ResourceClaim> = Api::namespaced(self.cluster.client(), &pod.namespace);
         if ready == "False" {
-            self.observer.with(|tally| tally.expect(pod.clone()));
+            self.observer.with(|tally| tally.expect(pod.clone(), Awaited::Withdrawal));
         }
         patch(&claims, &pod.name, json!({"status": {"devices": devices(*number, ready)}})).await;
     }

@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
 use tests::cluster::{Cluster, Seed};
 
 use crate::options::Options;
@@ -45,4 +46,28 @@ pub(crate) async fn pods(cluster: &Cluster, options: &Options) -> Vec<SeededPod>
     let suffix = |pod: &SeededPod| pod.name.rsplit('-').next().unwrap_or_default().to_owned();
     pods.sort_by_cached_key(|pod| (suffix(pod), pod.namespace.clone(), pod.name.clone()));
     pods
+}
+
+/// Conditions of a pod, with this status of `Ready`.
+pub(crate) fn ready(status: &str) -> Value {
+    json!([{"type": "Ready", "status": status, "lastTransitionTime": jiff::Timestamp::now()}])
+}
+
+pub(crate) async fn create<K>(api: &Api<K>, object: Value)
+where
+    K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    let object = serde_json::from_value(object).expect("an object");
+    match api.create(&PostParams::default(), &object).await {
+        Ok(_) => {}
+        // By a request whose response was lost.
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+        Err(error) => panic!("creating an object: {error}"),
+    }
+}
+
+pub(crate) async fn set_status(pods: &Api<Pod>, name: &str, status: Value) {
+    let change = Patch::Merge(json!({"status": status}));
+    let changed = pods.patch_status(name, &PatchParams::default(), &change).await;
+    changed.unwrap_or_else(|error| panic!("changing pod {name}: {error}"));
 }

@@ -1,6 +1,6 @@
 //! Counts of the slices' endpoints, kept up to date by watch events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -8,6 +8,14 @@ use kube::ResourceExt;
 use tests::observe::View;
 
 use crate::seed::SeededPod;
+
+/// What is awaited of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Awaited {
+    Withdrawal,
+    FirstAddress,
+    Ready,
+}
 
 /// Counts over all slices. Cost: an event costs time linear in the size of its slice, whatever the size of the cluster.
 #[derive(Debug)]
@@ -18,10 +26,12 @@ pub(crate) struct Tally {
     endpoints: HashMap<Service, usize>,
     /// Services that have as many endpoints as pods.
     complete: usize,
-    /// Pods that stopped being ready, and when.
-    awaited: HashMap<SeededPod, Instant>,
-    /// The time from a pod's change to the slice that shows it, for each pod that was awaited.
-    delays: Vec<Duration>,
+    /// The endpoints that are awaited, and since when.
+    awaited: HashMap<SeededPod, (Awaited, Instant)>,
+    /// How long those took that came.
+    delays: BTreeMap<Awaited, Vec<Duration>>,
+    /// The namespaces of those that were not withdrawn, and when they came.
+    published: Vec<(String, Instant)>,
     last_event: Instant,
 }
 
@@ -35,7 +45,8 @@ impl Tally {
             endpoints: HashMap::new(),
             complete: 0,
             awaited: HashMap::new(),
-            delays: Vec::new(),
+            delays: BTreeMap::new(),
+            published: Vec::new(),
             last_event: Instant::now(),
         }
     }
@@ -44,19 +55,24 @@ impl Tally {
         self.complete
     }
 
-    /// Expects the pod to be published as not ready; its delay counts from now on.
-    pub(crate) fn expect(&mut self, pod: SeededPod) {
-        self.awaited.insert(pod, Instant::now());
+    /// Awaits the endpoint of a pod; its delay counts from now on.
+    pub(crate) fn expect(&mut self, pod: SeededPod, awaited: Awaited) {
+        self.awaited.insert(pod, (awaited, Instant::now()));
     }
 
     /// The delays since the last call, shortest first.
-    pub(crate) fn take_delays(&mut self) -> Vec<Duration> {
-        let mut delays = std::mem::take(&mut self.delays);
+    pub(crate) fn take_delays(&mut self, awaited: Awaited) -> Vec<Duration> {
+        let mut delays = self.delays.remove(&awaited).unwrap_or_default();
         delays.sort();
         delays
     }
 
-    /// The number of pods that are still published as ready.
+    /// The namespaces of awaited endpoints that were published, and when.
+    pub(crate) fn published(&self) -> &[(String, Instant)] {
+        &self.published
+    }
+
+    /// The number of endpoints that are still awaited.
     pub(crate) fn awaited(&self) -> usize {
         self.awaited.len()
     }
@@ -76,12 +92,22 @@ impl Tally {
 
     fn look_for_awaited(&mut self, slice: &EndpointSlice) {
         let namespace = slice.namespace().unwrap_or_default();
+        // Most endpoints are ready: then their names are not looked up.
+        let only_withdrawals = self.awaited.values().all(|(awaited, _)| *awaited == Awaited::Withdrawal);
         for endpoint in slice.endpoints.iter().flatten() {
-            let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
+            let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) != Some(false);
             let name = endpoint.target_ref.as_ref().and_then(|target| target.name.clone());
-            let (Some(false), Some(name)) = (ready, name) else { continue };
-            let since = self.awaited.remove(&SeededPod { namespace: namespace.clone(), name });
-            self.delays.extend(since.map(|since| since.elapsed()));
+            let (false, Some(name)) = (ready && only_withdrawals, name) else { continue };
+            let pod = SeededPod { namespace: namespace.clone(), name };
+            let Some(&(awaited, since)) = self.awaited.get(&pod) else { continue };
+            if ready == (awaited == Awaited::Withdrawal) {
+                continue;
+            }
+            self.awaited.remove(&pod);
+            self.delays.entry(awaited).or_default().push(since.elapsed());
+            if awaited != Awaited::Withdrawal {
+                self.published.push((namespace.clone(), Instant::now()));
+            }
         }
     }
 }

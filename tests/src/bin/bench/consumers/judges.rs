@@ -18,8 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::density::create;
 use crate::options::ProxyMode;
+use crate::seed::create;
 
 /// The port of the containers: the network of this process has the addresses of all pods.
 pub(super) const PORT: u16 = 8080;

@@ -22,11 +22,12 @@ use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::observe::Observer;
 use tokio::time::sleep;
 
-use crate::density::{self, Arrivals, create, ready, set_status};
+use crate::density;
 use crate::measure::launch;
 use crate::options::Options;
 use crate::report::{self, percentile};
-use crate::seed;
+use crate::seed::{self, create, ready, set_status};
+use crate::tally::Tally;
 
 use self::judges::{Judges, PORT};
 use self::partitioned::{Answers, Partitioned};
@@ -194,7 +195,7 @@ async fn changes(kind: Kind, options: &Options) -> (Delays, [Connections; 2]) {
     // The limited process has started.
     one.make(&judges, Change::NotReady).await;
     eprintln!("{}: the burst", kind.name());
-    let observer = Arc::new(Observer::start(Api::all(client.clone()), Arrivals::default()));
+    let observer = Arc::new(Observer::start(Api::all(client.clone()), Tally::new(options.pods)));
     // One pod of each Service stops being ready, one each second, while others arrive.
     let withdrawals = (0..).zip(others).map(async |(second, it)| {
         sleep(Duration::from_secs(second)).await;

@@ -14,9 +14,9 @@ use tests::kubelets::{Kubelets, Size};
 use tests::manager::Kind;
 use tokio::time::{interval, sleep};
 
-use crate::density::create;
 use crate::options::ProxyMode;
 use crate::partition::Partition;
+use crate::seed::create;
 
 use super::judges::{Judges, PORT};
 use super::rolling::{Connections, QUIET, open};

@@ -38,15 +38,17 @@ pub(crate) fn count(number: usize) -> f64 {
     u32::try_from(number).map_or(f64::INFINITY, f64::from)
 }
 
-/// The median of each figure; of two, the lower one.
+/// The median; of two, the lower one.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[(values.len() - 1) / 2]
+}
+
+/// The median of each figure.
 pub(crate) fn medians(runs: &[Figures]) -> Figures {
-    let names = runs.first().map(|first| first.keys().copied().collect::<Vec<_>>()).unwrap_or_default();
-    let median = |name: &'static str| {
-        let mut values: Vec<f64> = runs.iter().filter_map(|run| run.get(name).copied()).collect();
-        values.sort_by(f64::total_cmp);
-        values[(values.len() - 1) / 2]
-    };
-    names.into_iter().map(|name| (name, median(name))).collect()
+    let names = runs.first().into_iter().flat_map(Figures::keys).copied();
+    let of = |name: &'static str| median(runs.iter().filter_map(|run| run.get(name).copied()).collect());
+    names.map(|name| (name, of(name))).collect()
 }
 
 /// Ours divided by upstream's, where upstream's is not zero.

@@ -25,8 +25,6 @@ mod recent;
 mod repair;
 mod rule;
 mod sync;
-#[cfg(test)]
-mod tests;
 mod wrong;
 
 use std::collections::{HashMap, HashSet};

@@ -24,8 +24,11 @@ use serde_json::{Value, json};
 /// The time of all changes.
 pub(crate) const NOW: &str = "2001-01-01T00:00:00Z";
 
+/// Merge patches by kind and name.
+pub(crate) type Changes = BTreeMap<String, BTreeMap<String, Value>>;
+
 /// The objects of one namespace, and the nodes, by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) services: BTreeMap<String, Value>,
     pub(crate) pods: BTreeMap<String, Value>,
@@ -118,11 +121,20 @@ impl Cluster {
             objects.remove(name).unwrap();
             return;
         }
-        let object =
-            objects.entry(name.to_owned()).or_insert_with(|| json!({"metadata": {"namespace": NAMESPACE}}));
+        let metadata = || json!({"namespace": NAMESPACE, "name": name, "uid": format!("uid-{name}"), "resourceVersion": "7"});
+        let object = objects.entry(name.to_owned()).or_insert_with(|| json!({"metadata": metadata()}));
         merge(object, patch);
         if kind == "services" {
             *object = defaulted(object.take());
+        }
+    }
+
+    /// The same for several objects.
+    pub(crate) fn change_all(&mut self, changes: &Changes) {
+        for (kind, objects) in changes {
+            for (name, patch) in objects {
+                self.change(kind, name, patch);
+            }
         }
     }
 
@@ -222,14 +234,8 @@ impl Cluster {
     }
 
     /// The same for a caller that may not read some kinds.
-    pub(crate) fn snapshot_without(&self, now: Timestamp, unreadable: &[String]) -> Snapshot {
-        let unreadable = unreadable.iter().map(|kind| match &**kind {
-            "nodes" => Kind::Nodes,
-            "endpoints" => Kind::Endpoints,
-            "slices" => Kind::EndpointSlices,
-            other => panic!("no kind {other}"),
-        });
-        let mut snapshot = Snapshot::new(now, unreadable);
+    pub(crate) fn snapshot_without(&self, now: Timestamp, unreadable: &[Kind]) -> Snapshot {
+        let mut snapshot = Snapshot::new(now, unreadable.iter().copied());
         let mut add = |values: &BTreeMap<String, Value>, object: fn(&Value) -> Object| {
             for object in values.values().map(object) {
                 if snapshot.can_read(object.kind()) {
@@ -249,6 +255,12 @@ impl Cluster {
         });
         snapshot
     }
+}
+
+/// The kinds of these resources.
+pub(crate) fn kinds(resources: &[String]) -> Vec<Kind> {
+    let kind = |name: &String| Kind::ALL.into_iter().find(|kind| kind.resource() == name).unwrap();
+    resources.iter().map(kind).collect()
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {

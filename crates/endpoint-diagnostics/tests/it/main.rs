@@ -1,4 +1,4 @@
-//! Tests of the reports.
+//! Tests of the reports and the audit.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,6 +7,7 @@
     reason = "clippy.toml lifts these for test functions, not for their helpers"
 )]
 
+mod audit;
 mod cluster;
 mod documents;
 mod random;

@@ -1,6 +1,6 @@
 //! Each reason: a cluster that has it, and what the report says about it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::explain;
@@ -11,10 +11,7 @@ use random_operations::NAMESPACE;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, merge};
-
-/// Objects by kind and name.
-type Changes = BTreeMap<String, BTreeMap<String, Value>>;
+use crate::cluster::{Changes, Cluster, kinds, merge};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -84,26 +81,18 @@ fn add_many(cluster: &mut Cluster, what: &str) {
     }
 }
 
-fn apply(cluster: &mut Cluster, changes: &Changes) {
-    for (kind, objects) in changes {
-        for (name, patch) in objects {
-            cluster.change(kind, name, patch);
-        }
-    }
-}
-
 fn report(case: &Case) -> ServiceReport {
     let mut cluster = cluster();
     case.many.iter().for_each(|what| add_many(&mut cluster, what));
-    apply(&mut cluster, &case.before);
+    cluster.change_all(&case.before);
     cluster.settle();
-    apply(&mut cluster, &case.after);
+    cluster.change_all(&case.after);
     if case.ports {
         let ports = json!({"ports": [{"name": "http", "port": 8080, "protocol": "TCP"}]});
         merge(cluster.slices.get_mut("web-slice-1").unwrap(), &ports);
     }
     let now = case.now.as_deref().unwrap_or("2001-01-02T00:00:00Z").parse().unwrap();
-    let snapshot = cluster.snapshot_without(now, &case.unreadable);
+    let snapshot = cluster.snapshot_without(now, &kinds(&case.unreadable));
     explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap()
 }
 

@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::audit::proxy::{Frontend, frontends};
+use endpoint_diagnostics::audit::{Expected, Wrong};
+use endpointslice::well_known::HEADLESS;
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, HEADLESS, SLICES, endpoint, slice};
-use crate::audit::proxy::{Frontend, frontends};
-use crate::audit::{Expected, Wrong};
+use super::{add_slice, healthy, snapshot};
+use crate::cluster::Cluster;
 
 fn targets(all: &[&str]) -> BTreeSet<SocketAddr> {
     all.iter().map(|target| target.parse().unwrap()).collect()
@@ -22,13 +24,18 @@ fn frontend(address: &str) -> (ObjectKey, Frontend) {
 
 /// The endpoints expected for 10.96.0.1:80 after an edit of the cluster.
 fn expected(edit: impl FnOnce(&mut Cluster)) -> Option<Expected<SocketAddr>> {
-    let mut cluster = Cluster::healthy();
+    let mut cluster = healthy();
     edit(&mut cluster);
-    frontends(&cluster.snapshot(&[])).remove(&frontend("10.96.0.1:80"))
+    frontends(&snapshot(&cluster, &[])).remove(&frontend("10.96.0.1:80"))
+}
+
+/// The same after a merge patch of an object.
+fn patched(kind: &str, name: &str, patch: &Value) -> Option<Expected<SocketAddr>> {
+    expected(|cluster| cluster.change(kind, name, patch))
 }
 
 fn set(cluster: &mut Cluster, number: usize, conditions: Value) {
-    cluster.slices[0]["endpoints"][number]["conditions"] = conditions;
+    cluster.slices.get_mut("web-a").unwrap()["endpoints"][number]["conditions"] = conditions;
 }
 
 const BOTH: [&str; 2] = ["10.1.0.1:8080", "10.1.0.2:8080"];
@@ -46,11 +53,9 @@ fn ready_endpoints_are_used_and_without_any_those_that_still_serve() {
     assert_eq!(expected(none_ready), exactly(&BOTH[..1]));
     // In another slice and not ready there, until the controller has written both.
     let moving = |cluster: &mut Cluster| {
-        let mut old = endpoint("web-1", "10.1.0.1");
-        old["conditions"]["ready"] = false.into();
-        let mut second = slice("web", SLICES, vec![old]);
-        second["metadata"]["name"] = "web-b".into();
-        cluster.slices.push(second);
+        let conditions = json!({"ready": false, "serving": true, "terminating": false});
+        let old = json!({"addresses": ["10.1.0.1"], "conditions": conditions});
+        add_slice(cluster, "web-b", &json!({"endpoints": [old]}));
     };
     let either = Expected { required: targets(&BOTH[1..]), allowed: targets(&BOTH) };
     assert_eq!(expected(moving), Some(either));
@@ -59,12 +64,10 @@ fn ready_endpoints_are_used_and_without_any_those_that_still_serve() {
 #[test]
 fn what_each_node_chooses_is_allowed_and_not_required() {
     let any = Some(Expected { required: BTreeSet::new(), allowed: targets(&BOTH) });
-    let local = |cluster: &mut Cluster| {
-        cluster.services[0]["spec"]["internalTrafficPolicy"] = "Local".into();
-    };
-    assert_eq!(expected(local), any);
+    assert_eq!(patched("services", "web", &json!({"spec": {"internalTrafficPolicy": "Local"}})), any);
     let hinted = |cluster: &mut Cluster| {
-        cluster.slices[0]["endpoints"][0]["hints"] = json!({"forZones": [{"name": "a"}]});
+        let slice = cluster.slices.get_mut("web-a").unwrap();
+        slice["endpoints"][0]["hints"] = json!({"forZones": [{"name": "a"}]});
     };
     assert_eq!(expected(hinted), any);
 }
@@ -72,24 +75,29 @@ fn what_each_node_chooses_is_allowed_and_not_required() {
 #[test]
 fn what_kube_proxy_does_not_read_is_left_out() {
     let none = Some(Expected::exactly(BTreeSet::new()));
-    assert_eq!(expected(|it| it.slices[0]["metadata"]["labels"][HEADLESS] = "".into()), none);
-    assert_eq!(expected(|it| it.slices[0]["addressType"] = "IPv6".into()), none);
-    assert_eq!(expected(|it| it.slices[0]["ports"][0]["name"] = "https".into()), none);
-    assert_eq!(expected(|it| it.slices[0]["ports"][0]["protocol"] = "UDP".into()), none);
-    for (key, value) in [("clusterIP", "None"), ("type", "ExternalName")] {
-        assert_eq!(expected(|it| it.services[0]["spec"][key] = value.into()), None, "{key}");
+    for patch in [
+        json!({"metadata": {"labels": {HEADLESS: ""}}}),
+        json!({"addressType": "IPv6"}),
+        json!({"ports": [{"name": "https", "port": 8080, "protocol": "TCP"}]}),
+        json!({"ports": [{"name": "http", "port": 8080, "protocol": "UDP"}]}),
+    ] {
+        assert_eq!(patched("slices", "web-a", &patch), none, "{patch}");
     }
-    let label = json!({"service.kubernetes.io/service-proxy-name": "other"});
-    assert_eq!(expected(|it| it.services[0]["metadata"]["labels"] = label), None);
+    for patch in [
+        json!({"spec": {"clusterIP": "None"}}),
+        json!({"spec": {"type": "ExternalName"}}),
+        json!({"metadata": {"labels": {"service.kubernetes.io/service-proxy-name": "other"}}}),
+    ] {
+        assert_eq!(patched("services", "web", &patch), None, "{patch}");
+    }
 }
 
 #[test]
 fn a_finding_names_the_port_and_its_touch_the_slices_with_what_is_missing() {
-    let mut cluster = Cluster::healthy();
-    let mut other = slice("web", SLICES, vec![endpoint("web-3", "10.1.0.3")]);
-    other["metadata"]["name"] = "web-b".into();
-    cluster.slices.push(other);
-    let snapshot = cluster.snapshot(&[]);
+    let mut cluster = healthy();
+    let third = json!({"addresses": ["10.1.0.3"], "conditions": {"ready": true}});
+    add_slice(&mut cluster, "web-b", &json!({"endpoints": [third]}));
+    let snapshot = snapshot(&cluster, &[]);
     let all = Expected::exactly(targets(&[BOTH[0], BOTH[1], "10.1.0.3:8080"]));
     let (key, frontend) = frontend("10.96.0.1:80");
     let lacking = Wrong::new(&targets(&BOTH), &all).unwrap();

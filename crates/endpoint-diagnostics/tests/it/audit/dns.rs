@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::audit::dns::headless_services;
+use endpoint_diagnostics::audit::{Expected, Wrong};
+use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use serde_json::json;
 
-use super::cluster::{Cluster, SLICES, endpoint, service, slice};
-use crate::audit::dns::headless_services;
-use crate::audit::{Expected, Wrong};
+use super::{add_slice, healthy, snapshot};
 
 fn addresses(all: &[&str]) -> BTreeSet<IpAddr> {
     all.iter().map(|address| address.parse().unwrap()).collect()
@@ -17,25 +18,22 @@ fn addresses(all: &[&str]) -> BTreeSet<IpAddr> {
 
 #[test]
 fn a_headless_service_has_the_ready_addresses_of_all_its_slices() {
-    let mut cluster = Cluster::healthy();
-    let headless = |name: &str| service(name, json!({"clusterIP": "None", "type": "ClusterIP"}));
-    cluster.services.extend([headless("peers"), headless("nobody")]);
-    let conditions = |ip: &str, conditions| {
-        let mut endpoint = endpoint("web-1", ip);
-        endpoint["conditions"] = conditions;
-        endpoint
-    };
-    let first = [
-        conditions("10.1.0.1", json!({"ready": true})),
-        conditions("10.1.0.2", json!({})),
-        conditions("10.1.0.3", json!({"ready": false, "serving": true})),
-    ];
-    let mut second = slice("peers", "controller.example", vec![endpoint("web-2", "fd00::1")]);
-    second["metadata"]["name"] = "peers-b".into();
-    second["addressType"] = "IPv6".into();
-    cluster.slices.extend([slice("peers", SLICES, first.to_vec()), second]);
-    let snapshot = cluster.snapshot(&[]);
-    let found = headless_services(&snapshot);
+    let mut cluster = healthy();
+    for name in ["peers", "nobody"] {
+        cluster.change("services", name, &json!({"spec": {"clusterIP": "None", "type": "ClusterIP"}}));
+    }
+    let first = json!([
+        {"addresses": ["10.1.0.1"], "conditions": {"ready": true}},
+        {"addresses": ["10.1.0.2"], "conditions": {}},
+        {"addresses": ["10.1.0.3"], "conditions": {"ready": false, "serving": true}},
+    ]);
+    let labels = json!({SERVICE_NAME: "peers"});
+    add_slice(&mut cluster, "peers-a", &json!({"metadata": {"labels": labels}, "endpoints": first}));
+    let labels = json!({SERVICE_NAME: "peers", MANAGED_BY: "controller.example"});
+    let second = json!([{"addresses": ["fd00::1"], "conditions": {"ready": true, "serving": true}}]);
+    let second = json!({"metadata": {"labels": labels}, "addressType": "IPv6", "endpoints": second});
+    add_slice(&mut cluster, "peers-b", &second);
+    let found = headless_services(&snapshot(&cluster, &[]));
     let of =
         |name: &str| found.iter().find(|(key, _)| &*key.name == name).map(|(_, addresses)| addresses.clone());
     assert_eq!(of("peers"), Some(addresses(&["10.1.0.1", "10.1.0.2", "fd00::1"])));

@@ -1,7 +1,12 @@
-//! `docs/reference/kubectl-endpoints.md` names each command and exit code.
+//! All commands: `docs/reference/kubectl-endpoints.md` names them and each exit code, and wrong command lines are refused.
 
-use crate::PROGRAM;
+use std::ffi::OsString;
+
+use cli_runtime::usage::Usage;
+
 use crate::exit::TABLE;
+use crate::handover::Goal;
+use crate::{PROGRAM, audit, explain, handover, preflight, simulate};
 
 #[test]
 fn the_document_has_each_command_and_exit_code() {
@@ -19,4 +24,37 @@ fn the_document_has_each_command_and_exit_code() {
 #[test]
 fn commands_are_well_formed() {
     PROGRAM.root().debug_assert();
+}
+
+/// The message about a wrong command line.
+fn refused(line: &str) -> String {
+    let mut words = line.split_whitespace();
+    let command = words.next();
+    let words: Vec<OsString> = words.map(OsString::from).collect();
+    let parsed = match command {
+        Some("explain") => explain::parse(&words).map(|_| ()),
+        Some("audit") => audit::parse(&words).map(|_| ()),
+        Some("simulate") => simulate::parse(&words).map(|_| ()),
+        Some("preflight") => preflight::parse(&words).map(|_| ()),
+        Some("handover") => handover::parse(Goal::Handover, &words).map(|_| ()),
+        _ => panic!("no command in {line}"),
+    };
+    match parsed {
+        Err(Usage::Error(message)) => message,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn wrong_command_lines_are_refused_in_one_line() {
+    let lines = include_str!("../testdata/refused-lines.txt").lines();
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        let (line, reason) = line.split_once(" => ").expect(line);
+        let said = refused(line);
+        assert_eq!(said.lines().count(), 1, "{line}: {said}");
+        match reason.strip_suffix("...") {
+            Some(beginning) => assert!(said.starts_with(beginning), "{line}: {said}"),
+            None => assert_eq!(said, reason, "{line}"),
+        }
+    }
 }

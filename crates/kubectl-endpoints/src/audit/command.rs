@@ -299,36 +299,4 @@ mod tests {
         assert_eq!(audit.options().max_endpoints_per_slice, Some(500));
         assert_eq!((audit.confirm_after, audit.target.files), (Duration::ZERO, vec!["dump.yaml".to_owned()]));
     }
-
-    #[test]
-    fn wrong_command_lines_are_refused_in_one_line() {
-        for (line, expected) in [
-            ("--yes", "--yes needs --fix or --touch"),
-            ("--dry-run=client", "--dry-run needs --fix or --touch"),
-            ("--touch", "--touch needs --dns or --proxy"),
-            ("--proxy --touch -o json", "--touch prints a table: -o may be table or wide"),
-            ("--proxy-timeout=1s", "--proxy-timeout needs --proxy"),
-            ("--proxy -f x.yaml", "--proxy and -f exclude each other: files have no kube-proxy"),
-            ("--fix -f x.yaml", "--fix and -f exclude each other: files are not repaired"),
-            ("--fix -o json", "--fix prints a table: -o may be table or wide"),
-            ("-n a -A", "-n and -A exclude each other"),
-            ("--dns-server=10.0.0.10:53", "--dns-server needs --dns"),
-            ("--dns --cluster-domain=", "--cluster-domain: \"\" is no domain, such as cluster.local"),
-            ("--dns -f x.yaml", "--dns and -f exclude each other: files have no DNS servers"),
-            ("--dns -n a", "--dns with -n needs --dns-server: the servers are those of kube-system/kube-dns"),
-        ] {
-            assert_eq!(parsed(line).unwrap_err(), expected, "{line}");
-        }
-        for line in [
-            "--dns --dns-server=coredns",
-            "--rule=nonsense",
-            "--severity=fatal",
-            "-o xml",
-            "--max-endpoints-per-slice=0",
-            "web",
-        ] {
-            let message = parsed(line).unwrap_err();
-            assert_eq!(message.lines().count(), 1, "{line}: {message}");
-        }
-    }
 }

@@ -212,20 +212,4 @@ mod tests {
         assert_eq!((swap.lease.join("/"), swap.deployment.join("/")), ("a/b".to_owned(), "c/d".to_owned()));
         assert_eq!(swap.target.cluster.context.as_deref(), Some("x"));
     }
-
-    #[test]
-    fn wrong_command_lines_are_refused_in_one_line() {
-        for line in [
-            "--lease=x",
-            "--lease=a/b?c",
-            "--ours=pods",
-            "--controllers=nonsense",
-            "x",
-            "-n y",
-            "--request-timeout=5s",
-        ] {
-            let message = parsed(line).unwrap_err();
-            assert_eq!(message.lines().count(), 1, "{line}: {message}");
-        }
-    }
 }

@@ -181,26 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn what_would_name_another_cluster_is_refused() {
-        for (line, flag) in [("--master=http://127.0.0.1:1", "--master"), ("--as-group=a", "--as-group")] {
-            let message = parsed(line).unwrap_err();
-            assert!(message.contains(flag) && message.lines().count() == 1, "{message}");
-        }
-    }
-
-    #[test]
-    fn wrong_command_lines_are_refused_in_one_line() {
-        assert_eq!(
-            parsed("--for-user=a --service-account=b:c").unwrap_err(),
-            "--for-user and --service-account exclude each other"
-        );
-        for line in ["--service-account=b", "-o yaml", "--confirm-after=soon", "--controllers=x", "web"] {
-            let message = parsed(line).unwrap_err();
-            assert_eq!(message.lines().count(), 1, "{line}: {message}");
-        }
-    }
-
-    #[test]
     fn help_has_the_flags_that_count_and_the_exit_codes() {
         let help = parsed("--help").unwrap_err();
         for text in

@@ -198,6 +198,23 @@ async fn swap(site: &Site, world: &World) {
     assert!(manager.stop().await.success());
 }
 
+/// A Lease without a hold, which exists already, lets a replica write beside kube-controller-manager.
+#[test]
+fn the_documented_migration_applies_nothing_if_the_hold_is_not_created() {
+    let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();
+    let block = readme.lines().skip_while(|line| !line.contains("kubectl create -f deploy/"));
+    let block = block.take_while(|line| line.trim() != "```").collect::<Vec<_>>().join("\n");
+    let run = |status: u8| {
+        let kubectl =
+            format!("kubectl() {{ echo \"kubectl $*\"; [ \"$1\" != create ] || return {status}; }}");
+        let output = Command::new("sh").args(["-c", &format!("{kubectl}\n{block}")]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let [created, refused] = [run(0), run(1)];
+    assert!(created.contains("apply -k deploy/base") && created.contains("rollout status"), "{created}");
+    assert!(refused.contains("create -f") && !refused.contains("apply"), "{refused}");
+}
+
 /// The service account may not create the Lease: no replica leads until the Lease is applied again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_lease_ends_the_leader_and_an_apply_brings_it_back() {

@@ -79,6 +79,24 @@ fn an_upgrade_must_say_the_same() {
     assert!(refusal.contains("builtInControllersDisabled=true and lease.hold=false"), "{refusal}");
 }
 
+/// `--reuse-values --set mode=shadow` would delete the Deployment that writes and its Lease. One that is on hold may have been
+/// released by `handover`.
+#[test]
+fn an_upgrade_makes_no_comparison_of_a_writer() {
+    let chart = chart();
+    let with = |more: &[&str], disabled: bool, hold: bool| {
+        let args = [&["template", "ecm", chart.to_str().unwrap()], more].concat();
+        let lease = json!({"hold": hold});
+        helm(&args, &json!({"mode": "shadow", "builtInControllersDisabled": disabled, "lease": lease}))
+    };
+    for (disabled, hold) in [(true, false), (false, true)] {
+        let refusal = with(&["--is-upgrade"], disabled, hold).unwrap_err();
+        assert!(refusal.contains("Install the comparison as a release of its own"), "{refusal}");
+        assert_eq!(with(&[], disabled, hold).err(), None);
+    }
+    assert_eq!(with(&["--is-upgrade"], false, false).err(), None);
+}
+
 #[test]
 fn a_comparison_is_installed_alongside_the_built_in_controllers() {
     let notes = install(&json!({"mode": "shadow", "builtInControllersDisabled": false})).unwrap();

@@ -171,6 +171,14 @@ else. Of a comparison only /metrics, which is open, and without a token, which i
 {{- end }}
 {{- end }}
 
+{{- /* The same for commands of the operator's, which have no files of the pods. */}}
+{{- define "commandFlags" -}}
+{{- range fromYamlArray (include "sharedArgs" .) }}
+{{- if not (regexMatch "^--(config|kubeconfig|master)(=|$)" .) }} {{ if regexMatch "[^A-Za-z0-9_.,:/=@%+-]" . }}'{{ replace "'" "'\\''" . }}'{{ else }}{{ . }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- /* Fields of both pods. */}}
 {{- define "pod" -}}
 {{- with .Values.imagePullSecrets }}

@@ -69,6 +69,28 @@ fn notes_name_the_deployment_of_another_namespace() {
     assert!(notes.contains("`kubectl endpoints handover`"), "{notes}");
 }
 
+/// Else the checks are of another program than the one that is installed, and `handover` refuses it.
+#[test]
+fn commands_of_the_notes_have_the_flags_that_count() {
+    let notes = |disabled: bool| {
+        install(&json!({
+            "lease": {"hold": !disabled}, "builtInControllersDisabled": disabled,
+            "controllers": ["endpointslice-mirroring-controller"], "featureGates": {"AllAlpha": false},
+            "config": {"Generic": {"ClientConnection": {"qps": 50}}},
+            "extraArgs": ["--emulated-version=1.36", "--kubeconfig=/in/the/pod", "--user-agent-name=it's mine"],
+        }))
+        .unwrap()
+    };
+    let preflight = "preflight --service-account=kube-system:endpoint-controller-manager \
+                     --controllers=endpointslice-mirroring-controller --feature-gates=AllAlpha=false \
+                     --emulated-version=1.36 '--user-agent-name=it'\\''s mine' --config=FILE ";
+    for notes in [notes(false), notes(true)] {
+        assert!(notes.contains(preflight), "{notes}");
+    }
+    let handover = "`kubectl endpoints handover --controllers=endpointslice-mirroring-controller`";
+    assert!(notes(false).contains(handover), "{}", notes(false));
+}
+
 /// Else `--set lease.hold=false` alone, or an upgrade of a comparison, would begin to write.
 #[test]
 fn an_upgrade_must_say_the_same() {

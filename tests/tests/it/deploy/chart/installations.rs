@@ -91,6 +91,22 @@ fn commands_of_the_notes_have_the_flags_that_count() {
     assert!(notes(false).contains(handover), "{}", notes(false));
 }
 
+/// Nothing else would give the alert Down a target: it would fire without an end.
+#[test]
+fn notes_say_what_alerts_without_a_monitor_need() {
+    let enabled = json!({"enabled": true});
+    let notes = |values: Value| install(&values).unwrap();
+    let alone = notes(json!({"prometheusRule": enabled}));
+    for label in ["job=\"endpoint-controller-manager\"", "metrics_path=\"/metrics\""] {
+        assert!(alone.contains(label), "{alone}");
+    }
+    for monitor in ["podMonitor", "serviceMonitor"] {
+        let both = notes(json!({"prometheusRule": enabled, monitor: enabled}));
+        assert!(!both.contains("without a monitor"), "{both}");
+    }
+    assert!(!notes(json!({})).contains("without a monitor"));
+}
+
 /// Else `--set lease.hold=false` alone, or an upgrade of a comparison, would begin to write.
 #[test]
 fn an_upgrade_must_say_the_same() {

@@ -148,7 +148,7 @@ fn both_versions_of_helm_render_the_same() {
     let enabled = json!({"enabled": true});
     for values in [
         json!({}),
-        json!({"mode": "shadow"}),
+        json!({"mode": "shadow", "prometheusRule": enabled}),
         json!({
             "config": {"Generic": {}}, "dashboard": enabled, "podMonitor": enabled, "prometheusRule": enabled, "pods": 300_000,
             "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more"}}],

@@ -36,7 +36,7 @@ async fn all_objects_conform_to_the_schemas_of_the_api_server() {
     objects.extend(template(SYSTEM, &everything));
     objects.extend(template(
         SYSTEM,
-        &json!({"mode": "shadow", "podMonitor": enabled, "networkPolicy": enabled}),
+        &json!({"mode": "shadow", "podMonitor": enabled, "networkPolicy": enabled, "prometheusRule": enabled}),
     ));
     objects.extend(OVERLAYS.iter().flat_map(|overlay| kustomization(overlay)));
     objects.extend(with_components("base", &COMPONENTS));

@@ -52,10 +52,13 @@ pub async fn create(client: &Client, object: &Value) -> Result<Value, kube::Erro
     send(client, "POST", &format!("{}?fieldValidation=Strict", collection(object)), object).await
 }
 
-/// The documents of a YAML stream; a duplicate key is an error.
+/// The documents of a YAML stream; a duplicate key is an error, which it is not for values of JSON.
 pub fn documents(text: &str) -> Vec<Value> {
-    let documents = serde_yaml::Deserializer::from_str(text);
-    documents.map(|document| Value::deserialize(document).expect("an object in YAML")).collect()
+    let documents = serde_yaml::Deserializer::from_str(text).map(|document| {
+        let object = serde_yaml::Value::deserialize(document).expect("an object in YAML, each key once");
+        serde_json::to_value(object).expect("an object in JSON")
+    });
+    documents.collect()
 }
 
 /// The objects of a file.

@@ -16,9 +16,21 @@ endpoint-controller-manager
 app.kubernetes.io/name: {{ include "workload" . }}
 {{- end }}
 
+{{- /* The labels of an object: each once, and of an operator's the more specific one counts. */}}
+{{- define "allLabels" -}}
+{{- $ := .root }}
+{{- $labels := dict
+  "app.kubernetes.io/name" .name
+  "app.kubernetes.io/instance" $.Release.Name
+  "app.kubernetes.io/version" $.Chart.AppVersion
+  "app.kubernetes.io/managed-by" $.Release.Service
+  "helm.sh/chart" (printf "%s-%s" $.Chart.Name $.Chart.Version)
+}}
+{{- toYaml (mergeOverwrite $labels $.Values.commonLabels (.more | default dict)) }}
+{{- end }}
+
 {{- define "labels" -}}
-{{ include "selectorLabels" . }}
-{{ include "releaseLabels" . }}
+{{ include "allLabels" (dict "root" . "name" (include "workload" .)) }}
 {{- end }}
 
 {{- /* The page's pods are not those of the controllers, which other objects select. */}}
@@ -27,8 +39,7 @@ app.kubernetes.io/name: {{ include "workload" . }}-page
 {{- end }}
 
 {{- define "page.labels" -}}
-{{ include "page.selectorLabels" . }}
-{{ include "releaseLabels" . }}
+{{ include "allLabels" (dict "root" . "name" (printf "%s-page" (include "workload" .))) }}
 {{- end }}
 
 {{- /* So are those of pod-network-controller, which has the same name in each release: it is one in a cluster. */}}
@@ -42,18 +53,7 @@ app.kubernetes.io/name: pod-network-controller
 {{- end }}
 
 {{- define "podNetworks.labels" -}}
-{{ include "podNetworks.selectorLabels" . }}
-{{ include "releaseLabels" . }}
-{{- end }}
-
-{{- define "releaseLabels" -}}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{ include "allLabels" (dict "root" . "name" "pod-network-controller") }}
 {{- end }}
 
 {{- /* The subject of bindings. */}}

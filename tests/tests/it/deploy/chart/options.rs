@@ -40,6 +40,30 @@ fn values_are_where_they_belong() {
     }
 }
 
+/// kustomize refuses a key that is there twice, as `template` does.
+#[test]
+fn a_label_of_two_values_is_there_once() {
+    let more = |value: &str| json!({"enabled": true, "labels": {"release": value}});
+    let objects = template(
+        SYSTEM,
+        &json!({
+            "commonLabels": {"release": "all", "helm.sh/chart": "mine"}, "podMonitor": more("pods"),
+            "serviceMonitor": more("services"), "prometheusRule": more("rules"), "dashboard": more("boards"),
+        }),
+    );
+    for (kind, release) in [
+        ("Lease", "all"),
+        ("PodMonitor", "pods"),
+        ("ServiceMonitor", "services"),
+        ("PrometheusRule", "rules"),
+        ("ConfigMap", "boards"),
+    ] {
+        let object = only(&objects, kind);
+        assert_eq!(text(&object, "/metadata/labels/release"), release, "{kind}");
+        assert_eq!(text(&object, "/metadata/labels/helm.sh~1chart"), "mine", "{kind}");
+    }
+}
+
 #[test]
 fn an_account_of_the_operators_has_all_rights() {
     let values = json!({"serviceAccount": {"create": false, "name": "mine"}, "lease": {"hold": true}, "preflight": {"enabled": true}});

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::super::tests::values;
 use super::*;
 use crate::options::configz::document as configz;
+use crate::options::flag::Effect;
 
 #[test]
 fn each_field_stands_for_one_flag_and_has_its_type() {
@@ -22,6 +23,17 @@ fn each_field_stands_for_one_flag_and_has_its_type() {
         };
         assert!(fits, "{path}: {value}");
     }
+}
+
+/// As its head says.
+#[test]
+fn the_commented_sample_has_each_field_with_an_effect() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/endpoint-controller-manager.yaml");
+    let file = read(Path::new(sample)).unwrap();
+    let found: BTreeSet<&str> = file.fields.iter().map(|field| field.path).collect();
+    let applies = fields().filter(|(flag, _)| flag.effect == Effect::Applies);
+    let expected: BTreeSet<&str> = applies.map(|(_, path)| path).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -10,10 +10,11 @@ fn head() -> String {
     format!(
         "# Flags\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
-         Flags have the names, forms and defaults of kube-controller-manager {release}, so its command line can be copied: \
-         `_` stands\nfor `-`, the last of several values counts, and numbers, durations (`1m30s`) and booleans have Go's \
-         syntax. `--help`\ndescribes each; [config/endpoint-controller-manager.yaml](../../config/endpoint-controller-manager.yaml) \
-         has the field of\neach that the [configuration file](configuration.md) may set. Defaults:\n"
+         Flags have the names, forms and defaults of kube-controller-manager {release}, so its command line can be copied, \
+         except for\n[a few flags](parity.md#for-operators): `_` stands for `-`, the last of several values counts, and \
+         numbers, durations\n(`1m30s`) and booleans have Go's syntax. `--help` describes each; \
+         [config/endpoint-controller-manager.yaml](../../config/endpoint-controller-manager.yaml)\nhas the field of each \
+         that the [configuration file](configuration.md) may set. Defaults:\n"
     )
 }
 

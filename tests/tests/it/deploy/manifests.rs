@@ -26,6 +26,11 @@ pub(crate) fn kustomization(path: &str) -> Vec<Value> {
 
 /// The objects of a kustomization of `deploy/` with some of its components.
 pub(crate) fn with_components(path: &str, components: &[&str]) -> Vec<Value> {
+    with_images(path, components, &json!([]))
+}
+
+/// The same with names of images.
+pub(crate) fn with_images(path: &str, components: &[&str], images: &Value) -> Vec<Value> {
     let here = tempfile::tempdir().unwrap();
     let up: PathBuf = here.path().canonicalize().unwrap().components().skip(1).map(|_| "..").collect();
     // kustomize refuses absolute paths.
@@ -33,7 +38,7 @@ pub(crate) fn with_components(path: &str, components: &[&str]) -> Vec<Value> {
     let components: Vec<_> = components.iter().map(|name| relative(&format!("components/{name}"))).collect();
     let document = json!({
         "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
-        "resources": [relative(path)], "components": components,
+        "resources": [relative(path)], "components": components, "images": images,
     });
     std::fs::write(here.path().join("kustomization.yaml"), document.to_string()).unwrap();
     kustomize(&here.path().canonicalize().unwrap())

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tests::binaries;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::LeaderElection;
-use tests::requests::{create, manifest};
+use tests::requests::{create, documents, manifest};
 use tests::wait::{self, LIMIT};
 
-use manifests::{dry_run, file, kustomization, name, text, with_components};
+use manifests::{dry_run, file, kustomization, name, text, with_components, with_images};
 
 /// For leaders that are not to lose their Lease, on a busy machine either: their ends release it.
 pub(crate) const PATIENT: LeaderElection = LeaderElection {
@@ -108,6 +108,19 @@ const IMAGE: &str = "set-your-image.invalid/endpoint-controller-manager";
 
 fn image() -> String {
     format!("{IMAGE}:{}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The images of a kustomization of the operator's reach those of components, unlike an edit of `base/kustomization.yaml`.
+#[test]
+fn the_documented_kustomization_names_the_image_of_each_pod() {
+    let readme = std::fs::read_to_string(manifests::folder().join("README.md")).unwrap();
+    let block =
+        readme.split("```").find_map(|part| part.strip_prefix("yaml\n").filter(|it| it.contains("images:")));
+    let images = documents(block.unwrap()).remove(0)["images"].take();
+    let objects = with_images("base", &COMPONENTS, &images);
+    let pods = objects.iter().filter_map(|object| object.pointer("/spec/template/spec/containers/0/image"));
+    let image = format!("REGISTRY/endpoint-controller-manager:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(pods.collect::<Vec<_>>(), [&json!(image), &json!(image)]);
 }
 
 #[test]

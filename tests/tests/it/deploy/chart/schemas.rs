@@ -26,7 +26,7 @@ async fn all_objects_conform_to_the_schemas_of_the_api_server() {
     let everything = json!({
         "lease": {"hold": true}, "networkPolicy": enabled, "openshift": enabled, "podMonitor": enabled, "preflight": enabled,
         "serviceMonitor": enabled, "prometheusRule": enabled, "servingCertificate": {"secretName": "serving"},
-        "serviceAccountCredentials": {"enabled": true, "createAccounts": true},
+        "serviceAccountCredentials": {"enabled": true, "createAccounts": true}, "page": enabled, "podNetworks": enabled,
         "dashboard": enabled, "config": {"Generic": {"ClientConnection": {"qps": 50}}}, "hostNetwork": true,
         "extraEnv": [{"name": "NO_PROXY", "value": "10.0.0.0/8"}],
         "extraVolumes": [{"name": "more", "emptyDir": {}}], "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],

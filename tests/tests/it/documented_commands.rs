@@ -1,5 +1,5 @@
-//! Commands in documents: programs know the flags, the chart knows the values, files exist. Not checked are flags that need or
-//! exclude each other.
+//! Commands in documents: programs know the flags, the chart knows the values, files exist, also those that only the text names.
+//! Not checked are flags that need or exclude each other.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -18,6 +18,13 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.flat_map(|path| if path.is_dir() { documents(&path) } else { vec![path] });
     files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// All documents of the repository for its users and developers.
+fn all_documents() -> impl Iterator<Item = PathBuf> {
+    let folders = ["docs", "deploy", "crates", "config"].into_iter();
+    let below = folders.flat_map(|folder| documents(&root().join(folder)));
+    below.chain(["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root().join(name)))
 }
 
 /// A command, and the document that has it.
@@ -41,10 +48,8 @@ fn shell_lines(text: &str) -> Vec<String> {
 
 /// The commands of all blocks of shell code, one for each part of a pipeline or a list.
 fn commands() -> Vec<Documented> {
-    let folders = ["docs", "deploy", "crates", "config"].into_iter();
-    let documents = folders.flat_map(|folder| documents(&root().join(folder)));
     let mut commands = Vec::new();
-    for document in documents.chain([root().join("README.md"), root().join("CONTRIBUTING.md")]) {
+    for document in all_documents() {
         let text = fs::read_to_string(&document).unwrap();
         // A line that cannot be split is one of a text over several lines: a heredoc or a program in quotes.
         let lines = shell_lines(&text);
@@ -146,4 +151,22 @@ fn files_exist() {
         }
     }
     assert!(count > 30, "only {count} files were found");
+}
+
+/// Scripts and folders have moved: the changelog is not read again.
+#[test]
+fn files_that_a_text_names_exist() {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || "/._-".contains(char);
+    let mut count = 0;
+    for document in all_documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for folder in ["`hack/", "`deploy/", "`config/"] {
+            for (start, _) in text.match_indices(folder) {
+                let name = text[start + 1..].split(|char| !is_part(char)).next().unwrap();
+                assert!(root().join(name).exists(), "{name} in {}", document.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 60, "only {count} files were found");
 }

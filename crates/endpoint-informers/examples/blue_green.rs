@@ -5,7 +5,7 @@
 //! the annotation back.
 //!
 //! ```sh
-//! cargo run --example blue_green
+//! cargo run -p endpoint-informers --example blue_green   # then, in another terminal:
 //! kubectl create service clusterip web --tcp=80:8080
 //! kubectl patch service web --type=merge --patch='{"spec":{"selector":null}}'
 //! kubectl annotate service web example.com/app=web example.com/active=blue example.com/min-ready=2

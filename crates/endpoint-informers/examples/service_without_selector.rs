@@ -5,7 +5,7 @@
 //! instead, and publishes them as Kubernetes would. From here on, the rules are yours.
 //!
 //! ```sh
-//! cargo run --example service_without_selector
+//! cargo run -p endpoint-informers --example service_without_selector   # then, in another terminal:
 //! kubectl create service clusterip web --tcp=80:8080
 //! kubectl patch service web --type=merge --patch='{"spec":{"selector":null}}'
 //! kubectl annotate service web example.com/selector=app=web

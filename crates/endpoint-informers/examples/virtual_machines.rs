@@ -5,7 +5,7 @@
 //!
 //! ```sh
 //! echo '{"default/db": [{"name": "vm-1", "address": "192.168.7.1", "zone": "a", "healthy": true}]}' > machines.json
-//! cargo run --example virtual_machines -- machines.json
+//! cargo run -p endpoint-informers --example virtual_machines -- machines.json   # then, in another terminal:
 //! kubectl create service clusterip db --tcp=5432
 //! kubectl patch service db --type=merge --patch='{"spec":{"selector":null}}'
 //! ```

@@ -29,6 +29,17 @@ async fn users(cluster: &Cluster) {
     authorized(&client).await;
 }
 
+/// It answers no probe before the first reports on all Services, which a liveness probe alone would never let end.
+#[test]
+fn a_start_may_take_ten_minutes() {
+    let spec = pod(&file("components/page/page.yaml"));
+    let [startup, liveness] =
+        ["startupProbe", "livenessProbe"].map(|probe| spec["containers"][0][probe].clone());
+    let number = |field: &str| startup[field].as_u64().unwrap();
+    assert!(number("periodSeconds") * number("failureThreshold") >= 600, "{startup}");
+    assert_eq!(startup["httpGet"], liveness["httpGet"]);
+}
+
 /// Users with the role `page-viewer` see all Services and who leads; other users are refused, and the page's account is not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_with_its_role_see_the_page() {

@@ -162,7 +162,7 @@ fn files_that_a_text_names_exist() {
         let text = fs::read_to_string(&document).unwrap();
         for folder in ["`hack/", "`deploy/", "`config/"] {
             for (start, _) in text.match_indices(folder) {
-                let name = text[start + 1..].split(|char| !is_part(char)).next().unwrap();
+                let name = text[start + 1..].split(|char: char| !is_part(char)).next().unwrap();
                 assert!(root().join(name).exists(), "{name} in {}", document.display());
                 count += 1;
             }

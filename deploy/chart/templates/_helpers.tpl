@@ -26,7 +26,7 @@ app.kubernetes.io/name: {{ include "workload" . }}
   "app.kubernetes.io/managed-by" $.Release.Service
   "helm.sh/chart" (printf "%s-%s" $.Chart.Name $.Chart.Version)
 }}
-{{- toYaml (mergeOverwrite $labels $.Values.commonLabels (.more | default dict)) }}
+{{- toYaml (mergeOverwrite $labels ($.Values.commonLabels | default dict) (.more | default dict)) }}
 {{- end }}
 
 {{- define "labels" -}}

@@ -184,7 +184,8 @@ export function headline({ report, service, traffic }) {
   if (pods.length > 0 && isCustom && reached > 0) return `${reached} of ${of} ${of === 1 ? "endpoint gets" : "endpoints get"} traffic.`;
   if (pods.length === 0 || isCustom) {
     if (others > 0) return ofOthers;
-    const why = report.reasons[0]?.message;
+    // The first reason may be a note, which the program leaves out of the reason for missing traffic.
+    const why = reason?.message ?? report.reasons[0]?.message;
     return `No traffic: ${why ?? "the Service has no endpoints"}.${first(missed[0])}`;
   }
   const all = Math.max(of, ready);

@@ -28,9 +28,9 @@ pub struct Row {
     pub kept: usize,
     /// The endpoints of the slices, also those that are no pods.
     pub traffic: EndpointCounts,
-    /// The code of the first reason; empty if there is none.
+    /// The code of the first reason, a note only if there is no other; empty if there is none.
     pub code: &'static str,
-    /// The reasons in one line: those of the Service, else those of its pods by number; empty if there are none.
+    /// The reasons in one line: that of the Service, else those of its pods by number, else a note; empty if there are none.
     pub summary: String,
     /// The time of the newest change that was seen, in milliseconds since the epoch; 0 if none was.
     pub changed: i64,
@@ -41,7 +41,6 @@ pub struct Row {
 impl Row {
     /// The row of a report, without a trend. `changed` is the time of the newest change that was seen.
     pub fn of(report: &ServiceReport, traffic: EndpointCounts, changed: Option<Timestamp>) -> Self {
-        let summary = report.reasons.first().map_or_else(|| of_pods(report), |reason| reason.message.clone());
         Self {
             namespace: report.namespace.clone(),
             name: report.name.clone(),
@@ -51,7 +50,7 @@ impl Row {
             kept: report.pods.iter().filter(|pod| has(pod, KEPT_READY)).count(),
             traffic,
             code: code(report),
-            summary,
+            summary: summary(report),
             changed: changed.map_or(0, Timestamp::as_millisecond),
             trend: Trend::default(),
         }
@@ -65,10 +64,18 @@ fn has(pod: &PodReport, code: &str) -> bool {
     pod.reasons.iter().any(|reason| reason.code == code)
 }
 
-/// The code of the first reason, of the Service or of a pod that decides.
+/// The code of the first reason, of the Service or of a pod that decides, else of a note.
 fn code(report: &ServiceReport) -> &'static str {
     let of_pods = || deciding(report).iter().find_map(|pod| pod.reasons.first());
-    report.reasons.first().or_else(of_pods).map_or("", |reason| reason.code)
+    report.cause().or_else(of_pods).or(report.reasons.first()).map_or("", |reason| reason.code)
+}
+
+/// The message of the first reason of the Service, else the reasons of its pods, else the message of a note.
+fn summary(report: &ServiceReport) -> String {
+    let of_service = || report.cause().map(|reason| reason.message.clone());
+    let of_pods = || Some(of_pods(report)).filter(|text| !text.is_empty());
+    let note = || report.reasons.first().map(|reason| reason.message.clone());
+    of_service().or_else(of_pods).or_else(note).unwrap_or_default()
 }
 
 /// The code of pods that the Service doesn't select, by one label: no news unless it selects none at all.
@@ -155,6 +162,19 @@ mod tests {
         let pods = vec![pod(Verdict::Wrong, Presence::Absent, "outdated")];
         assert_eq!(summary(Verdict::Wrong, 1, vec![reason("delegated")], pods), "because of delegated");
         assert_eq!(summary(Verdict::Ok, 0, vec![], vec![]), "");
+    }
+
+    #[test]
+    fn a_note_stands_behind_the_reasons_of_pods() {
+        let row = |pods| {
+            let reasons = vec![reason("endpoints-not-kept")];
+            let row = Row::of(&report(Verdict::Ok, 1, reasons, pods), EndpointCounts::default(), None);
+            (row.code, row.summary)
+        };
+        let failing = vec![pod(Verdict::Ok, Presence::NotReady, "readiness-probe")];
+        assert_eq!(row(failing), ("readiness-probe", "because of readiness-probe".to_owned()));
+        let ready = vec![pod(Verdict::Ok, Presence::Ready, "published-unready")];
+        assert_eq!(row(ready), ("endpoints-not-kept", "because of endpoints-not-kept".to_owned()));
     }
 
     #[test]

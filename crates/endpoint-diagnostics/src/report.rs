@@ -2,6 +2,16 @@
 
 use serde::Serialize;
 
+/// The codes of a Service that are notes.
+const NOTES: [&str; 6] = [
+    "delegation-ignored",
+    "more-near-misses",
+    "hints-dropped",
+    "hints-ignored",
+    "zones-outdated",
+    "endpoints-not-kept",
+];
+
 /// One Service: its pods, slices and Endpoints, and the reasons for what differs from a reader's expectation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,6 +42,11 @@ impl ServiceReport {
     /// True if the Service has no selector: users or other programs write its Endpoints or slices.
     pub fn is_custom(&self) -> bool {
         self.reasons.iter().any(|reason| reason.code == "no-selector")
+    }
+
+    /// The first reason of the Service that is no [note](Reason::is_note).
+    pub fn cause(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|reason| !reason.is_note())
     }
 
     /// True if time alone changes the report: a verdict that is late becomes wrong, and a pod is kept ready for a while.
@@ -163,4 +178,25 @@ pub struct Reason {
     pub remedy: Option<String>,
     /// The objects concerned.
     pub scope: Scope,
+}
+
+impl Reason {
+    /// True for a note about a Service: it says why hints, zones or Endpoints are as they are, and never why endpoints are
+    /// missing.
+    pub fn is_note(&self) -> bool {
+        NOTES.contains(&self.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::CODES;
+
+    #[test]
+    fn notes_are_codes_of_services() {
+        for note in NOTES {
+            assert!(CODES.iter().any(|code| code.name == note && code.of_service), "{note}");
+        }
+    }
 }

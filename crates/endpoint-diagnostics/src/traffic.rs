@@ -22,7 +22,7 @@ pub struct Traffic {
     pub of: usize,
     /// Pods that are being deleted and still serve. kube-proxy sends connections to them if nothing is ready.
     pub serving: usize,
-    /// The first reason for which there are fewer than there should be.
+    /// The first reason for which there are fewer than there should be; no note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
@@ -58,7 +58,7 @@ impl Traffic {
         let ready = ready + others;
         // A pod that is on its way out can still be ready in a slice that lags.
         let of = (wanted().count() + others).max(ready);
-        let reason = of_pods.or(report.reasons.first().filter(|_| ready == 0)).cloned();
+        let reason = of_pods.or(report.cause().filter(|_| ready == 0)).cloned();
         Some(Self { ready, of, serving, reason })
     }
 
@@ -73,7 +73,7 @@ impl Traffic {
             *of += slice.endpoints;
         }
         let (ready, of) = families.into_values().max().unwrap_or_default();
-        let reason = report.reasons.first().filter(|_| ready < of || ready == 0).cloned();
+        let reason = report.cause().filter(|_| ready < of || ready == 0).cloned();
         Self { ready, of, serving: 0, reason }
     }
 
@@ -216,6 +216,15 @@ mod tests {
         assert_eq!(counted(&report), (0, 0, 0, Some("selects-no-pods")));
         assert!(Traffic::of(&report).unwrap().is_none());
         assert_eq!(Traffic::of(&service(vec![], vec![reason("external-name")])), None);
+    }
+
+    #[test]
+    fn a_note_is_no_reason_for_missing_traffic() {
+        let report = service(vec![], vec![reason("hints-ignored"), reason("selects-no-pods")]);
+        assert_eq!(counted(&report), (0, 0, 0, Some("selects-no-pods")));
+        let report =
+            service(vec![pod(Presence::Absent, Some("label-differs"))], vec![reason("zones-outdated")]);
+        assert_eq!(counted(&report), (0, 0, 0, None));
     }
 
     #[test]

@@ -119,6 +119,13 @@ test("the headline answers the first question", () => {
   assert.match(headline(view([], { service: { kind: "ExternalName" } })), /^An alias of db\.example/);
 });
 
+test("the headline has the reason for missing traffic, not a note about the Service", () => {
+  const reason = { code: "selects-no-pods", message: "no pod has app=cart" };
+  const reasons = [{ code: "hints-ignored", message: "trafficDistribution: Nearby is unknown" }, reason];
+  const traffic = { ready: 0, of: 0, serving: 0, reason };
+  assert.equal(headline({ ...view([], { reasons }), traffic }), "No traffic: no pod has app=cart.");
+});
+
 test("keys of hostile names are one", () => {
   assert.equal(keyOf("a/b", "c"), "a%2Fb/c");
   assert.notEqual(keyOf("a/b", "c"), keyOf("a", "b/c"));

@@ -65,12 +65,15 @@ pub fn explain_with_differences(
 fn report(subject: &Subject<'_>, planned: &Planned<'_>, key: &ObjectKey) -> ServiceReport {
     let comparison = Comparison::new(subject, planned);
     let pods = comparison.pods();
-    let mut reasons = service::reasons(subject, planned);
-    let mut verdict = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Ok);
-    for (found, reason) in comparison.of_service(&pods) {
-        verdict = verdict.max(found);
-        reasons.insert(0, reason);
-    }
+    let of_service = comparison.of_service(&pods);
+    let verdicts = pods.iter().map(|pod| pod.verdict).chain(of_service.iter().map(|(found, _)| *found));
+    let mut verdict = verdicts.max().unwrap_or(Verdict::Ok);
+    // Readers take the first reason for the cause: notes come last.
+    let (notes, differences): (Vec<_>, Vec<_>) =
+        of_service.into_iter().partition(|(found, _)| *found == Verdict::Ok);
+    let mut reasons: Vec<_> = differences.into_iter().map(|(_, reason)| reason).collect();
+    reasons.extend(service::reasons(subject, planned));
+    reasons.extend(notes.into_iter().map(|(_, reason)| reason));
     if subject.is_undecided() {
         verdict = verdict.max(Verdict::Unknown);
     }

@@ -196,6 +196,44 @@ fn slices_of_the_controller_that_a_service_is_left_to_need_no_reason() {
     assert_eq!(report.pods.iter().map(|pod| codes(&pod.reasons)).collect::<Vec<_>>(), [Vec::<&str>::new()]);
 }
 
+/// Three Services with slices and without Endpoints: their controller is off.
+fn without_endpoints(cluster: &mut Cluster) {
+    cluster.settle();
+    cluster.change("endpoints", "web", &Value::Null);
+    for name in ["a", "b"] {
+        let service = json!({"metadata": {"name": name, "uid": name}, "spec": {"selector": {"app": name}}});
+        cluster.change("services", name, &service);
+        let labels = json!({"kubernetes.io/service-name": name,
+            "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"});
+        let slice =
+            json!({"metadata": {"name": name, "labels": labels}, "addressType": "IPv4", "endpoints": []});
+        cluster.change("slices", name, &slice);
+    }
+}
+
+#[test]
+fn notes_come_after_causes() {
+    let report = |cluster: &Cluster| {
+        let snapshot = cluster.snapshot("2001-01-02T00:00:00Z".parse().unwrap());
+        explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap()
+    };
+    let codes = |report: &ServiceReport| report.reasons.iter().map(|reason| reason.code).collect::<Vec<_>>();
+    let mut cluster = cluster();
+    add_many(&mut cluster, "misses");
+    cluster.change("pods", "web-1", &Value::Null);
+    without_endpoints(&mut cluster);
+    let found = report(&cluster);
+    assert_eq!(codes(&found), ["selects-no-pods", "endpoints-not-kept", "more-near-misses"]);
+    assert_eq!(Traffic::of(&found).unwrap().reason.unwrap().code, "selects-no-pods");
+    // A difference stands before the Service's own reasons.
+    cluster.change("slices", "web-slice-1", &json!({"metadata": {"labels": {"team": "red"}}}));
+    let found = report(&cluster);
+    assert_eq!(
+        codes(&found),
+        ["slices-outdated", "selects-no-pods", "endpoints-not-kept", "more-near-misses"]
+    );
+}
+
 /// Few Services are not enough to tell a controller that is off from one that is late, or fails.
 #[test]
 fn missing_endpoints_of_one_namespace_are_unknown() {

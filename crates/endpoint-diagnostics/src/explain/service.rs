@@ -68,10 +68,13 @@ fn custom(subject: &Subject<'_>) -> Vec<Reason> {
         "the Service has no selector, so no pod belongs to it; its Endpoints are written by users or other programs",
     )];
     match subject.endpoints {
-        None if subject.snapshot.can_read(Kind::Endpoints) => reasons.push(codes::NO_ENDPOINTS.with_remedy(
-            "no Endpoints of the Service's name exist",
-            "give the Service a selector, or create Endpoints or slices for it",
-        )),
+        // Slices that users or other programs write need no Endpoints.
+        None if subject.slices.is_empty() && subject.snapshot.can_read(Kind::Endpoints) => {
+            reasons.push(codes::NO_ENDPOINTS.with_remedy(
+                "no Endpoints of the Service's name exist",
+                "give the Service a selector, or create Endpoints or slices for it",
+            ));
+        }
         None => {}
         Some(endpoints) => reasons.extend(opt_out(endpoints)),
     }

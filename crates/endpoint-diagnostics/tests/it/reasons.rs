@@ -96,6 +96,16 @@ fn report(case: &Case) -> ServiceReport {
     explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap()
 }
 
+/// The report of the Service, a day after all changes.
+fn explained(cluster: &Cluster) -> ServiceReport {
+    let snapshot = cluster.snapshot("2001-01-02T00:00:00Z".parse().unwrap());
+    explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap()
+}
+
+fn codes(reasons: &[Reason]) -> Vec<&'static str> {
+    reasons.iter().map(|reason| reason.code).collect()
+}
+
 fn cases() -> Vec<Case> {
     serde_yaml::from_str(include_str!("reasons.yaml")).unwrap()
 }
@@ -191,9 +201,20 @@ fn slices_of_the_controller_that_a_service_is_left_to_need_no_reason() {
     cluster.change("slices", "web-slice-1", &json!({"metadata": {"labels": {manager: "mesh"}}}));
     let snapshot = cluster.snapshot_without("2001-01-02T00:00:00Z".parse().unwrap(), &[]);
     let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
-    let codes = |reasons: &[Reason]| reasons.iter().map(|reason| reason.code).collect::<Vec<_>>();
     assert_eq!(codes(&report.reasons), ["delegated"]);
     assert_eq!(report.pods.iter().map(|pod| codes(&pod.reasons)).collect::<Vec<_>>(), [Vec::<&str>::new()]);
+}
+
+#[test]
+fn a_service_with_slices_of_users_misses_no_endpoints() {
+    let mut cluster = cluster();
+    cluster.change("services", "web", &json!({"spec": {"selector": null}}));
+    assert_eq!(codes(&explained(&cluster).reasons), ["no-selector", "no-endpoints-to-mirror"]);
+    let metadata = json!({"name": "own", "labels": {"kubernetes.io/service-name": "web"}});
+    let endpoints = json!([{"addresses": ["10.0.0.1"]}]);
+    let slice = json!({"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints});
+    cluster.change("slices", "own", &slice);
+    assert_eq!(codes(&explained(&cluster).reasons), ["no-selector", "another-manager"]);
 }
 
 /// Three Services with slices and without Endpoints: their controller is off.
@@ -213,23 +234,18 @@ fn without_endpoints(cluster: &mut Cluster) {
 
 #[test]
 fn notes_come_after_causes() {
-    let report = |cluster: &Cluster| {
-        let snapshot = cluster.snapshot("2001-01-02T00:00:00Z".parse().unwrap());
-        explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap()
-    };
-    let codes = |report: &ServiceReport| report.reasons.iter().map(|reason| reason.code).collect::<Vec<_>>();
     let mut cluster = cluster();
     add_many(&mut cluster, "misses");
     cluster.change("pods", "web-1", &Value::Null);
     without_endpoints(&mut cluster);
-    let found = report(&cluster);
-    assert_eq!(codes(&found), ["selects-no-pods", "endpoints-not-kept", "more-near-misses"]);
+    let found = explained(&cluster);
+    assert_eq!(codes(&found.reasons), ["selects-no-pods", "endpoints-not-kept", "more-near-misses"]);
     assert_eq!(Traffic::of(&found).unwrap().reason.unwrap().code, "selects-no-pods");
     // A difference stands before the Service's own reasons.
     cluster.change("slices", "web-slice-1", &json!({"metadata": {"labels": {"team": "red"}}}));
-    let found = report(&cluster);
+    let found = explained(&cluster);
     assert_eq!(
-        codes(&found),
+        codes(&found.reasons),
         ["slices-outdated", "selects-no-pods", "endpoints-not-kept", "more-near-misses"]
     );
 }

@@ -174,19 +174,22 @@ fn owner_name<'a>(group: &Group<'a>, slice: &'a EndpointSlice) -> Option<&'a str
 }
 
 /// Slices and Endpoints of a time when the Service still had a selector. Both controllers leave them
-/// (`endpointslice_controller.go` `syncService`), and no controller keeps them up to date.
+/// (`endpointslice_controller.go` `syncService`), and no controller keeps them up to date. kube-proxy ignores those of an alias,
+/// and Endpoints are mirrored only without a selector.
 fn left_behind(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     if group.service.is_none() || group.is_served() || group.delegated_to().is_some() {
         return;
     }
     let (state, name) =
         (if group.wants_mirror() { "has no selector" } else { "is of type ExternalName" }, group.name);
+    let ignored = if group.is_alias() { "; kube-proxy ignores them" } else { "" };
+    let mirrored = if group.wants_mirror() { ", and are mirrored like those of users" } else { "" };
     for slice in group.slices_of(Manager::EndpointSlice) {
         let finding = Finding::new(
             Severity::Info,
             ObjectRef::slice(slice),
             format!(
-                "The Service {name} {state} now; its {} endpoints stay as they were, also when their pods go",
+                "The Service {name} {state} now; its {} endpoints stay as they were, also when their pods go{ignored}",
                 endpoints(slice).len()
             ),
             "Delete the slice, unless its endpoints are to stay; controllers leave it alone",
@@ -198,9 +201,7 @@ fn left_behind(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) 
         let finding = Finding::new(
             Severity::Info,
             ObjectRef::endpoints(endpoints),
-            format!(
-                "The Service {name} {state} now; its addresses stay as they were, and are mirrored like those of users"
-            ),
+            format!("The Service {name} {state} now; its addresses stay as they were{mirrored}"),
             format!("Delete the object, or remove the label {ENDPOINTS_MANAGED_BY} if you maintain it now"),
         );
         findings.push(finding.of(name));

@@ -182,6 +182,11 @@ fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
     if subject.care == Care::Pods {
         return vec![];
     }
+    let cause = if subject.care == Care::ExternalName {
+        "are left from when the Service had another type; kube-proxy ignores them"
+    } else {
+        "are left from when the Service had a selector, and are used as they are"
+    };
     let mut reasons = vec![];
     let names: Vec<&str> = subject
         .managed_by(ENDPOINTSLICE_CONTROLLER)
@@ -189,18 +194,15 @@ fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
         .collect();
     if !names.is_empty() {
         reasons.push(codes::LEFTOVER_SLICES.with_remedy(
-            format!(
-                "slices are left from when the Service had a selector, and are used as they are: {}",
-                names.join(", ")
-            ),
+            format!("slices {cause}: {}", names.join(", ")),
             "delete them, if they are not wanted",
         ));
     }
     if subject.endpoints.is_some_and(is_managed) {
-        reasons.push(codes::LEFTOVER_ENDPOINTS.with_remedy(
-            "the Endpoints are left from when the Service had a selector, and are used as they are",
-            "delete them, if they are not wanted",
-        ));
+        reasons.push(
+            codes::LEFTOVER_ENDPOINTS
+                .with_remedy(format!("the Endpoints {cause}"), "delete them, if they are not wanted"),
+        );
     }
     reasons
 }

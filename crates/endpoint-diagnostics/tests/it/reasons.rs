@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::audit::{Options, audit};
 use endpoint_diagnostics::explain;
 use endpoint_diagnostics::explain::CODES;
 use endpoint_diagnostics::report::{PodReport, Presence, Reason, ServiceReport, Verdict};
@@ -203,6 +204,21 @@ fn slices_of_the_controller_that_a_service_is_left_to_need_no_reason() {
     let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
     assert_eq!(codes(&report.reasons), ["delegated"]);
     assert_eq!(report.pods.iter().map(|pod| codes(&pod.reasons)).collect::<Vec<_>>(), [Vec::<&str>::new()]);
+}
+
+#[test]
+fn an_audit_says_what_is_left_of_a_service_that_became_an_alias() {
+    let mut cluster = cluster();
+    cluster.settle();
+    let alias = json!({"spec": {"type": "ExternalName", "externalName": "example.com", "clusterIP": null}});
+    cluster.change("services", "web", &alias);
+    let snapshot = cluster.snapshot("2001-01-02T00:00:00Z".parse().unwrap());
+    let findings = audit(&snapshot, &Options::default()).findings;
+    let left = findings.iter().filter(|finding| finding.rule == "left-behind");
+    let left: Vec<&str> = left.map(|finding| &*finding.message).collect();
+    let message = |what: &str| format!("The Service web is of type ExternalName now; its {what}");
+    let slice = message("1 endpoints stay as they were, also when their pods go; kube-proxy ignores them");
+    assert_eq!(left, [message("addresses stay as they were"), slice]);
 }
 
 #[test]

@@ -241,11 +241,12 @@ pub(crate) fn state(conditions: Option<&EndpointConditions>) -> Presence {
     state_of(conditions.map_or([None; 3], |it| [it.ready, it.serving, it.terminating]))
 }
 
-/// The state by `ready`, `serving` and `terminating`, as consumers read them.
+/// The state by `ready`, `serving` and `terminating`, as consumers read them: the first two are true if they are absent
+/// (`discovery/v1/types.go` `EndpointConditions`).
 fn state_of([ready, serving, terminating]: [Option<bool>; 3]) -> Presence {
     if ready.unwrap_or(true) {
         Presence::Ready
-    } else if serving == Some(true) && terminating == Some(true) {
+    } else if serving.unwrap_or(true) && terminating == Some(true) {
         Presence::Serving
     } else {
         Presence::NotReady
@@ -267,4 +268,21 @@ fn port_text(name: Option<&str>, number: &str, protocol: Option<&str>, app_proto
     let name = name.filter(|name| !name.is_empty()).map_or_else(String::new, |name| format!("{name}:"));
     let app_protocol = app_protocol.map_or_else(String::new, |protocol| format!(" {protocol}"));
     format!("{name}{number}/{}{app_protocol}", protocol.unwrap_or("TCP"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_condition_is_read_as_consumers_do() {
+        for (conditions, expected) in [
+            ([None, None, None], Presence::Ready),
+            ([Some(false), None, None], Presence::NotReady),
+            ([Some(false), None, Some(true)], Presence::Serving),
+            ([Some(false), Some(false), Some(true)], Presence::NotReady),
+        ] {
+            assert_eq!(state_of(conditions), expected, "{conditions:?}");
+        }
+    }
 }

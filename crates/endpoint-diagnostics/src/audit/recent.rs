@@ -14,13 +14,15 @@ use crate::explain::time::{LAG_BOUND, of_metadata, of_pod};
 pub(super) fn is_recent(context: &Context<'_>, group: &Group<'_>) -> bool {
     let now = context.snapshot.now();
     let is_new = |time: Timestamp| now.duration_since(time).abs() < LAG_BOUND;
-    let service = group.service.and_then(|entry| of_metadata(&entry.object.metadata));
-    let endpoints = group.endpoints.and_then(|endpoints| of_metadata(&endpoints.metadata));
+    let service = group.service.and_then(|entry| of_metadata(&entry.object.metadata, now));
+    let endpoints = group.endpoints.and_then(|endpoints| of_metadata(&endpoints.metadata, now));
     if service.into_iter().chain(endpoints).any(is_new) {
         return true;
     }
     let selector = group.service.and_then(|entry| entry.service.selector.as_ref());
     let pods = selector.map(|selector| group.objects.labels().selected(selector)).unwrap_or_default();
     let mut pods = pods.iter().filter_map(|name| group.objects.pod(name));
-    pods.any(|entry| of_pod(&entry.object).max(context.snapshot.kept_until(&entry.pod)).is_some_and(is_new))
+    pods.any(|entry| {
+        of_pod(&entry.object, now).max(context.snapshot.kept_until(&entry.pod)).is_some_and(is_new)
+    })
 }

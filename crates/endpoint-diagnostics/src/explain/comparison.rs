@@ -206,13 +206,15 @@ impl<'a> Comparison<'a> {
 
     /// The newest change that the state of a pod depends on.
     fn newest(&self, entry: Option<&PodEntry>) -> Option<Timestamp> {
+        let now = self.subject.snapshot.now();
         let kept_until = entry.and_then(|entry| self.subject.snapshot.kept_until(&entry.pod));
-        let of_pod = entry.and_then(|entry| time::of_pod(&entry.object)).max(kept_until);
-        let of_service = time::of_metadata(&self.subject.entry.object.metadata);
+        let of_pod = entry.and_then(|entry| time::of_pod(&entry.object, now));
+        let of_service = time::of_metadata(&self.subject.entry.object.metadata, now);
         let node = entry.and_then(|entry| entry.pod.node_name.as_deref());
         let of_node = node.and_then(|node| self.subject.snapshot.nodes().created(node));
         let custom = self.subject.endpoints.filter(|_| self.subject.care == Care::CustomEndpoints);
-        of_pod.max(of_service).max(of_node).max(custom.and_then(|it| time::of_metadata(&it.metadata)))
+        let of_custom = custom.and_then(|endpoints| time::of_metadata(&endpoints.metadata, now));
+        time::newest([of_pod, kept_until, of_service, of_node, of_custom].into_iter().flatten(), now)
     }
 
     /// The reasons for the state that a pod should have.

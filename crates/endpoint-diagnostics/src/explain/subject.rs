@@ -149,8 +149,9 @@ impl<'a> Subject<'a> {
         if self.care != Care::Pods || !self.snapshot.can_read(Kind::Endpoints) {
             return Some(true);
         }
-        let newest = time::of_metadata(&self.entry.object.metadata);
-        let age = newest.map(|newest| self.snapshot.now().duration_since(newest).abs());
+        let now = self.snapshot.now();
+        let newest = time::of_metadata(&self.entry.object.metadata, now);
+        let age = newest.map(|newest| now.duration_since(newest).abs());
         let is_recent = age.is_some_and(|age| age < LAG_BOUND);
         self.snapshot.keeps_endpoints().or(is_recent.then_some(true))
     }

@@ -10,8 +10,14 @@ use crate::metadata::annotation;
 /// The age below which a difference counts as lag: controllers write within a second, on busy clusters within some.
 pub const LAG_BOUND: SignedDuration = SignedDuration::from_secs(30);
 
+/// The newest of some times as of `now`. Those beyond the bound are of a clock that is ahead, or no times of changes, and do not
+/// count.
+pub(crate) fn newest(times: impl IntoIterator<Item = Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    times.into_iter().filter(|time| time.duration_since(now) < LAG_BOUND).max()
+}
+
 /// The newest change of a pod: of its metadata, its conditions, its containers, or its deletion.
-pub(crate) fn of_pod(pod: &Pod) -> Option<Timestamp> {
+pub(crate) fn of_pod(pod: &Pod, now: Timestamp) -> Option<Timestamp> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let transitions = conditions.iter().filter_map(|condition| condition.last_transition_time.as_ref());
@@ -23,17 +29,17 @@ pub(crate) fn of_pod(pod: &Pod) -> Option<Timestamp> {
         [started, ended].into_iter().flatten()
     });
     let of_status = transitions.chain(of_containers).map(|time| time.0);
-    of_status.chain(of_metadata(&pod.metadata)).max()
+    newest(of_status.chain(of_metadata(&pod.metadata, now)), now)
 }
 
 /// The newest of creation, the beginning of a deletion, the newest write by any field manager, and the annotation with the
 /// time of a change.
-pub(crate) fn of_metadata(metadata: &ObjectMeta) -> Option<Timestamp> {
+pub(crate) fn of_metadata(metadata: &ObjectMeta, now: Timestamp) -> Option<Timestamp> {
     let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     let grace = SignedDuration::from_secs(metadata.deletion_grace_period_seconds.unwrap_or_default());
     let deleted = time(&metadata.deletion_timestamp).and_then(|end| end.checked_sub(grace).ok());
     let managers = metadata.managed_fields.iter().flatten().filter_map(|manager| time(&manager.time));
     let annotated =
         annotation(metadata, LAST_CHANGE_TRIGGER_TIME).and_then(|time| time.parse::<Timestamp>().ok());
-    managers.chain(time(&metadata.creation_timestamp)).chain(deleted).chain(annotated).max()
+    newest(managers.chain(time(&metadata.creation_timestamp)).chain(deleted).chain(annotated), now)
 }

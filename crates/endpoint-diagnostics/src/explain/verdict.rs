@@ -57,8 +57,8 @@ pub(super) fn of_service(
     others: Others,
 ) -> Vec<(Verdict, Reason)> {
     let now = subject.snapshot.now();
-    let of_service = time::of_metadata(&subject.entry.object.metadata);
-    let of_endpoints = subject.endpoints.and_then(|endpoints| time::of_metadata(&endpoints.metadata));
+    let of_service = time::of_metadata(&subject.entry.object.metadata, now);
+    let of_endpoints = subject.endpoints.and_then(|endpoints| time::of_metadata(&endpoints.metadata, now));
     let newest = of_service.max(of_endpoints);
     let mut found = vec![];
     let differs = if others.slices { slices_differ(subject, planned, others.slices_differ) } else { None };

@@ -17,6 +17,10 @@ pub struct Labels {
 /// pods of an environment, a pod must have a similar value.
 const MAX_ALIKE: usize = 100;
 
+/// The longest value that the API server accepts. Objects in files may have others, which are compared with none: that costs the
+/// product of the lengths.
+const MAX_VALUE: usize = 63;
+
 /// The most values of a key among which a Service that selects pods looks for misspellings: in a namespace with thousands of
 /// applications, that of each Service would look at all of them.
 const MAX_VALUES: usize = 1_000;
@@ -78,7 +82,7 @@ impl Labels {
     /// A selector with a single label misses every pod of the namespace by one label; also with more, most of them may be
     /// as close. If more than a hundred pods are, only those count whose value may be a misspelling of the
     /// required one, or of which one contains the other, if the selector selects no pod. A selector that selects some looks for
-    /// misspellings among a thousand values of a key, or none.
+    /// misspellings among a thousand values of a key, or none. Values longer than 63 bytes are no near misses.
     ///
     /// Cost: for each label, the number of its values, or a hundred pods.
     pub fn near_misses(&self, selector: &LabelSet) -> Vec<NearMiss> {
@@ -89,6 +93,7 @@ impl Labels {
         let max_values = if selects_none { usize::MAX } else { MAX_VALUES };
         selector
             .iter()
+            .filter(|(_, wanted)| wanted.len() <= MAX_VALUE)
             .flat_map(|(key, wanted)| self.missed_by(selector, key, wanted, max_values, resembles))
             .collect()
     }
@@ -111,14 +116,17 @@ impl Labels {
         let Some((fewest, rest)) = others.split_first().filter(|(fewest, _)| fewest.len() <= MAX_ALIKE)
         else {
             let values = self.pods.get(key).filter(|values| values.len() <= max_values).into_iter().flatten();
-            let similar = values.filter(|(value, _)| resembles(wanted, value));
+            let similar = values.filter(|(value, _)| value.len() <= MAX_VALUE && resembles(wanted, value));
             let pods = similar.flat_map(|(value, pods)| pods.iter().map(move |pod| (value, pod)));
             let missed = pods.filter(|(_, pod)| others.iter().all(|pods| pods.contains(*pod)));
             return missed.map(|(value, pod)| miss(pod, Some(Arc::clone(value)))).collect();
         };
         let alike = fewest.iter().filter(|pod| rest.iter().all(|pods| pods.contains(*pod)));
         let found = |pod: &Arc<str>| self.by_pod.get(pod).and_then(|labels| labels.get(key));
-        let missed = alike.map(|pod| (pod, found(pod))).filter(|(_, found)| *found != Some(&**wanted));
+        let is_missed = |found: Option<&str>| {
+            found != Some(&**wanted) && found.is_none_or(|value| value.len() <= MAX_VALUE)
+        };
+        let missed = alike.map(|pod| (pod, found(pod))).filter(|(_, found)| is_missed(*found));
         missed.map(|(pod, found)| miss(pod, found.map(Arc::from))).collect()
     }
 
@@ -155,8 +163,9 @@ fn misspelt(wanted: &[u8], found: &[u8]) -> bool {
 /// True if at most `edits` characters are to be inserted, removed or replaced. Unlike the distance, this ends at the first
 /// characters of most texts.
 pub(crate) fn is_within(one: &[u8], other: &[u8], edits: usize) -> bool {
+    let same = one.iter().zip(other).take_while(|(first, second)| first == second).count();
+    let [one, other] = [one, other].map(|text| text.get(same..).unwrap_or_default());
     match (one.split_first(), other.split_first()) {
-        (Some((first, one)), Some((second, other))) if first == second => is_within(one, other, edits),
         (None, None) => true,
         _ if edits == 0 => false,
         (None, Some(_)) => other.len() <= edits,
@@ -258,6 +267,30 @@ mod tests {
         ] {
             assert_eq!(misspelt(wanted.as_bytes(), found.as_bytes()), expected, "{wanted} {found}");
         }
+    }
+
+    /// Recursion for each character would end the process.
+    #[test]
+    fn long_texts_are_compared_in_a_loop() {
+        let long = "a".repeat(1 << 20);
+        assert!(is_within(long.as_bytes(), long.as_bytes(), 0));
+        assert!(is_within(long.as_bytes(), format!("{long}b").as_bytes(), 1));
+        assert!(!is_within(long.as_bytes(), format!("{long}bb").as_bytes(), 1));
+    }
+
+    #[test]
+    fn values_that_no_object_of_a_cluster_has_are_no_near_misses() {
+        let [longest, longer] = [63, 64].map(|length| "a".repeat(length));
+        let labels = labels(&[
+            ("longest", &[("app", longest.as_str()), ("tier", "front")]),
+            ("longer", &[("app", longer.as_str()), ("tier", "front")]),
+        ]);
+        let names = |selector: &[(&str, &str)]| -> Vec<String> {
+            misses(&labels, selector).into_iter().map(|miss| miss.0).collect()
+        };
+        assert_eq!(names(&[("app", &longest[1..])]), ["longest"]);
+        assert_eq!(names(&[("app", "web"), ("tier", "front")]), ["longest"]);
+        assert!(names(&[("app", "a".repeat(65).as_str())]).is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 import { request as requested, timely } from "./api.js";
 import { commands } from "./command.js";
 import { button, copyButton, count, element } from "./dom.js";
-import { PRESENCES, STATES, VERDICTS, headline, isMissed, keyOf, stateOfView } from "./model.js";
+import { PRESENCES, STATES, VERDICTS, headline, isMissed, keyOf, stateOfView, viewOf } from "./model.js";
 import { Picture } from "./picture.js";
 import { clock } from "./time.js";
 import { timeline } from "./timeline.js";
@@ -75,7 +75,7 @@ export class Detail {
       this.#body.replaceChildren(element("p", {}, "The program can't be reached."));
     } else if (text !== null && text !== this.#text) {
       this.#text = text;
-      this.#view = JSON.parse(text);
+      this.#view = viewOf(text);
       this.#render();
     }
     if (this.#again) await new Promise((resolve) => setTimeout(resolve, PAUSE));

@@ -156,6 +156,17 @@ export function banner({ disruptions, zones }, kept) {
   return lines;
 }
 
+/** The view of a Service, or one with nothing but an error. The answer may be that of a server between, or empty. */
+export function viewOf(text) {
+  const refusal = { error: "The server's answer has no report." };
+  try {
+    const view = JSON.parse(text);
+    return view?.report || view?.error ? view : refusal;
+  } catch {
+    return refusal;
+  }
+}
+
 /** True for a pod of which the report only says that the Service doesn't select it. */
 export const isMissed = (pod) =>
   pod.slices === "absent" && pod.endpoints === "absent" && pod.reasons[0]?.code === "label-differs";

@@ -19,7 +19,7 @@ export function parse(fragment) {
   if (!Object.hasOwn(SORTS, view.sort)) view.sort = DEFAULTS.sort;
   if (path === CHANGES) view.page = "changes";
   const parts = path.split("/").map(decoded);
-  if (view.page === "services" && parts.length === 2 && parts[0] !== "" && parts[1] !== "") {
+  if (view.page === "services" && parts.length === 2 && parts.every(isName)) {
     view.service = { namespace: parts[0], name: parts[1] };
   }
   return view;
@@ -34,6 +34,9 @@ export function format(view) {
     .map((name) => [name, view[name]]));
   return `#${path}${query.size > 0 ? `?${query}` : ""}`;
 }
+
+/** False for what a browser would take out of the path of a request. No Service has such a name. */
+const isName = (part) => !["", ".", ".."].includes(part);
 
 function decoded(part) {
   try {

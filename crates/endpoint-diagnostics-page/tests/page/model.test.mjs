@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { banner, headline, keyOf, prepared, select, stateOf, stateOfView, sums } from "../../assets/model.js";
+import { banner, headline, keyOf, prepared, select, stateOf, stateOfView, sums, viewOf } from "../../assets/model.js";
 
 /** A row with so many pods, of which so many are ready. */
 function row(name, ready, pods, more = {}) {
@@ -124,6 +124,12 @@ test("the headline has the reason for missing traffic, not a note about the Serv
   const reasons = [{ code: "hints-ignored", message: "trafficDistribution: Nearby is unknown" }, reason];
   const traffic = { ready: 0, of: 0, serving: 0, reason };
   assert.equal(headline({ ...view([], { reasons }), traffic }), "No traffic: no pod has app=cart.");
+});
+
+test("an answer without a report is an error", () => {
+  assert.deepEqual(viewOf('{"report":{}}'), { report: {} });
+  assert.deepEqual(viewOf('{"error":"There is no Service shop/x."}'), { error: "There is no Service shop/x." });
+  for (const text of ["", "null", "[]", "<html>"]) assert.match(viewOf(text).error, /no report/, text);
 });
 
 test("keys of hostile names are one", () => {

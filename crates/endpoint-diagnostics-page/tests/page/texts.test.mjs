@@ -16,7 +16,7 @@ test("an address leads back to its view", () => {
 });
 
 test("an address of nothing is the list", () => {
-  for (const fragment of ["", "#", "#shop", "#shop/", "#/web", "#a/b/c", "#%", "#?show=constructor&sort=__proto__&other=1"]) {
+  for (const fragment of ["", "#", "#shop", "#shop/", "#/web", "#a/b/c", "#%", "#../x", "#./x", "#x/%2e%2e", "#?show=constructor&sort=__proto__&other=1"]) {
     const { page, service, show, sort } = parse(fragment);
     assert.deepEqual({ page, service, show, sort }, { page: "services", service: null, show: "all", sort: "attention" }, fragment);
   }

@@ -15,6 +15,7 @@ import "./theme.js";
 const CONNECTIONS = {
   live: "Live",
   lost: "Connection to the program lost, trying again",
+  full: "Too many pages follow the changes, trying again",
   refused: "Not allowed without a valid token",
   connecting: "Connecting",
 };

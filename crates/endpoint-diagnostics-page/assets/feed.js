@@ -11,6 +11,9 @@ import { setPresent } from "./time.js";
 const SILENCE = 45_000;
 /** The statuses of answers to requests without a token that counts: of the program that runs now, or of a user. */
 const REFUSED = [401, 403];
+/** The status of an answer to a page for which the program has no stream, and the seconds until the next try if it names none. */
+const FULL = 503;
+const WAIT = 10;
 /** How long a page that is not seen looks at changes, and how long it rests then. */
 const LOOK = 3_000;
 const REST = 30_000;
@@ -102,8 +105,9 @@ export class Feed {
   /** The answer to a request, if it is one with data. */
   async #answer(path, signal) {
     const answer = await request(path, signal);
-    if (!answer.ok) throw new Error(`status ${answer.status}`, { cause: answer.status });
-    return answer;
+    if (answer.ok) return answer;
+    const after = Number(answer.headers.get("retry-after")) || WAIT;
+    throw new Error(`status ${answer.status}`, { cause: { status: answer.status, after } });
   }
 
   #handle({ type, id, data }) {
@@ -127,7 +131,14 @@ export class Feed {
 
   #lost(error) {
     this.#close();
-    this.#handlers.connection(REFUSED.includes(error?.cause) ? "refused" : "lost");
+    const { status, after } = error?.cause ?? {};
+    if (status === FULL && this.#cursor !== null) {
+      // The list is as good as it was: the events after it are what is missing.
+      this.#handlers.connection("full");
+      this.#retry = setTimeout(() => (document.hidden ? this.#rest() : this.#open()), after * 1000);
+      return;
+    }
+    this.#handlers.connection(REFUSED.includes(status) ? "refused" : "lost");
     this.#retry = setTimeout(() => this.#load(), this.#delay);
     this.#delay = Math.min(this.#delay * 2, 10_000);
   }

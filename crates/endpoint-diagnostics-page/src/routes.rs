@@ -24,6 +24,9 @@ use crate::{access, events, headers, query};
 /// Clients that may follow the changes at the same time.
 const FOLLOWERS: usize = 32;
 
+/// Answers about single Services, times and searches that are computed at the same time. A source computes one after the other.
+const ANSWERS: usize = 4;
+
 /// A response, or the status of a failure here.
 type Answer = Result<Response, StatusCode>;
 
@@ -31,6 +34,7 @@ type Answer = Result<Response, StatusCode>;
 struct Shared<S> {
     source: Arc<S>,
     followers: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -39,6 +43,7 @@ impl<S> Clone for Shared<S> {
         Self {
             source: Arc::clone(&self.source),
             followers: Arc::clone(&self.followers),
+            answers: Arc::clone(&self.answers),
             stopping: self.stopping.clone(),
         }
     }
@@ -60,6 +65,7 @@ pub(crate) fn shared_router<S: Source>(
 
 fn handlers<S: Source>(prefix: &str, source: Arc<S>, stopping: watch::Receiver<bool>) -> Router {
     let path = |path: &str| format!("{prefix}{path}");
+    let [followers, answers] = [FOLLOWERS, ANSWERS].map(|number| Arc::new(Semaphore::new(number)));
     let mut router = Router::new()
         .route(&path("/api/services"), get(services))
         .route(&path("/api/services/{namespace}/{name}"), get(service))
@@ -67,7 +73,7 @@ fn handlers<S: Source>(prefix: &str, source: Arc<S>, stopping: watch::Receiver<b
         .route(&path("/api/timeline"), get(timeline))
         .route(&path("/api/search"), get(search))
         .route(&path("/api/events"), get(follow))
-        .with_state(Shared { source, followers: Arc::new(Semaphore::new(FOLLOWERS)), stopping });
+        .with_state(Shared { source, followers, answers, stopping });
     for asset in ASSETS {
         let handler = move || async move { (asset.headers(), asset.text) };
         router = router.route(&path(asset.path), get(handler));
@@ -115,7 +121,7 @@ async fn of_service<S: Source, T: Serialize + Send + 'static>(
     read: fn(&S, &ObjectKey) -> Option<T>,
 ) -> Answer {
     let key = ObjectKey::new(namespace.as_str(), name.as_str());
-    let found = off_the_runtime(&shared.source, move |source| read(source, &key)).await?;
+    let found = off_the_runtime(&shared, move |source| read(source, &key)).await?;
     let absent = || {
         let error = format!("There is no Service {namespace}/{name}.");
         json(StatusCode::NOT_FOUND, &json!({ "error": error }))
@@ -128,23 +134,31 @@ async fn timeline<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answe
         let error = "since and until must be milliseconds since the epoch";
         return Ok(json(StatusCode::BAD_REQUEST, &json!({ "error": error })));
     };
-    let timeline = off_the_runtime(&shared.source, move |source| source.timeline(span)).await?;
+    let timeline = off_the_runtime(&shared, move |source| source.timeline(span)).await?;
     Ok(json(StatusCode::OK, &timeline))
 }
 
 async fn search<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answer {
     let text = query::value(uri.query().unwrap_or_default(), "q").unwrap_or_default();
-    let found = off_the_runtime(&shared.source, move |source| source.search(&text)).await?;
+    let found = off_the_runtime(&shared, move |source| source.search(&text)).await?;
     Ok(json(StatusCode::OK, &found))
 }
 
-/// Answers about thousands of objects take longer than other requests may wait. Fails if the work panicked.
+/// Answers about thousands of objects take longer than other requests may wait. A request whose client is gone waits no more; its
+/// work, once begun, holds its place to the end. Fails if the work panicked.
 async fn off_the_runtime<S: Source, T: Send + 'static>(
-    source: &Arc<S>,
+    shared: &Shared<S>,
     work: impl FnOnce(&S) -> T + Send + 'static,
 ) -> Result<T, StatusCode> {
-    let source = Arc::clone(source);
-    tokio::task::spawn_blocking(move || work(&source)).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+    let place =
+        Arc::clone(&shared.answers).acquire_owned().await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    let source = Arc::clone(&shared.source);
+    let work = move || {
+        let answer = work(&source);
+        drop(place);
+        answer
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// The events after the cursor in Last-Event-ID, which clients of server-sent events send when they connect again, else after

@@ -1,9 +1,13 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use endpoint_diagnostics::report::Counts;
 use endpoint_diagnostics::{EndpointCounts, ServiceReport, Verdict};
+use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -39,6 +43,43 @@ impl Source for Fixed {
     }
 }
 
+/// A source whose searches last until the test ends.
+struct Slow {
+    board: Board,
+    begun: AtomicUsize,
+    end: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Source for Slow {
+    fn board(&self) -> &Board {
+        &self.board
+    }
+
+    fn report(&self, _: &ObjectKey) -> Option<ServiceReport> {
+        None
+    }
+
+    fn view(&self, _: &ObjectKey) -> Option<View> {
+        None
+    }
+
+    fn timeline(&self, _: Span) -> Timeline {
+        Timeline { entries: vec![], more: false, watched: 0 }
+    }
+
+    fn search(&self, _: &str) -> Found {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        // An error: the sender is gone.
+        _ = self.end.lock().recv();
+        Found::default()
+    }
+}
+
+fn board() -> Board {
+    let (name, message) = ("test".to_owned(), String::new());
+    Board::new(7, Origin { name, flags: vec![], state: SourceState::Live, message })
+}
+
 fn publication(name: &str, ready: usize) -> Publication {
     let traffic = EndpointCounts { ready, ..EndpointCounts::default() };
     Publication { report: report(name, ready), traffic, newest: None }
@@ -66,13 +107,7 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        let origin = Origin {
-            name: "test".to_owned(),
-            flags: vec![],
-            state: SourceState::Live,
-            message: String::new(),
-        };
-        let source = Arc::new(Fixed(Board::new(7, origin)));
+        let source = Arc::new(Fixed(board()));
         source.0.publish([publication("web", 1)], [], Timestamp::UNIX_EPOCH);
         let (stop, stopping) = watch::channel(false);
         Self { router: router(Arc::clone(&source), "secret", stopping), source, stop }
@@ -248,6 +283,26 @@ async fn followers_are_bounded() {
     followers.pop();
     let accepted = page.send(Request::get("/api/events?after=7-1")).await;
     assert_eq!(accepted.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn requests_that_their_clients_leave_pile_up_no_work() {
+    let (sender, end) = mpsc::channel();
+    let source = Arc::new(Slow { board: board(), begun: AtomicUsize::new(0), end: Mutex::new(end) });
+    let (_stop, stopping) = watch::channel(false);
+    let router = router(Arc::clone(&source), "secret", stopping);
+    let search = || {
+        let request = Request::get("/api/search?q=web").header("host", "localhost");
+        let request = request.header("authorization", "Bearer secret").body(Body::empty()).unwrap();
+        router.clone().oneshot(request)
+    };
+    for _ in 0..5 * ANSWERS {
+        assert!(search().now_or_never().is_none(), "the client closes its connection before the answer");
+    }
+    drop(sender);
+    assert_eq!(search().await.unwrap().status(), StatusCode::OK);
+    let begun = source.begun.load(Ordering::SeqCst);
+    assert!(begun <= ANSWERS + 1, "{begun}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use kube_api::ApiClient;
 use kube_api::time::sleep;
 use serde::Deserialize;
 
+use super::gather::off_the_runtime;
 use crate::lease::{self, Lease, State, state};
 
 /// The time between two requests for the same object.
@@ -34,7 +35,8 @@ pub(crate) async fn control_plane(client: ApiClient, follower: Arc<Follower>) {
                 leaders.push(leader(name, lease));
             }
         }
-        follower.set_facts(Facts { program: version::VERSION.to_owned(), kubernetes, leaders });
+        let facts = Facts { program: version::VERSION.to_owned(), kubernetes, leaders };
+        off_the_runtime(&follower, |follower| follower.set_facts(facts)).await;
         sleep(PERIOD).await;
     }
 }

@@ -50,8 +50,8 @@ pub(crate) async fn gather(mut watches: Watches, follower: Arc<Follower>) {
     }
 }
 
-/// Thousands of reports take longer than a request may wait.
-async fn off_the_runtime(follower: &Arc<Follower>, work: impl FnOnce(&Follower) + Send + 'static) {
+/// Thousands of reports take longer than a request may wait, and so may the work of others that is done before.
+pub(super) async fn off_the_runtime(follower: &Arc<Follower>, work: impl FnOnce(&Follower) + Send + 'static) {
     let follower = Arc::clone(follower);
     // Fails only if it panicked, which has been printed.
     _ = tokio::task::spawn_blocking(move || work(&follower)).await;

@@ -30,6 +30,10 @@ pub(crate) const ENDPOINT_SLICE_COALESCING: &str = "EndpointSliceCoalescing";
 pub(crate) const ENDPOINT_SLICE_TERMINATING_CONDITION: &str = "EndpointSliceTerminatingCondition";
 /// The annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` is honoured.
 pub(crate) const TOLERATE_UNREADY_ENDPOINTS_ANNOTATION: &str = "TolerateUnreadyEndpointsAnnotation";
+/// Upstream's: there is a page `/flagz`.
+pub(crate) const COMPONENT_FLAGZ: &str = "ComponentFlagz";
+/// Upstream's: there is a page `/statusz`.
+pub(crate) const COMPONENT_STATUSZ: &str = "ComponentStatusz";
 /// Upstream's: `--logging-format=json` may be chosen.
 pub(crate) const LOGGING_BETA_OPTIONS: &str = "LoggingBetaOptions";
 /// Upstream's: front proxies may pass a uid.
@@ -145,7 +149,14 @@ impl FeatureGates {
 
     /// Gates in the flag that have no effect here.
     pub(crate) fn without_effect(&self) -> impl Iterator<Item = &'static str> {
-        let effective = [LOGGING_BETA_OPTIONS, REMOTE_REQUEST_HEADER_UID, ALL_ALPHA, ALL_BETA];
+        let effective = [
+            COMPONENT_FLAGZ,
+            COMPONENT_STATUSZ,
+            LOGGING_BETA_OPTIONS,
+            REMOTE_REQUEST_HEADER_UID,
+            ALL_ALPHA,
+            ALL_BETA,
+        ];
         let has_effect =
             move |name: &str| effective.contains(&name) || OWN.iter().any(|gate| gate.name == name);
         self.given.iter().copied().filter(move |name| !has_effect(name))

@@ -20,7 +20,7 @@ use crate::api_clients::ClientIdentity;
 use crate::config::{Config, Server};
 use crate::connection::{self, ConnectionError};
 use crate::options::config_file::GROUP;
-use crate::{logging, version};
+use crate::{gates, logging, version};
 use health::Health;
 
 /// Reasons for not serving.
@@ -89,15 +89,20 @@ async fn reviews_of(
 pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Routes {
     let slis = Slis::new();
     let (configz, flagz) = (config.configz.clone(), config.flags.clone());
-    let pages = Routes::new(facts(config))
+    let mut pages = Routes::new(facts(config))
         .without_metrics(config.disabled_metrics.clone())
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
         .health("readyz", health.readyz.clone(), slis.clone())
         .slis(slis)
         .metrics(move |text| encode(text, &registry))
-        .configz(GROUP, move || configz.clone())
-        .flagz(move || flagz.iter().cloned().collect());
+        .configz(GROUP, move || configz.clone());
+    if config.gates.enabled(gates::COMPONENT_FLAGZ) {
+        pages = pages.flagz(move || flagz.iter().cloned().collect());
+    }
+    if !config.gates.enabled(gates::COMPONENT_STATUSZ) {
+        pages = pages.without_statusz();
+    }
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 

@@ -171,6 +171,23 @@ async fn it_serves_and_exits_on_a_signal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_follow_their_feature_gates() {
+    let cluster = Cluster::embedded().await;
+    for (flag, flagz, statusz) in [
+        ("--feature-gates=ComponentFlagz=true", 200, 200),
+        ("--feature-gates=ComponentFlagz=false", 404, 200),
+        ("--feature-gates=ComponentStatusz=false", 200, 404),
+        ("--emulated-version=1.35", 404, 404),
+    ] {
+        let flags = ["--authorization-always-allow-paths=/flagz,/statusz", flag].map(str::to_owned).to_vec();
+        let manager = Manager::ours(&cluster, &ManagerOptions { flags, ..ManagerOptions::default() }).await;
+        let status = [manager.get("/flagz").await.0, manager.get("/statusz").await.0];
+        assert_eq!(status, [flagz, statusz], "{flag}");
+        manager.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_continues_after_an_api_server_outage() {
     let mut cluster = Cluster::embedded().await;
     let world = World::prepare(cluster.client(), ManagerOptions::default().controllers).await;

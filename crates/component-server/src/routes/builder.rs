@@ -25,13 +25,19 @@ pub struct Routes {
     listed: BTreeSet<String>,
     states: Vec<State>,
     disabled_metrics: metrics::Disabled,
+    has_statusz: bool,
 }
 
 impl Routes {
     /// Creates routes with `/statusz` only. Several pages show the information about the component.
     pub fn new(info: ComponentInfo) -> Self {
         let (router, listed, states, disabled_metrics) = Default::default();
-        Self { info: Arc::new(info), router, listed, states, disabled_metrics }
+        Self { info: Arc::new(info), router, listed, states, disabled_metrics, has_statusz: true }
+    }
+
+    /// Leaves `/statusz` out, as upstream does if its gate `ComponentStatusz` is off.
+    pub fn without_statusz(self) -> Self {
+        Self { has_statusz: false, ..self }
     }
 
     /// Leaves these metrics, by their full names, out of the pages that are added after this.
@@ -115,7 +121,11 @@ impl Routes {
 
     /// Builds the router and adds `/statusz`, which lists the paths.
     pub(crate) fn into_router(self) -> Router {
-        let statusz = zpages::statusz(self.info, self.listed.into_iter().collect(), self.states);
-        self.router.route("/statusz", statusz).fallback(any(|| async { not_found() }))
+        let mut router = self.router;
+        if self.has_statusz {
+            let statusz = zpages::statusz(self.info, self.listed.into_iter().collect(), self.states);
+            router = router.route("/statusz", statusz);
+        }
+        router.fallback(any(|| async { not_found() }))
     }
 }

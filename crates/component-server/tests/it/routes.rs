@@ -1,6 +1,6 @@
 //! Pages. Expectations are the responses of a real kube-controller-manager to the same requests.
 
-use crate::support::client::{Client, Options, Response, request};
+use crate::support::client::{Client, Options, Response, get_as, request};
 use crate::support::{Setup, TestServer};
 use axum::body::Body;
 use http::Method;
@@ -140,6 +140,15 @@ async fn flagz_and_statusz_are_text_by_default() {
     let versions = ["Go version: none", "Binary version: 1.36.3", "Emulation version: 1.36"];
     assert_eq!(lines[6..9], versions);
     assert_eq!(lines[9..], ["Paths: /configz /flagz /healthz /livez /metrics /readyz", "Weather: fair"]);
+}
+
+#[tokio::test]
+async fn statusz_may_be_left_out() {
+    let server = Setup { statusz: false, ..Setup::default() }.start().await;
+    for (path, status) in [("/flagz", 200), ("/statusz", 404)] {
+        let response = get_as(server.address, "admin-token", path).await;
+        assert_eq!(response.status.as_u16(), status, "{path}: {}", response.body);
+    }
 }
 
 #[tokio::test]

@@ -76,6 +76,16 @@ fn all_alpha_and_all_beta_leave_named_gates_alone_in_any_order() {
 }
 
 #[test]
+fn gates_of_pages_have_an_effect() {
+    let set = gates("ComponentFlagz=false,ComponentStatusz=false,AtomicFIFO=true").unwrap();
+    assert_eq!(set.without_effect().collect::<Vec<_>>(), ["AtomicFIFO"]);
+    for gate in [COMPONENT_FLAGZ, COMPONENT_STATUSZ] {
+        assert!(gates("").unwrap().enabled(gate) && !set.enabled(gate), "{gate}");
+        assert!(!gates_at("1.35", "").unwrap().enabled(gate), "{gate}");
+    }
+}
+
+#[test]
 fn the_last_value_of_a_gate_named_twice_counts() {
     let values = ["ContextualLogging=false".to_owned(), "ContextualLogging=true".to_owned()];
     assert!(FeatureGates::new(&values, Versions::default()).unwrap().enabled("ContextualLogging"));

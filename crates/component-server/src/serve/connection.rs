@@ -34,6 +34,9 @@ const MIN_BUFFER: u32 = 8 << 10;
 /// Bytes of requests' bodies that a connection may keep waiting: the smallest window that HTTP/2 has. hyper's default is a
 /// mebibyte, which each of the connections of strangers could fill; no request to these pages has a body of note.
 const WINDOW: u32 = (64 << 10) - 1;
+/// Lines of a request header in HTTP/1.1. Go bounds only their bytes, and a front proxy sends a line for each group of a user;
+/// hyper's default is 100. It reserves room for each before it reads them.
+const HEADER_LINES: usize = 1_000;
 /// Concurrent streams of a connection if no flag configures them.
 const DEFAULT_STREAMS: u32 = 100;
 /// Streams that the client has reset and the server has not yet processed or forgotten. A further one ends the
@@ -68,6 +71,7 @@ impl HttpVersions {
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header)
+            .max_headers(HEADER_LINES)
             .max_buf_size(usize::try_from(header_bytes).unwrap_or(usize::MAX));
         builder
             .http2()

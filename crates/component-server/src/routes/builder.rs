@@ -49,7 +49,7 @@ impl Routes {
     ///
     /// `?verbose` lists the checks, `?exclude=<check>` skips one. Results are counted in `slis`.
     pub fn health(self, name: &'static str, checks: Checks, slis: Slis) -> Self {
-        let page = health::Page { name, checks, slis };
+        let page = health::Page::new(name, checks, slis);
         let below = format!("/{name}/{{*check}}");
         let mut routes = self.route(&format!("/{name}"), health::page(page.clone()));
         routes.router = routes.router.route(&below, health::single(page));

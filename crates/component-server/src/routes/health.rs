@@ -2,24 +2,30 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
 use http::{StatusCode, Uri};
-use tracing::{debug, trace};
+use parking_lot::Mutex;
+use tracing::{info, trace};
 
 use super::checks::{Check, Checks};
 use super::slis::Slis;
 use crate::error_response::{not_found, not_sniffed, plain};
 use crate::go_text::{beginning, quote};
+use crate::log_limit::LogLimit;
 
-/// A health page.
+/// A health page. Clones share what was logged.
 #[derive(Clone)]
 pub(super) struct Page {
-    pub(super) name: &'static str,
-    pub(super) checks: Checks,
-    pub(super) slis: Slis,
+    name: &'static str,
+    checks: Checks,
+    slis: Slis,
+    /// The failures of the last request.
+    last: Arc<Mutex<String>>,
+    log_limit: LogLimit,
 }
 
 pub(super) fn page(page: Page) -> MethodRouter {
@@ -41,14 +47,21 @@ pub(super) fn single(page: Page) -> MethodRouter {
 }
 
 impl Page {
+    pub(super) fn new(name: &'static str, checks: Checks, slis: Slis) -> Self {
+        let (last, log_limit) = Default::default();
+        Self { name, checks, slis, last, log_limit }
+    }
+
     /// Responds with `ok`, or with one line for each check if one fails or for `?verbose` (`healthz.go` `handleRootHealth`).
     fn respond(&self, query: &str) -> Response {
         let query: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
         let excluded =
             query.iter().filter(|(name, _)| name == "exclude").map(|(_, check)| &**check).collect();
         let (lines, failed) = self.run(excluded);
+        if self.is_news(&failed) && !failed.is_empty() && self.log_limit.allows() {
+            info!("{} check failed: {}\n{}", failed.names.join(","), self.name, failed.lines);
+        }
         if !failed.is_empty() {
-            debug!("{} check failed: {}\n{}", failed.names.join(","), self.name, failed.lines);
             return plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{} check failed", self.name));
         }
         let is_verbose = query.iter().any(|(name, _)| name == "verbose");
@@ -79,6 +92,16 @@ impl Page {
             let _ = writeln!(lines, "warn: some health checks cannot be excluded: no matches for {unknown}");
         }
         (lines, failed)
+    }
+
+    /// True if these failures are not those of the last request: probes repeat them every few seconds.
+    fn is_news(&self, failed: &Failed) -> bool {
+        let mut last = self.last.lock();
+        let is_news = *last != failed.lines;
+        if is_news {
+            last.clone_from(&failed.lines);
+        }
+        is_news
     }
 
     fn run_check(&self, name: &str, check: &Check) -> Result<(), String> {
@@ -112,7 +135,7 @@ mod tests {
     use jiff::Timestamp;
 
     fn respond(checks: &Checks, query: &str) -> (u16, String) {
-        let page = Page { name: "healthz", checks: checks.clone(), slis: Slis::new() };
+        let page = Page::new("healthz", checks.clone(), Slis::new());
         let response = page.respond(query);
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), usize::MAX);
@@ -154,7 +177,7 @@ mod tests {
     fn results_are_counted_until_a_reset() {
         let (checks, slis) = (Checks::new(), Slis::new());
         checks.register("a", || Err("no".into()));
-        let page = Page { name: "livez", checks: checks.clone(), slis: slis.clone() };
+        let page = Page::new("livez", checks.clone(), slis.clone());
         page.respond("");
         checks.register("a", || Ok(()));
         page.respond("");

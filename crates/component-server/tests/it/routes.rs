@@ -1,6 +1,7 @@
 //! Pages. Expectations are the responses of a real kube-controller-manager to the same requests.
 
 use crate::support::client::{Client, Options, Response, get_as, request};
+use crate::support::log::Log;
 use crate::support::{Setup, TestServer};
 use axum::body::Body;
 use http::Method;
@@ -140,6 +141,27 @@ async fn flagz_and_statusz_are_text_by_default() {
     let versions = ["Go version: none", "Binary version: 1.36.3", "Emulation version: 1.36"];
     assert_eq!(lines[6..9], versions);
     assert_eq!(lines[9..], ["Paths: /configz /flagz /healthz /livez /metrics /readyz", "Weather: fair"]);
+}
+
+#[tokio::test]
+async fn a_failing_check_is_logged_with_its_reason_when_it_begins_to_fail() {
+    let (log, _guard) = Log::collect();
+    let mut fixture = Fixture::new(false).await;
+    let checks = fixture.server.checks.clone();
+    for round in 1..=2 {
+        checks.register("a", || Err("for a reason".to_owned()));
+        for _ in 0..3 {
+            assert_eq!(fixture.send("GET", "/readyz", &[], "").await.status, 500);
+        }
+        let text = log.text();
+        assert_eq!(
+            text.matches("a check failed: readyz\n[-]a failed: for a reason\n").count(),
+            round,
+            "{text}"
+        );
+        checks.register("a", || Ok(()));
+        assert_eq!(fixture.send("GET", "/readyz", &[], "").await.status, 200);
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod fake_api;
+pub(crate) mod log;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -16,6 +16,7 @@ use tracing::{debug, error};
 use crate::authentication::{Authenticator, Peer};
 use crate::authorization::{Authorizer, Decision};
 use crate::error_response::{self, RequestHead};
+use crate::go_text::beginning;
 use crate::log_limit::LogLimit;
 use crate::review::{AuthenticationApi, AuthorizationApi};
 use crate::user::User;
@@ -58,7 +59,9 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
             Ok(user) => user,
             Err(rejected) => {
                 if self.log_limit.allows() {
-                    error!(err = %rejected, "Unable to authenticate the request");
+                    let (peer, certificate) = (peer.address(), peer.certificate());
+                    let certificate = certificate.as_deref();
+                    error!(%peer, certificate, err = %rejected, "Unable to authenticate the request");
                 }
                 let unauthorized = || error_response::unauthorized(&head);
                 let response =
@@ -95,7 +98,8 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
             Err(error) => {
                 let text = error_chain(&error);
                 if self.log_limit.allows() {
-                    error!(err = %text, "Unable to authorize the request");
+                    let (peer, user) = (peer.address(), beginning(&user.name));
+                    error!(%peer, %user, err = %text, "Unable to authorize the request");
                 }
                 let internal_error = || error_response::internal_error(head.uri, &text);
                 Some(error.retry_status().map_or_else(internal_error, error_response::too_many_requests))

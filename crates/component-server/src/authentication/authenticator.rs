@@ -19,6 +19,10 @@ use crate::review::{AuthenticationApi, ReviewError};
 use crate::tls::TlsError;
 use crate::user::User;
 
+/// The remedy if the configuration of the cluster may not be read.
+const MISSING_ROLE: &str = "bind the role to the client: kubectl create rolebinding -n kube-system NAME \
+                            --role=extension-apiserver-authentication-reader --serviceaccount=NAMESPACE:NAME";
+
 /// Interval of look-ups in the cluster. Files are reloaded more often, because that costs no request.
 const LOOKUP_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -48,7 +52,7 @@ pub enum LoadError {
         source: TlsError,
     },
     /// The configuration of the cluster could not be read, and `--authentication-tolerate-lookup-failure` is off.
-    #[error("unable to load configmap based request-header-client-ca-file")]
+    #[error("unable to load configmap based request-header-client-ca-file{}", in_brackets(remedy(.0)))]
     LookUp(#[source] ReviewError),
     /// The operating system provides no random numbers.
     #[error("cannot generate a random hash key for the token cache")]
@@ -106,7 +110,11 @@ impl<A: AuthenticationApi> Authenticator<A> {
                     *self.looked_up.lock() = Instant::now();
                 }
                 Err(error) => {
-                    warn!(err = %error_chain(&error), "Unable to look up the authentication configuration of the cluster")
+                    warn!(
+                        err = %error_chain(&error),
+                        remedy = remedy(&error),
+                        "Unable to look up the authentication configuration of the cluster"
+                    );
                 }
             }
         }
@@ -178,6 +186,15 @@ impl AuthenticationOptions {
     }
 }
 
+/// The remedy for a failed look-up, if it is known.
+fn remedy(error: &ReviewError) -> Option<&'static str> {
+    error.is_forbidden().then_some(MISSING_ROLE)
+}
+
+fn in_brackets(text: Option<&str>) -> String {
+    text.map_or_else(String::new, |text| format!(" ({text})"))
+}
+
 /// Fails only if front proxies could not be looked up, as upstream has it: without them, the requests of a front proxy
 /// would be taken for its own.
 async fn first_look_up<A: AuthenticationApi>(
@@ -191,8 +208,11 @@ async fn first_look_up<A: AuthenticationApi>(
             return Err(LoadError::LookUp(error));
         }
         Err(error) => {
-            let error = error_chain(&error);
-            warn!(err = %error, "Continuing without the authentication configuration of the cluster");
+            warn!(
+                err = %error_chain(&error),
+                remedy = remedy(&error),
+                "Continuing without the authentication configuration of the cluster"
+            );
         }
     }
     Ok(())
@@ -201,6 +221,7 @@ async fn first_look_up<A: AuthenticationApi>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube_api::{ApiError, Status};
     use std::collections::BTreeMap;
 
     type Config = BTreeMap<String, String>;
@@ -219,6 +240,32 @@ mod tests {
             state.0 += 1;
             state.1.clone().map(Some).ok_or(ReviewError::Timeout)
         }
+    }
+
+    /// Refuses to show its configuration.
+    struct Forbidding;
+
+    impl AuthenticationApi for Forbidding {
+        async fn review_token(&self, _token: &str) -> Result<Option<User>, ReviewError> {
+            Ok(None)
+        }
+
+        async fn cluster_config(&self) -> Result<Option<Config>, ReviewError> {
+            let status = Status { code: 403, message: "no".to_owned(), ..Status::default() };
+            Err(ApiError::Refused(Box::new(status)).into())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_may_not_look_up_is_told_which_role_it_needs() {
+        let error =
+            Authenticator::load(AuthenticationOptions::default(), Some(Forbidding)).await.err().unwrap();
+        let text = error_chain(&error);
+        assert!(
+            text.contains("--role=extension-apiserver-authentication-reader") && text.ends_with(": no"),
+            "{text}"
+        );
+        assert_eq!(remedy(&ReviewError::Timeout), None);
     }
 
     fn ca(name: &str) -> (String, Vec<u8>) {

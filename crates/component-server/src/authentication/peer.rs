@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::time::Instant;
 
 use super::trust::{TrustedCas, Verification};
+use crate::tls::Subject;
 
 /// Lifetime of a verification, on the connection whose certificates were verified.
 const VERIFICATION_TTL: Duration = Duration::from_secs(10);
@@ -37,6 +38,11 @@ impl Peer {
     /// Returns the address.
     pub fn address(&self) -> IpAddr {
         self.address
+    }
+
+    /// Describes the certificate for the log, whether it is verified or not; none without one.
+    pub(crate) fn certificate(&self) -> Option<String> {
+        self.chain.first().map(Subject::description)
     }
 
     /// Verifies the certificates, or returns the last verification by these CAs.

@@ -34,6 +34,11 @@ impl From<ApiError> for ReviewError {
 }
 
 impl ReviewError {
+    /// True if the API server does not allow the request.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api(error) if error.is_forbidden())
+    }
+
     /// Returns the status code that asks the client to retry; none if the error has other causes than load.
     pub(crate) fn retry_status(&self) -> Option<StatusCode> {
         match self {

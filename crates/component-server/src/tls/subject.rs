@@ -1,15 +1,22 @@
 //! The subject of a certificate.
 
+use std::fmt::Write as _;
+
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::asn1::{AnyRef, ObjectIdentifier};
 use x509_cert::der::{self, Decode, Reader, SliceReader, Tag, Tagged};
 
+use crate::go_text::beginning;
+
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 /// Attribute of Kubernetes for the uid of the user (`AllowParsingUserUIDFromCertAuth`).
 const USER_UID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57683.2");
+
+/// Bytes of a serial number that are shown; CAs must not use more.
+const SERIAL_BYTES: usize = 20;
 
 /// The attributes of a subject that Kubernetes uses.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,6 +55,26 @@ impl Subject {
     /// Reads the subject of the first certificate of a chain.
     pub(crate) fn of_chain(chain: &[CertificateDer<'_>]) -> Result<Self, String> {
         Self::of(chain.first().ok_or("no certificate")?)
+    }
+
+    /// Describes a certificate for the log by its serial number and subject, which nobody may have verified: one line of bounded
+    /// length.
+    pub(crate) fn description(certificate: &CertificateDer<'_>) -> String {
+        let Ok(parsed) = EndEntityCert::try_from(certificate) else { return "unreadable".to_owned() };
+        let mut text = "serial ".to_owned();
+        for byte in parsed.serial().iter().take(SERIAL_BYTES) {
+            let _ = write!(text, "{byte:02x}"); // into a String: cannot fail
+        }
+        let subject = Self::of(certificate).map_or_else(|error| error, |subject| subject.names());
+        let subject = subject.replace(char::is_control, "\u{fffd}");
+        let _ = write!(text, ", subject {}", beginning(&subject));
+        text
+    }
+
+    fn names(&self) -> String {
+        let mut names = vec![format!("CN={}", self.common_name)];
+        names.extend(self.organizations.iter().map(|organization| format!("O={organization}")));
+        names.join(",")
     }
 }
 
@@ -174,6 +201,21 @@ mod tests {
                 assert!(subject.is_err(), "{subject:?} of {bad:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_description_is_one_line_of_bounded_length() {
+        let of = |name: &str| {
+            let text = Subject::description(&certificate(&[(CN, name), (O, "devs")]));
+            let (serial, subject) = text.split_once(", subject ").unwrap();
+            let digits = serial.strip_prefix("serial ").unwrap();
+            assert!(!digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit()), "{serial}");
+            subject.to_owned()
+        };
+        assert_eq!(of("bob"), "CN=bob,O=devs");
+        assert_eq!(of("b\nE1231 fake\u{1b}[2J"), "CN=b\u{fffd}E1231 fake\u{fffd}[2J,O=devs");
+        assert_eq!(of(&"b".repeat(5000)).len(), 256 + "...".len());
+        assert_eq!(Subject::description(&CertificateDer::from(&b"rubbish"[..])), "unreadable");
     }
 
     #[test]

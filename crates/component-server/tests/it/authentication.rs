@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use crate::support::client::{Options, fetch, get_as};
 use crate::support::fake_api::FakeApi;
+use crate::support::log::Log;
 use crate::support::{Setup, TestServer};
 use scripted_api::pki::{Authority, Identity, write};
 
@@ -96,6 +97,22 @@ async fn a_response_to_head_has_no_body() {
         let token = [("authorization", "Bearer bad-token")];
         assert_eq!(fetch(fixture.server.address, &options, Method::HEAD, "/", &token).await.status, 401);
     }
+}
+
+#[tokio::test]
+async fn the_log_says_whose_credentials_are_rejected() {
+    let (log, _guard) = Log::collect();
+    let fixture = Fixture::new().await;
+    assert_eq!(fixture.get(None, "/metrics", &[("authorization", "Bearer bad-token")]).await.0, 401);
+    let text = log.text();
+    let line = |of: &str| {
+        text.lines().filter(|line| line.contains("Unable to authenticate")).any(|line| line.contains(of))
+    };
+    assert!(line("peer=127.0.0.1") && !line("certificate="), "{text}");
+    let foreign = Authority::new("client-ca").client_called("bob", &["devs"]);
+    assert_eq!(fixture.get(Some(&foreign), "/metrics", &[]).await.0, 401);
+    let text = log.text();
+    assert!(text.contains("certificate=\"serial ") && text.contains("subject CN=bob,O=devs\""), "{text}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | control | the main thread | signals, the election, start and shutdown |
 //! | server | up to 2 | the HTTPS server, whose handshakes any client can cause |
-//! | work | up to 8 | list-watches, controllers, their requests and events |
+//! | work | up to 8 | list-watches, controllers, their requests and events, and the plans of the takeover gate |
 //!
 //! A sync of a huge Service computes for tens of milliseconds without yielding, and a completed list may hold the cache's
 //! lock for as long. The work runtime may stall meanwhile; the other two do not, as they share no thread, no timer and no

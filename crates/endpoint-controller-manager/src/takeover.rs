@@ -6,16 +6,20 @@
 
 mod approval;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cli_runtime::differences::fields_changed;
 use component_server::Checks;
 use controller_kit::election::LeaseEvents;
+use controller_kit::environment::spawn_in;
 use controller_kit::recorder::EventType;
 use endpoint_informers::lifecycle::{Lifecycle, LifecycleError};
 use endpoint_informers::pending::PendingWrite;
 use kube_api::time::{Instant, sleep};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::controller_set::first_writes::{FirstWrite, FirstWrites, Foreseen};
@@ -44,7 +48,9 @@ pub(crate) struct TakeoverGate {
     max_writes: usize,
     approvals: Approvals,
     /// Of the controllers, which are kept until the gate is passed.
-    first_writes: FirstWrites,
+    first_writes: Arc<FirstWrites>,
+    /// The runtime of the controllers, where plans are made.
+    runtime: Handle,
     /// The reason why the gate is closed.
     closed: watch::Sender<Option<String>>,
     /// The Lease, and its events.
@@ -54,6 +60,8 @@ pub(crate) struct TakeoverGate {
 impl TakeoverGate {
     /// A gate for at most `max_writes` writes, or for more with an approval, which the Lease may have. `/readyz` and events about
     /// the Lease tell why it is closed.
+    ///
+    /// It plans on the runtime in which it is made.
     pub(crate) fn new(
         max_writes: usize,
         first_writes: FirstWrites,
@@ -64,7 +72,8 @@ impl TakeoverGate {
         let closed = watch::Sender::new(None);
         let reason = closed.subscribe();
         readyz.register(CHECK, move || reason.borrow().clone().map_or(Ok(()), Err));
-        Self { max_writes, approvals, first_writes, closed, lease }
+        let (first_writes, runtime) = (Arc::new(first_writes), Handle::current());
+        Self { max_writes, approvals, first_writes, runtime, closed, lease }
     }
 
     /// Waits until the first writes of the controllers are few enough, or approved; fails if the Lease is lost.
@@ -75,7 +84,7 @@ impl TakeoverGate {
             let foreseen = tokio::select! {
                 biased;
                 lost = lifecycle.lost() => return Err(lost),
-                foreseen = self.first_writes.foresee(SHOWN) => foreseen,
+                foreseen = self.foresee() => foreseen?,
             };
             if foreseen.total <= self.max_writes {
                 self.open(foreseen.total);
@@ -103,6 +112,18 @@ impl TakeoverGate {
                 }
                 () = sleep(INTERVAL) => {}
             }
+        }
+    }
+
+    /// Plans away from the election: the plan of a large Service would delay a renewal of the Lease. May be cancelled.
+    async fn foresee(&self) -> Result<Foreseen, LifecycleError> {
+        let first_writes = Arc::clone(&self.first_writes);
+        let mut tasks = JoinSet::new();
+        spawn_in(&mut tasks, &self.runtime, async move { first_writes.foresee(SHOWN).await });
+        match tasks.join_next().await {
+            Some(Ok(foreseen)) => Ok(foreseen),
+            Some(Err(error)) => Err(LifecycleError::TaskEnded(error.to_string())),
+            None => Err(LifecycleError::TaskEnded("the plans of the takeover gate".to_owned())),
         }
     }
 
@@ -152,4 +173,37 @@ fn fields(write: &PendingWrite) -> String {
     let more = fields.len().saturating_sub(FIELDS);
     let shown = fields.get(..FIELDS).unwrap_or(&fields).join(", ");
     if more == 0 { format!(": {shown}") } else { format!(": {shown} and {more} more fields") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use endpoint_informers::list_watch::Caches;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::runtimes::{Handles, Runtimes};
+
+    /// The time that a plan waits for its end; a passing test never reaches it.
+    const LIMIT: Duration = Duration::from_mins(1);
+
+    /// The control runtime, where the election is, goes on while a plan takes long.
+    #[test]
+    fn first_writes_are_planned_on_the_runtime_of_the_controllers() {
+        Runtimes::start().unwrap().run(async |handles: Handles| {
+            let (end, ended) = channel::<()>();
+            let ended = Mutex::new(ended);
+            let first_writes = FirstWrites::of_plan(move || {
+                let _ = ended.lock().recv_timeout(LIMIT);
+            });
+            let (gate, mut lifecycle) = {
+                let _work = handles.work.enter();
+                let gate = TakeoverGate::new(0, first_writes, Approvals::default(), &Checks::new(), None);
+                (gate, Lifecycle::new(Caches::default(), []))
+            };
+            let (passed, sent) = tokio::join!(gate.pass(&mut lifecycle), async { end.send(()) });
+            assert!(passed.is_ok() && sent.is_ok(), "{passed:?} {sent:?}");
+        });
+    }
 }

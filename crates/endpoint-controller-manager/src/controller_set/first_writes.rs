@@ -79,3 +79,27 @@ impl FirstWrites {
         foreseen
     }
 }
+
+/// A controller with one key, whose plan is a function.
+#[cfg(test)]
+struct Planned<F>(F);
+
+#[cfg(test)]
+impl<F: Fn() + Send + Sync> Foreseeable for Planned<F> {
+    fn keys(&self) -> Vec<ObjectKey> {
+        vec![ObjectKey::new("shop", "web")]
+    }
+
+    fn pending(&self, _: &ObjectKey) -> Vec<PendingWrite> {
+        (self.0)();
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+impl FirstWrites {
+    /// Those of one plan, which writes nothing.
+    pub(crate) fn of_plan(plan: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(vec![("test", Arc::new(Planned(plan)))])
+    }
+}

@@ -16,7 +16,7 @@
 //! * [`Authorizer`] decides about a request: by group, by path, or by the API server.
 //! * [`ApiReviews`] sends reviews to the API server, behind the traits [`AuthenticationApi`] and [`AuthorizationApi`].
 //! * [`Routes`] are the pages: health, metrics, configuration, flags, status, log level.
-//! * [`register_process_metrics`] registers what Prometheus' client libraries tell about a process.
+//! * [`register_process_metrics`] registers what Prometheus' client libraries tell about a process, such as [`process_start`].
 //!
 //! ```no_run
 //! # async fn run(client: kube_api::ApiClient) -> Result<(), Box<dyn std::error::Error>> {
@@ -35,7 +35,7 @@
 //! checks.register("informer-sync", || Err("not synced yet".to_owned()));
 //! let info = ComponentInfo {
 //!     component: "example-controller".to_owned(),
-//!     started: jiff::Timestamp::now(),
+//!     started: component_server::process_start(),
 //!     go_version: "none".to_owned(),
 //!     binary_version: "0.1.0".to_owned(),
 //!     emulation_version: "1.36".to_owned(),
@@ -93,7 +93,7 @@ pub use authentication::{
 };
 pub use authorization::{AuthorizationOptions, Authorizer, Decision};
 pub use options::{Limits, ServingOptions, SniCertificate};
-pub use process_metrics::register_process_metrics;
+pub use process_metrics::{process_start, register_process_metrics};
 pub use review::{
     AccessReview, AccessReviewStatus, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError,
 };

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jiff::{SignedDuration, Timestamp};
 use kube_api::computed::{self, encode_value};
 use prometheus_client::metrics::MetricType::{self, Counter, Gauge};
 use prometheus_client::registry::Registry;
@@ -72,6 +73,13 @@ pub fn register_process_metrics(registry: &mut Registry) {
         }
         Ok(())
     });
+}
+
+/// The start of this process, as its metric has it; the present if `/proc` does not tell.
+pub fn process_start() -> Timestamp {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let since_epoch = start(&stat).and_then(|seconds| SignedDuration::try_from_secs_f64(seconds).ok());
+    since_epoch.and_then(|time| Timestamp::from_duration(time).ok()).unwrap_or_else(Timestamp::now)
 }
 
 fn kilobytes(status: &str, field: &str) -> Option<f64> {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use component_server::{
     ApiReviews, Authenticator, Authorizer, ComponentInfo, LoadError, Routes, SecureServer, ServeError, Slis,
+    process_start,
 };
-use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
@@ -109,9 +109,22 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
 fn facts(config: &Config) -> ComponentInfo {
     ComponentInfo {
         component: version::NAME.to_owned(),
-        started: Timestamp::now(),
+        started: process_start(),
         go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),
         binary_version: version::VERSION.to_owned(),
         emulation_version: config.gates.versions().emulated().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options;
+
+    /// Pages are made only after the API server has answered, minutes later if it is down.
+    #[test]
+    fn pages_have_the_start_of_the_process() {
+        let config = options::parse(["--master=http://127.0.0.1"]).unwrap();
+        assert_eq!(facts(&config).started, process_start());
     }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use axum::routing::any_service;
 use component_server::{
     ApiReviews, AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks,
-    ComponentInfo, Routes, SecureServer, ServingOptions, Slis,
+    ComponentInfo, Routes, SecureServer, ServingOptions, Slis, process_start,
 };
 use endpoint_controller_manager::signals::StopSignals;
 use endpoint_controller_manager::version;
 use endpoint_diagnostics_page::follow::Follower;
 use endpoint_diagnostics_page::shared::{self, PREFIX};
-use jiff::Timestamp;
 use kube_api::{ApiClient, error_chain};
 use tokio::sync::watch;
 
@@ -48,7 +47,7 @@ pub(super) async fn serve(
     let page = shared::pages(follower, stopping);
     let info = ComponentInfo {
         component: NAME.to_owned(),
-        started: Timestamp::now(),
+        started: process_start(),
         go_version: "none".to_owned(),
         binary_version: version::VERSION.to_owned(),
         emulation_version: version::KUBERNETES.trim_start_matches('v').to_owned(),

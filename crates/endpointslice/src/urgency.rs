@@ -114,6 +114,9 @@ impl Published<'_> {
 /// Slices that were left out as [settled](crate::plan::Settled) may be absent; `is_ready_elsewhere` then says of a group
 /// whether one of them has a ready endpoint.
 ///
+/// Endpoints of an older owner's slices, such as those of a Service that was replaced by another one of its name, have to be
+/// published again: the garbage collector deletes these slices, whatever the plan does.
+///
 /// Cost: a hash of each endpoint of the slices that are written, before and after; a look at all others only if an endpoint
 /// becomes ready.
 pub fn urgency<S: Borrow<EndpointSlice>>(
@@ -131,6 +134,9 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
         let written: Vec<&EndpointSlice> = of_type.create.iter().chain(&of_type.update).collect();
         let replaced = of_type.update.iter().filter_map(|slice| named.get(name_of(slice)).copied());
         let removed: Vec<&EndpointSlice> = replaced.chain(&of_type.delete).collect();
+        let owner = written.first().and_then(|slice| owner_uid(slice));
+        let lasting: Vec<&EndpointSlice> =
+            removed.iter().copied().filter(|slice| !is_of_older_owner(slice, owner)).collect();
         let names: HashSet<&str, RandomState> =
             of_type.update.iter().chain(&of_type.delete).map(name_of).collect();
         let stays = |slice: &EndpointSlice| {
@@ -142,10 +148,10 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
             let has_ready = |slice: &EndpointSlice| {
                 PortSet::of(slice) == *ports && endpoints_of(slice).iter().any(is_ready)
             };
-            removed.iter().copied().chain(staying).any(has_ready)
+            lasting.iter().copied().chain(staying).any(has_ready)
                 || is_ready_elsewhere(of_type.address_type, ports)
         };
-        result = result.min(of_change(&removed, &written, was_ready));
+        result = result.min(of_change(&removed, &lasting, &written, was_ready));
         if result == Urgency::Withdrawal {
             break;
         }
@@ -275,9 +281,24 @@ fn by_name<S: Borrow<EndpointSlice>>(slices: &[S]) -> HashMap<&str, &EndpointSli
     slices.iter().map(|slice| (name_of(slice.borrow()), slice.borrow())).collect()
 }
 
-/// The urgency of replacing slices `before` by those `after`.
+/// The uid of the controller that owns a slice.
+fn owner_uid(slice: &EndpointSlice) -> Option<&str> {
+    let mut references = slice.metadata.owner_references.iter().flatten();
+    references.find(|reference| reference.controller == Some(true)).map(|reference| reference.uid.as_str())
+}
+
+/// True if a slice has owners, and none of them is `owner`.
+fn is_of_older_owner(slice: &EndpointSlice, owner: Option<&str>) -> bool {
+    let references = slice.metadata.owner_references.as_deref().unwrap_or_default();
+    owner.is_some_and(|owner| {
+        !references.is_empty() && references.iter().all(|reference| reference.uid != owner)
+    })
+}
+
+/// The urgency of replacing slices `before`, of which only those in `lasting` are not of an older owner, by those `after`.
 fn of_change(
     before: &[&EndpointSlice],
+    lasting: &[&EndpointSlice],
     after: &[&EndpointSlice],
     was_ready: impl Fn(&PortSet) -> bool,
 ) -> Urgency {
@@ -286,6 +307,7 @@ fn of_change(
     if old.is_more_than(&new) {
         return Urgency::Withdrawal;
     }
+    let old = if lasting.len() == before.len() { old } else { groups.published(lasting) };
     let gets_name = |(_, endpoint): (&_, &&Endpoint)| {
         let hostname = endpoint.hostname.as_deref().filter(|name| !name.is_empty());
         is_ready(endpoint) && hostname.is_some_and(|name| !old.hostnames.contains(name))

@@ -1,5 +1,6 @@
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::{EndpointConditions, EndpointPort as SlicePort};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::*;
 use crate::plan::{AddressTypePlan, PlanStatistics};
@@ -19,11 +20,16 @@ fn endpoint(text: &str) -> Endpoint {
     }
 }
 
-/// A slice `NAME PORT ENDPOINT...`.
+/// A slice `NAME PORT ENDPOINT...`, or `NAME/UID PORT ENDPOINT...` with the uid of its owner.
 fn slice(text: &str) -> EndpointSlice {
     let mut words = text.split_whitespace();
     let mut slice = EndpointSlice { address_type: "IPv4".into(), ..EndpointSlice::default() };
-    slice.metadata.name = words.next().map(Into::into);
+    let name = words.next().unwrap();
+    let (name, uid) = name.split_once('/').map_or((name, None), |(name, uid)| (name, Some(uid)));
+    slice.metadata.name = Some(name.into());
+    slice.metadata.owner_references = uid.map(|uid| {
+        vec![OwnerReference { controller: Some(true), uid: uid.into(), ..OwnerReference::default() }]
+    });
     if text.starts_with("headless") {
         slice.metadata.labels = Some(BTreeMap::from([(HEADLESS.to_owned(), String::new())]));
     }
@@ -138,6 +144,14 @@ fn the_most_urgent_change_of_a_plan_counts() {
         (&["a 80 1@etcd-0:rs"], &["a 80 1@etcd-0:rs 2@etcd-0:rs"], Readiness),
         (&["headless 80 1:"], &["headless 80 1:rs"], Name),
         (&["headless 80 1:rs"], &["headless 80 1:rs 2:rs"], Readiness),
+        // The garbage collector deletes the slices of the owner A, also one that has not been updated yet.
+        (&["a/A 80 1:rs"], &["b/B 80 1:rs"], First),
+        (&["a/A 80 1:rs"], &["a/B 80 1:rs"], First),
+        (&["a/A 80 1@etcd-0:rs"], &["b/B 80 1@etcd-0:rs"], Name),
+        (&["a/A 80 1:rs", "b/B 80 2:rs"], &["b/B 80 1:rs 2:rs"], Readiness),
+        (&["a/A 80 1:rs 2:rs"], &["b/B 80 1:rs"], Withdrawal),
+        (&["a/A 80 1:"], &["b/B 80 1:"], Soft),
+        (&["a/A 80"], &["b/B 80"], Metadata),
         // No traffic.
         (&["a 80 1:rs"], &["a 80 1:rs 2:"], Soft),
         (&["a 80 1:rs 2:"], &["a 80 1:rs"], Soft),

@@ -10,7 +10,7 @@ use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::urgency::{urgency, withdrawals_first};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{Node, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency};
+use endpointslice::{AddressType, Node, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::planning::{ServicePlanOptions, plan_service};
@@ -161,12 +161,12 @@ impl Planner {
             PlannerInput::Changes { sync_cache, open, .. } => (open, Some(sync_cache)),
             PlannerInput::All { existing, .. } => (existing, None),
         };
-        let is_ready_elsewhere = |address_type, ports: &_| {
-            sync_cache.is_some_and(|sync_cache| sync_cache.has_ready(address_type, ports))
+        let ready_elsewhere = |address_type: AddressType| {
+            sync_cache.into_iter().flat_map(move |sync_cache| sync_cache.ready_groups(address_type))
         };
-        let urgency = urgency(plan, stored, is_ready_elsewhere);
+        let urgency = urgency(plan, stored, ready_elsewhere);
         if urgency == Urgency::Withdrawal {
-            withdrawals_first(plan, stored, self.service().has_local_policy, is_ready_elsewhere);
+            withdrawals_first(plan, stored, self.service().has_local_policy, ready_elsewhere);
         }
         urgency
     }

@@ -246,10 +246,15 @@ impl SyncCache {
         }
     }
 
+    /// The ports of the settled slices of this address type that have a ready endpoint.
+    pub(crate) fn ready_groups(&self, address_type: AddressType) -> impl Iterator<Item = &PortSet> {
+        let is_ready = move |known: &&Known| known.ready && known.address_type == address_type;
+        self.known.values().filter(is_ready).map(|known| &known.ports)
+    }
+
     /// True if a settled slice of this group has a ready endpoint.
     pub(crate) fn has_ready(&self, address_type: AddressType, ports: &PortSet) -> bool {
-        let of_group = |known: &&Known| known.address_type == address_type && known.ports == *ports;
-        self.known.values().filter(of_group).any(|known| known.ready)
+        self.ready_groups(address_type).any(|ready| ready == ports)
     }
 
     fn settled(&self) -> impl Iterator<Item = (u32, Settled<'_>)> {

@@ -97,9 +97,9 @@ impl EndpointSliceMirroringController {
         let max = self.config.max_endpoints_per_subset;
         let mut mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
         let stored: Vec<_> = existing.into_iter().chain(terminating).collect();
-        let urgency = urgency(&mirror.plan, &stored, |_, _| false);
+        let urgency = urgency(&mirror.plan, &stored, |_| []);
         if urgency == Urgency::Withdrawal {
-            withdrawals_first(&mut mirror.plan, &stored, is_local, |_, _| false);
+            withdrawals_first(&mut mirror.plan, &stored, is_local, |_| []);
         }
         Ok((mirror, urgency))
     }

@@ -10,7 +10,7 @@ use std::ptr;
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort as SlicePort, EndpointSlice};
 
 use crate::desired::{Identity, PortSet, identity, is_ready};
 use crate::model::{AddressType, endpoints_of, name_of};
@@ -111,18 +111,18 @@ impl Published<'_> {
 
 /// The urgency of a plan that was made from the slices `stored`.
 ///
-/// Slices that were left out as [settled](crate::plan::Settled) may be absent; `is_ready_elsewhere` then says of a group
-/// whether one of them has a ready endpoint.
+/// Slices that were left out as [settled](crate::plan::Settled) may be absent; `ready_elsewhere` then returns the ports of those
+/// of an address type that have a ready endpoint.
 ///
 /// Endpoints of an older owner's slices, such as those of a Service that was replaced by another one of its name, have to be
 /// published again: the garbage collector deletes these slices, whatever the plan does.
 ///
 /// Cost: a hash of each endpoint of the slices that are written, before and after; a look at all others only if an endpoint
 /// becomes ready.
-pub fn urgency<S: Borrow<EndpointSlice>>(
+pub fn urgency<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
     plan: &SlicePlan,
     stored: &[S],
-    is_ready_elsewhere: impl Fn(AddressType, &PortSet) -> bool,
+    ready_elsewhere: impl Fn(AddressType) -> I,
 ) -> Urgency {
     if plan.is_empty() {
         return Urgency::Metadata;
@@ -139,19 +139,13 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
             removed.iter().copied().filter(|slice| !is_of_older_owner(slice, owner)).collect();
         let names: HashSet<&str, RandomState> =
             of_type.update.iter().chain(&of_type.delete).map(name_of).collect();
-        let stays = |slice: &EndpointSlice| {
+        let stays = |slice: &&EndpointSlice| {
             AddressType::parse(&slice.address_type) == Some(of_type.address_type)
                 && !names.contains(name_of(slice))
         };
-        let was_ready = |ports: &PortSet| {
-            let staying = named.values().copied().filter(|slice| stays(slice));
-            let has_ready = |slice: &EndpointSlice| {
-                PortSet::of(slice) == *ports && endpoints_of(slice).iter().any(is_ready)
-            };
-            lasting.iter().copied().chain(staying).any(has_ready)
-                || is_ready_elsewhere(of_type.address_type, ports)
-        };
-        result = result.min(of_change(&removed, &lasting, &written, was_ready));
+        let staying = named.values().copied().filter(stays);
+        let elsewhere = ready_elsewhere(of_type.address_type);
+        result = result.min(of_change(&removed, &lasting, &written, staying, elsewhere));
         if result == Urgency::Withdrawal {
             break;
         }
@@ -160,7 +154,7 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
 }
 
 /// Puts the writes that withdraw endpoints before the others: under a rate limit, a plan with hundreds of writes takes many turns.
-/// `is_ready_elsewhere` is that of [`urgency`].
+/// `ready_elsewhere` is that of [`urgency`].
 ///
 /// If the Service has a `Local` traffic policy, `is_local`, the node of a new endpoint must not be left without one: nothing comes
 /// before the creates.
@@ -171,11 +165,11 @@ pub fn urgency<S: Borrow<EndpointSlice>>(
 /// these is that of a hash table.
 ///
 /// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several writes.
-pub fn withdrawals_first<S: Borrow<EndpointSlice>>(
+pub fn withdrawals_first<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
     plan: &mut SlicePlan,
     stored: &[S],
     is_local: bool,
-    is_ready_elsewhere: impl Fn(AddressType, &PortSet) -> bool,
+    ready_elsewhere: impl Fn(AddressType) -> I,
 ) {
     let named = by_name(stored);
     let has_others = plan.types.len() > 1;
@@ -187,18 +181,21 @@ pub fn withdrawals_first<S: Borrow<EndpointSlice>>(
         let groups = Groups::of(written.iter().copied().chain(replaced.iter().map(|(old, _)| *old)));
         let new = groups.published(&written);
         let addresses = Addresses::of(&written);
+        let is_headless = written.iter().any(|slice| is_headless(slice.metadata.labels.as_ref()));
         let renewed = renewed(
             of_type,
             &named,
+            is_headless,
             |old| groups.published(&[old]).has_ready_in(&new),
-            |ports| is_ready_elsewhere(of_type.address_type, ports),
+            ready_elsewhere(of_type.address_type),
         );
         let (mut apart, mut withdrawing) = (BTreeSet::new(), HashSet::<String, RandomState>::default());
         for (old, replacement) in &replaced {
             let published = groups.published(&[*old]);
             if published.is_more_than(&new) {
                 withdrawing.insert(name_of(old).to_owned());
-                let waits = port_names(old).iter().any(|port| renewed.contains(port))
+                let ports = old.ports.as_deref().unwrap_or_default();
+                let waits = port_names(ports, is_headless).iter().any(|port| renewed.contains(port))
                     || published.moves_host_name(&new)
                     || addresses.are_elsewhere(old, *replacement);
                 if !waits {
@@ -214,10 +211,9 @@ pub fn withdrawals_first<S: Borrow<EndpointSlice>>(
 /// The name and the protocol of a port, by which consumers know it.
 type PortName = (String, String);
 
-/// The ports of a slice. All addresses of a headless Service have one DNS name, and those without ports none but this.
-fn port_names(slice: &EndpointSlice) -> Vec<PortName> {
-    let ports = slice.ports.as_deref().unwrap_or_default();
-    if ports.is_empty() || is_headless(slice.metadata.labels.as_ref()) {
+/// The names of these ports. All addresses of a headless Service have one DNS name, and those without ports none but this.
+fn port_names(ports: &[SlicePort], is_headless: bool) -> Vec<PortName> {
+    if ports.is_empty() || is_headless {
         return vec![PortName::default()];
     }
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -225,31 +221,36 @@ fn port_names(slice: &EndpointSlice) -> Vec<PortName> {
 }
 
 /// The ports that get ready endpoints and keep none of those they have: their withdrawals wait for the new endpoints.
-fn renewed(
+fn renewed<'a>(
     plan: &AddressTypePlan,
     named: &HashMap<&str, &EndpointSlice, RandomState>,
+    is_headless: bool,
     stays_ready: impl Fn(&EndpointSlice) -> bool,
-    is_ready_elsewhere: impl Fn(&PortSet) -> bool,
+    elsewhere: impl IntoIterator<Item = &'a PortSet>,
 ) -> BTreeSet<PortName> {
-    let has_ready = |slice: &&EndpointSlice| endpoints_of(slice).iter().any(is_ready);
-    let written = || plan.create.iter().chain(&plan.update);
-    let mut renewed: BTreeSet<PortName> = written().filter(has_ready).flat_map(port_names).collect();
+    let of_slice =
+        |slice: &EndpointSlice| port_names(slice.ports.as_deref().unwrap_or_default(), is_headless);
+    let written = plan.create.iter().chain(&plan.update);
+    let mut renewed: BTreeSet<PortName> =
+        written.filter(|slice| has_ready(slice)).flat_map(of_slice).collect();
     let changed: HashSet<&str, RandomState> = plan.update.iter().chain(&plan.delete).map(name_of).collect();
     let of_type = |slice: &&EndpointSlice| AddressType::parse(&slice.address_type) == Some(plan.address_type);
     let stays = |slice: &&EndpointSlice| {
-        is_ready_elsewhere(&PortSet::of(slice))
-            || if changed.contains(name_of(slice)) { stays_ready(slice) } else { has_ready(slice) }
+        if changed.contains(name_of(slice)) { stays_ready(slice) } else { has_ready(slice) }
     };
-    for slice in named.values().copied().filter(of_type) {
-        if renewed.is_empty() {
-            break;
-        }
-        if stays(&slice) {
-            let kept = port_names(slice);
-            renewed.retain(|port| !kept.contains(port));
-        }
+    let stored = named.values().copied().filter(of_type).filter(stays).map(of_slice);
+    let settled = elsewhere.into_iter().map(|ports| port_names(ports.as_slice(), is_headless));
+    let mut kept = stored.chain(settled);
+    while !renewed.is_empty()
+        && let Some(ports) = kept.next()
+    {
+        renewed.retain(|port| !ports.contains(port));
     }
     renewed
+}
+
+fn has_ready(slice: &EndpointSlice) -> bool {
+    endpoints_of(slice).iter().any(is_ready)
 }
 
 /// The addresses that get traffic in the slices that a plan writes, each with the slices that have it.
@@ -295,12 +296,14 @@ fn is_of_older_owner(slice: &EndpointSlice, owner: Option<&str>) -> bool {
     })
 }
 
-/// The urgency of replacing slices `before`, of which only those in `lasting` are not of an older owner, by those `after`.
-fn of_change(
-    before: &[&EndpointSlice],
-    lasting: &[&EndpointSlice],
-    after: &[&EndpointSlice],
-    was_ready: impl Fn(&PortSet) -> bool,
+/// The urgency of replacing slices `before`, of which only those in `lasting` are not of an older owner, by those `after`. The
+/// others are those that are `staying`, and some `elsewhere` that have these ports and a ready endpoint.
+fn of_change<'a, 'p>(
+    before: &[&'a EndpointSlice],
+    lasting: &[&'a EndpointSlice],
+    after: &[&'a EndpointSlice],
+    staying: impl Iterator<Item = &'a EndpointSlice>,
+    elsewhere: impl IntoIterator<Item = &'p PortSet>,
 ) -> Urgency {
     let groups = Groups::of(before.iter().chain(after).copied());
     let (old, new) = (groups.published(before), groups.published(after));
@@ -320,7 +323,21 @@ fn of_change(
     }
     let gaining: BTreeSet<u64> =
         new.endpoints.iter().filter(becomes_ready).map(|((group, _), _)| *group).collect();
-    if gaining.iter().any(|group| groups.ports(*group).is_some_and(|ports| !was_ready(ports))) {
+    let mut first: HashSet<&PortSet, RandomState> =
+        gaining.iter().filter_map(|group| groups.ports(*group)).collect();
+    let mut kept = lasting.iter().copied().chain(staying).filter(|slice| has_ready(slice));
+    while !first.is_empty()
+        && let Some(slice) = kept.next()
+    {
+        first.remove(&PortSet::of(slice));
+    }
+    let mut elsewhere = elsewhere.into_iter();
+    while !first.is_empty()
+        && let Some(ports) = elsewhere.next()
+    {
+        first.remove(ports);
+    }
+    if !first.is_empty() {
         let is_headless = after.iter().any(|slice| is_headless(slice.metadata.labels.as_ref()));
         return if is_headless { Urgency::Name } else { Urgency::First };
     }

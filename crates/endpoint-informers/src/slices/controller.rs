@@ -121,10 +121,10 @@ impl SliceController {
                     let skipped = desired.skipped().to_vec();
                     snapshot.check_skipped(&skipped, &existing)?;
                     let mut plan = plan(&existing, desired, &template, &options);
-                    let urgency = urgency(&plan, &existing, |_, _| false);
+                    let urgency = urgency(&plan, &existing, |_| []);
                     if urgency == Urgency::Withdrawal {
                         let is_local = snapshot.service.has_local_policy;
-                        withdrawals_first(&mut plan, &existing, is_local, |_, _| false);
+                        withdrawals_first(&mut plan, &existing, is_local, |_| []);
                     }
                     (plan, urgency, skipped)
                 }

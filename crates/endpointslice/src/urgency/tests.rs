@@ -1,5 +1,5 @@
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::discovery::v1::{EndpointConditions, EndpointPort as SlicePort};
+use k8s_openapi::api::discovery::v1::EndpointConditions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::*;
@@ -42,7 +42,8 @@ fn slice(text: &str) -> EndpointSlice {
 /// The urgency of a change from `stored` to `wanted`, both lists of slices: those of a new name are created.
 fn of(stored: &[&str], wanted: &[&str]) -> Urgency {
     let (plan, stored) = planned(stored, wanted);
-    urgency(&plan, &stored, |_, ports| ports.as_slice().iter().any(|port| port.port == Some(9)))
+    let settled = [PortSet::of(&slice("settled 9"))];
+    urgency(&plan, &stored, |_| &settled)
 }
 
 /// The plan of that change, and the slices `stored`.
@@ -74,7 +75,7 @@ fn updates_that_withdraw_endpoints_come_first() {
     // The endpoint 2 moves to another slice, which is no withdrawal; 4 is not ready any more, and 6 is gone.
     let wanted = ["a 80 1:rs", "b 80 3:rs 2:rs", "c 80 4:", "d 80 5:rs 7:rs", "e 80 8:rs"];
     let (mut plan, stored) = planned(&stored, &wanted);
-    withdrawals_first(&mut plan, &stored, false, |_, _| false);
+    withdrawals_first(&mut plan, &stored, false, |_| []);
     let order: Vec<&str> = plan.types[0].update.iter().map(name_of).collect();
     assert_eq!(order, ["c", "e", "a", "b", "d"]);
 }
@@ -104,15 +105,16 @@ fn withdrawals_that_depend_on_no_other_write_come_before_everything_else() {
         (&["a 80 1:rs", "b 80 2:rs"], &["b 80 2:"], &["a", "b"]),
     ] {
         let (mut plan, stored) = planned(stored, wanted);
-        withdrawals_first(&mut plan, &stored, false, |_, _| false);
+        withdrawals_first(&mut plan, &stored, false, |_| []);
         let withdrawals: Vec<&String> = plan.types[0].withdrawals.iter().collect();
         assert_eq!(withdrawals, expected, "{plan:?}");
     }
-    // Slices that were left out of `stored`.
+    // A slice that was left out of `stored` has the port under another number.
     let (mut plan, stored) = planned(&["a 80 1:rs"], &["a 80", "new 80 2:rs"]);
-    withdrawals_first(&mut plan, &stored, false, |_, _| true);
+    let settled = [PortSet::of(&slice("settled 81"))];
+    withdrawals_first(&mut plan, &stored, false, |_| &settled);
     assert_eq!(plan.types[0].withdrawals.len(), 1);
-    withdrawals_first(&mut plan, &stored, true, |_, _| true);
+    withdrawals_first(&mut plan, &stored, true, |_| &settled);
     assert!(plan.types[0].withdrawals.is_empty(), "of a Service with a local policy");
 }
 
@@ -167,7 +169,7 @@ fn the_most_urgent_change_of_a_plan_counts() {
 fn slices_of_another_address_type_are_soft() {
     let delete_if_unchanged = vec![slice("a 80 1:rs")];
     let plan = SlicePlan { types: vec![], delete_if_unchanged };
-    assert_eq!(urgency::<EndpointSlice>(&plan, &[], |_, _| false), Urgency::Soft);
+    assert_eq!(urgency(&plan, &[] as &[EndpointSlice], |_| []), Urgency::Soft);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot, decode_a
 use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::trigger_times::TriggerTimes;
-use endpointslice::urgency::{urgency, withdrawals_first};
+use endpointslice::urgency::prioritize;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{AddressType, Node, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -155,7 +155,7 @@ impl Planner {
         }
     }
 
-    /// The urgency of a plan of [`Self::plan`], whose most urgent updates it puts first.
+    /// The urgency of a plan of [`Self::plan`], whose most urgent writes it puts first.
     pub(crate) fn urgency(&self, plan: &mut SlicePlan) -> Urgency {
         let (stored, sync_cache) = match &self.input {
             PlannerInput::Changes { sync_cache, open, .. } => (open, Some(sync_cache)),
@@ -164,11 +164,7 @@ impl Planner {
         let ready_elsewhere = |address_type: AddressType| {
             sync_cache.into_iter().flat_map(move |sync_cache| sync_cache.ready_groups(address_type))
         };
-        let urgency = urgency(plan, stored, ready_elsewhere);
-        if urgency == Urgency::Withdrawal {
-            withdrawals_first(plan, stored, self.service().has_local_policy, ready_elsewhere);
-        }
-        urgency
+        prioritize(plan, stored, self.service().has_local_policy, ready_elsewhere)
     }
 
     /// The slices as they are stored.

@@ -13,7 +13,7 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{ManagedSlices, StaleCache, SyncError, decode_all};
 use endpointslice::plan::AddressTypePlan;
-use endpointslice::urgency::{urgency, withdrawals_first};
+use endpointslice::urgency::prioritize;
 use endpointslice::{SlicePlan, Urgency};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -97,10 +97,7 @@ impl EndpointSliceMirroringController {
         let max = self.config.max_endpoints_per_subset;
         let mut mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
         let stored: Vec<_> = existing.into_iter().chain(terminating).collect();
-        let urgency = urgency(&mirror.plan, &stored, |_| []);
-        if urgency == Urgency::Withdrawal {
-            withdrawals_first(&mut mirror.plan, &stored, is_local, |_| []);
-        }
+        let urgency = prioritize(&mut mirror.plan, &stored, is_local, |_| []);
         Ok((mirror, urgency))
     }
 

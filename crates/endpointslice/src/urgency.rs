@@ -109,7 +109,8 @@ impl Published<'_> {
     }
 }
 
-/// The urgency of a plan that was made from the slices `stored`.
+/// The urgency of a plan that was made from the slices `stored`. If it withdraws endpoints, puts the writes that do so first
+/// ([`AddressTypePlan::withdrawals`]); `is_local` if the Service has a `Local` traffic policy.
 ///
 /// Slices that were left out as [settled](crate::plan::Settled) may be absent; `ready_elsewhere` then returns the ports of those
 /// of an address type that have a ready endpoint.
@@ -119,7 +120,21 @@ impl Published<'_> {
 ///
 /// Cost: a hash of each endpoint of the slices that are written, before and after; a look at all others only if an endpoint
 /// becomes ready.
-pub fn urgency<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
+pub fn prioritize<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
+    plan: &mut SlicePlan,
+    stored: &[S],
+    is_local: bool,
+    ready_elsewhere: impl Fn(AddressType) -> I,
+) -> Urgency {
+    let urgency = urgency(plan, stored, &ready_elsewhere);
+    if urgency == Urgency::Withdrawal {
+        withdrawals_first(plan, stored, is_local, ready_elsewhere);
+    }
+    urgency
+}
+
+/// The urgency alone.
+fn urgency<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
     plan: &SlicePlan,
     stored: &[S],
     ready_elsewhere: impl Fn(AddressType) -> I,
@@ -154,9 +169,8 @@ pub fn urgency<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>
 }
 
 /// Puts the writes that withdraw endpoints before the others: under a rate limit, a plan with hundreds of writes takes many turns.
-/// `ready_elsewhere` is that of [`urgency`].
 ///
-/// If the Service has a `Local` traffic policy, `is_local`, the node of a new endpoint must not be left without one: nothing comes
+/// If the Service has a `Local` traffic policy, the node of a new endpoint must not be left without one: nothing comes
 /// before the creates.
 ///
 /// The [`withdrawals`](AddressTypePlan::withdrawals) of a plan come before everything else. They show consumers no state that
@@ -165,7 +179,7 @@ pub fn urgency<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>
 /// these is that of a hash table.
 ///
 /// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several writes.
-pub fn withdrawals_first<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
+fn withdrawals_first<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
     plan: &mut SlicePlan,
     stored: &[S],
     is_local: bool,

@@ -9,7 +9,7 @@ use controller_kit::recorder::Recorder;
 use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpointslice::model::endpoints_of;
-use endpointslice::urgency::{urgency, withdrawals_first};
+use endpointslice::urgency::prioritize;
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::{ApiClient, error_chain};
@@ -121,11 +121,8 @@ impl SliceController {
                     let skipped = desired.skipped().to_vec();
                     snapshot.check_skipped(&skipped, &existing)?;
                     let mut plan = plan(&existing, desired, &template, &options);
-                    let urgency = urgency(&plan, &existing, |_| []);
-                    if urgency == Urgency::Withdrawal {
-                        let is_local = snapshot.service.has_local_policy;
-                        withdrawals_first(&mut plan, &existing, is_local, |_| []);
-                    }
+                    let is_local = snapshot.service.has_local_policy;
+                    let urgency = prioritize(&mut plan, &existing, is_local, |_| []);
                     (plan, urgency, skipped)
                 }
                 None => (SlicePlan::delete_all(existing), Urgency::Soft, Vec::new()),

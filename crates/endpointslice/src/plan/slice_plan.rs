@@ -33,7 +33,7 @@ pub struct AddressTypePlan {
     /// Slices to delete.
     pub delete: Vec<EndpointSlice>,
     /// The names of slices whose update or deletion withdraws endpoints and depends on no other write
-    /// ([`withdrawals_first`](crate::urgency::withdrawals_first)).
+    /// ([`prioritize`](crate::urgency::prioritize)).
     pub withdrawals: BTreeSet<String>,
     /// True if the creates must not be made because the owner is being deleted; they still count as changes.
     pub creates_suppressed: bool,

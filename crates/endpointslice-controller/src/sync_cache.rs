@@ -207,7 +207,7 @@ impl SyncCache {
             let node = value.node.as_deref();
             let expected = Expected { service: &self.service, pod, node, address_type, ports: &ports };
             settled = settled && comparison.is_as_expected(endpoint, &expected);
-            ready |= pod.ready && !pod.is_terminating();
+            ready |= self.service.publish_not_ready_addresses || pod.ready && !pod.is_terminating();
         }
         let (slice, endpoints) = (Arc::clone(slice), endpoints.len());
         self.known.insert(number, Known { slice, address_type, ports, endpoints, ready, settled });

@@ -7,6 +7,7 @@ use endpoint_informers::resource::Resource as _;
 use endpointslice::coalescing::{Rules, planned_writes};
 use endpointslice::model::{NodeFields, ServiceFields};
 use endpointslice::topology::TopologyCache;
+use endpointslice::urgency::prioritize;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
 use endpointslice::{Hints, Interner, Packing, desired_from_service, plan};
 use k8s_openapi::api::discovery::v1::{EndpointHints, ForZone};
@@ -197,7 +198,7 @@ impl World {
         (plan, skipped, read)
     }
 
-    /// The writes that may wait are those by all slices.
+    /// The writes that may wait, the urgency and the order of the writes are those by all slices.
     fn assert_equally_urgent(&self, plan: &SlicePlan, open: &[EndpointSlice], sync_cache: &SyncCache) {
         let rules = Rules::of(&self.random.service, &self.options().hints);
         let slices: Vec<&EndpointSlice> = self.slices.iter().map(|(slice, _)| slice).collect();
@@ -205,6 +206,11 @@ impl World {
         let by_all = planned_writes(plan, &slices, rules, |_, _| false, pods);
         let is_ready_elsewhere = |address_type, ports: &_| sync_cache.has_ready(address_type, ports);
         let by_sync_cache = planned_writes(plan, open, rules, is_ready_elsewhere, sync_cache.pods());
+        assert_eq!(by_sync_cache, by_all);
+        let (mut by_sync_cache, mut by_all) = (plan.clone(), plan.clone());
+        let ready_elsewhere = |address_type| sync_cache.ready_groups(address_type);
+        let urgency = prioritize(&mut by_sync_cache, open, false, ready_elsewhere);
+        assert_eq!(urgency, prioritize(&mut by_all, &slices, false, |_| []));
         assert_eq!(by_sync_cache, by_all);
     }
 }

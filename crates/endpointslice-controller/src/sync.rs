@@ -14,7 +14,6 @@ use endpoint_informers::slices::{StaleCache, SyncError, decode_all};
 use endpointslice::coalescing::Rules;
 use endpointslice::desired::Skipped;
 use endpointslice::plan::AddressTypePlan;
-use endpointslice::topology::TopologyEvent;
 use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, Urgency};
 use tracing::debug;
 
@@ -30,7 +29,7 @@ struct Planned {
     plan: SlicePlan,
     urgency: Urgency,
     skipped: Vec<Skipped>,
-    events: Vec<TopologyEvent>,
+    hints: Hints,
     trigger_time: Option<String>,
     /// The last sync ended before this plan was complete; its metrics were counted then.
     continues: bool,
@@ -59,27 +58,27 @@ impl EndpointSliceController {
             Lookup::Delegated(slices) => return self.delete_slices(sync, key, &slices).await,
             Lookup::Served(input) => self.plan(key, input)?,
         };
-        let Planned { service, plan, urgency, skipped, events, trigger_time, continues, deferral } = planned;
+        let Planned { service, plan, urgency, skipped, hints, trigger_time, continues, deferral } = planned;
         let applied = self.slices.apply(sync, key, &plan, urgency).await;
         if let Some(deferral) = deferral {
-            self.metrics.deferred(deferral.counts());
+            let (deferred, expired) = deferral.counts();
+            // A plan that waits is made again at its turn, and counts then what has expired.
+            self.metrics.deferred((deferred, if applied.waits { 0 } else { expired }));
             self.finish_deferral(key, deferral, applied.is_complete());
-        }
-        if !applied.waits {
-            self.metrics.planned(key, &service, &plan, continues);
         }
         if applied.unfinished || applied.waits {
             let is_counted = continues || !applied.waits;
             self.unfinished.lock().insert(key.clone(), Unfinished { trigger_time, is_counted });
         }
-        self.metrics.applied(&service, &plan, &applied);
         let message = if applied.waits { "Waits for the rate limit of its writes" } else { "Synced" };
         debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "{message}");
         if applied.waits {
-            // It is synced again when its turn comes, and reports what it skips then.
-            self.report_hints(&service, events);
+            // It is synced again when its turn comes, and records and reports the plan of then.
             return Ok(());
         }
+        self.metrics.planned(key, &service, &plan, continues);
+        self.metrics.applied(&service, &plan, &applied);
+        let events = self.record_hints(&service, &hints, &plan);
         let outcome = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&service, error);
@@ -180,12 +179,12 @@ impl EndpointSliceController {
         let (trigger_time, continues) = self.resume(key, trigger_time);
         let (mut plan, skipped) = planner.plan(trigger_time.clone())?;
         let service = Arc::clone(planner.service());
-        let events = self.record_hints(&service, &planner.options().hints, &plan);
+        let hints = planner.options().hints.clone();
         let updates = plan.types.iter().any(|plan| !plan.update.is_empty());
         let deferral = self.defer(key, &planner, &mut plan, &skipped, trigger_time.as_deref());
         let urgency = planner.urgency(&mut plan);
         self.remember(key, planner.into_sync_cache(updates));
-        Ok(Planned { service, plan, urgency, skipped, events, trigger_time, continues, deferral })
+        Ok(Planned { service, plan, urgency, skipped, hints, trigger_time, continues, deferral })
     }
 
     /// Takes the writes out of a plan that may wait.

@@ -50,7 +50,7 @@ impl EndpointSliceController {
         }
     }
 
-    /// Records the hints of a plan, and returns the events to emit once it is applied.
+    /// Records the hints of a plan that was applied, and returns the events to emit.
     pub(crate) fn record_hints(
         &self,
         service: &Service,

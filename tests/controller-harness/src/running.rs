@@ -88,14 +88,23 @@ impl<T: Served> Running<T> {
 
     /// The value of a series, named as in the text format with its labels; 0 if it does not exist.
     pub fn metric(&self, series: &str) -> u64 {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "figures of tests are small"
         )]
-        value.map_or(0, |value| value.parse::<f64>().unwrap() as u64)
+        self.sample(series).map_or(0, |value| value as u64)
+    }
+
+    /// True if a series exists, named in the same way.
+    pub fn has_metric(&self, series: &str) -> bool {
+        self.sample(series).is_some()
+    }
+
+    fn sample(&self, series: &str) -> Option<f64> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))?;
+        Some(value.parse().unwrap())
     }
 }

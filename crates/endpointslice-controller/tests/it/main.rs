@@ -14,6 +14,7 @@
 //! | the feature gate `EndpointSliceTerminatingCondition` | [`terminating_condition`] |
 //! | writes by other clients are counted | [`foreign_writes`] |
 //! | the feature gate `EndpointSliceCoalescing` | [`coalescing`], [`rolling_update`] |
+//! | a plan that waits for the rate limit is recorded at its turn | [`waiting`] |
 //!
 //! | Upstream's test (`pkg/controller/endpointslice`) | Here |
 //! |---|---|
@@ -57,6 +58,7 @@ mod rolling_update;
 mod services;
 mod terminating_condition;
 mod unreadable;
+mod waiting;
 
 use std::time::Duration;
 

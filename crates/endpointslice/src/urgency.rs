@@ -168,15 +168,16 @@ fn urgency<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(
     result
 }
 
-/// Puts the writes that withdraw endpoints before the others: under a rate limit, a plan with hundreds of writes takes many turns.
+/// Puts the writes that withdraw endpoints before the others, also without a rate limit, under which a plan with hundreds of writes
+/// takes many turns.
 ///
 /// If the Service has a `Local` traffic policy, the node of a new endpoint must not be left without one: nothing comes
 /// before the creates.
 ///
-/// The [`withdrawals`](AddressTypePlan::withdrawals) of a plan come before everything else. They show consumers no state that
-/// upstream's order does not: all addresses that they take are gone or get less traffic, and a port or a host name with a ready
-/// endpoint keeps one. Other updates that withdraw endpoints, as when a port changes, come first among updates; upstream's order of
-/// these is that of a hash table.
+/// The [`withdrawals`](AddressTypePlan::withdrawals) of a plan come before everything else, also before new endpoints, which
+/// upstream writes first. No address, port or host name that has traffic before and after the plan is without it meanwhile: all
+/// addresses that they take are gone or get less. Other updates that withdraw endpoints, as when a port changes, come first among
+/// updates; upstream's order of these is that of a hash table.
 ///
 /// Cost: a hash of each endpoint of the slices that are written, before and after, if there are several writes.
 fn withdrawals_first<'a, S: Borrow<EndpointSlice>, I: IntoIterator<Item = &'a PortSet>>(

@@ -335,6 +335,22 @@ async fn a_refused_slice_does_not_keep_an_endpoint_in_a_slice_that_is_to_be_dele
     assert_eq!(harness.api.addresses("web"), ["10.0.0.0", "10.0.0.2"]);
 }
 
+/// Upstream creates slices first. The update also has the endpoint that fits in its slice.
+#[tokio::test(start_paused = true)]
+async fn withdrawals_come_before_creates_without_a_rate_limit() {
+    let harness = Harness::start_coalescing(false, 2, |api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (0..2).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    });
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.remove::<Pod>("web-0");
+    (2..4).for_each(|n| harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests(), ["PUT web-1", "POST web-"]);
+}
+
 /// Upstream creates slices before all updates, and updates none while a quota keeps it from that.
 #[tokio::test(start_paused = true)]
 async fn a_quota_does_not_keep_an_endpoint() {

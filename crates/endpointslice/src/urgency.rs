@@ -32,7 +32,8 @@ pub enum Urgency {
     First,
     /// Another endpoint becomes ready.
     Readiness,
-    /// Endpoints change in a way that decides about no traffic, such as one that appears before it is ready.
+    /// Endpoints change in another way, such as in their hints or before they are ready, or slices with endpoints go that the owner
+    /// should not have ([`SlicePlan::delete_if_unchanged`]).
     Soft,
     /// Only metadata changes, or a placeholder is written.
     Metadata,

@@ -26,7 +26,7 @@ impl Default for PlanOptions {
 /// The spread of the endpoints of one group over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// As few slices as are touched anyway, each with at most `max` endpoints.
+    /// Few writes rather than few slices: those that are written anyway are filled first, each up to `max` endpoints.
     Pack {
         /// The most endpoints a slice may carry; 0 counts as 1.
         max: usize,

@@ -28,7 +28,7 @@ pub struct AddressTypePlan {
     /// New slices.
     pub create: Vec<EndpointSlice>,
     /// Slices to update. An update without a resourceVersion replaces any present content: it reuses a slice that would
-    /// otherwise be deleted.
+    /// otherwise be deleted, or its template [replaces](super::UpdateMode::Replaced) all, as mirrors do.
     pub update: Vec<EndpointSlice>,
     /// Slices to delete.
     pub delete: Vec<EndpointSlice>,

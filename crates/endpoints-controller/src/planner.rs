@@ -9,11 +9,13 @@ use endpointslice::desired::Skipped;
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::urgency::urgency_of_subsets;
 use endpointslice::{Pod, Service, Urgency};
-use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::core::v1::{EndpointSubset, Endpoints};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::Message as _;
 
-use crate::desired::Unready;
+use crate::desired::{Unready, desired_subsets};
 use crate::error::SyncError;
+use crate::metadata::capacity_is_current;
 use crate::plan::Plan;
 use crate::planning::plan_service;
 use crate::sync_cache::{Changed, Difference, NeedsAll, SyncCache};
@@ -133,7 +135,7 @@ impl Planner {
 
     /// The urgency of a plan of [`Self::plan`].
     ///
-    /// Cost: that of decoding the stored object, if that was not necessary for the plan.
+    /// Cost: that of decoding the stored object, if that was not necessary for the plan, and of all subsets, if they are truncated.
     pub(crate) fn urgency(&self, plan: &Plan) -> Result<Urgency, SyncError> {
         let (Plan::Create(planned) | Plan::Update(planned)) = plan else { return Ok(Urgency::Metadata) };
         let subsets = |endpoints: &Endpoints| endpoints.subsets.clone().unwrap_or_default();
@@ -142,9 +144,24 @@ impl Planner {
             (None, Some(stored)) => stored.decode()?.subsets.unwrap_or_default(),
             (None, None) => Vec::new(),
         };
-        let (after, labels) =
-            (planned.subsets.as_deref().unwrap_or_default(), planned.metadata.labels.as_ref());
-        Ok(urgency_of_subsets(&before, after, labels))
+        let ObjectMeta { labels, annotations, .. } = &planned.metadata;
+        let is_truncated = capacity_is_current(annotations.as_ref(), true);
+        let uncut = if is_truncated { self.uncut() } else { Vec::new() };
+        let after = planned.subsets.as_deref().unwrap_or_default();
+        Ok(urgency_of_subsets(&before, after, &uncut, labels.as_ref()))
+    }
+
+    /// The subsets of all pods, not truncated.
+    fn uncut(&self) -> Vec<EndpointSubset> {
+        match &self.pods {
+            PlannerPods::Changes { sync_cache, .. } => {
+                let pods = sync_cache.seen().iter().map(|seen| &*seen.pod);
+                desired_subsets(&self.service, pods, self.unready)
+            }
+            PlannerPods::All(pods) => {
+                desired_subsets(&self.service, pods.iter().map(|pod| &**pod), self.unready)
+            }
+        }
     }
 
     fn plan_all(&self, pods: &[Arc<Pod>], trigger_time: Option<String>) -> (Plan, Vec<Skipped>) {

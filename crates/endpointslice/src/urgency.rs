@@ -391,20 +391,27 @@ impl Groups {
 
 /// The urgency of replacing the subsets of Endpoints, which have these `labels`.
 ///
+/// `uncut` has the subsets before they were truncated, if they were: an address that is ready there and only does not fit is no
+/// withdrawal, because traffic to it is not lost.
+///
 /// Cost: a hash of each address and port, before and after.
 pub fn urgency_of_subsets(
     before: &[EndpointSubset],
     after: &[EndpointSubset],
+    uncut: &[EndpointSubset],
     labels: Option<&Labels>,
 ) -> Urgency {
-    let (old, new) = (ready_pairs(before), ready_pairs(after));
-    if old.iter().any(|pair| !new.contains(pair)) {
+    let (old, new, uncut) = (ready_pairs(before), ready_pairs(after), ready_pairs(uncut));
+    if old.iter().any(|pair| !new.contains(pair) && !uncut.contains(pair)) {
         return Urgency::Withdrawal;
+    }
+    if !hostnames(after).is_subset(&hostnames(before)) {
+        return Urgency::Name;
     }
     if !ports(&new).is_subset(&ports(&old)) {
         return if is_headless(labels) { Urgency::Name } else { Urgency::First };
     }
-    if new.len() > old.len() {
+    if !new.is_subset(&old) {
         return Urgency::Readiness;
     }
     if before == after { Urgency::Metadata } else { Urgency::Soft }
@@ -425,6 +432,12 @@ type Port<'a> = (&'a str, i32, &'a str);
 
 fn ports<'a>(pairs: &HashSet<Pair<'a>, RandomState>) -> HashSet<Option<Port<'a>>, RandomState> {
     pairs.iter().map(|(_, port)| *port).collect()
+}
+
+/// The host names of ready addresses.
+fn hostnames(subsets: &[EndpointSubset]) -> HashSet<&str, RandomState> {
+    let ready = subsets.iter().flat_map(|subset| subset.addresses.iter().flatten());
+    ready.filter_map(|address| address.hostname.as_deref()).filter(|name| !name.is_empty()).collect()
 }
 
 fn ready_pairs(subsets: &[EndpointSubset]) -> HashSet<Pair<'_>, RandomState> {

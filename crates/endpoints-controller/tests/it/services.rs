@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use controller_harness::merged;
+use endpoints_controller::CAPACITY;
 use endpointslice::Pod;
 use serde_json::json;
 
@@ -24,6 +25,36 @@ async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing
     let harness = harness.restart().await;
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), NONE);
+}
+
+/// The address of the new pod is the first by its text: another one, in one or two subsets, no longer fits.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_no_longer_fits_is_no_withdrawal() {
+    let pod = |n: usize, address: &str| {
+        let ports = json!([{"name": "http", "containerPort": 8000 + n % 2}]);
+        let containers = json!({"spec": {"containers": [{"name": "web", "ports": ports}]}});
+        merged(pod(&format!("web-{n}"), &[address], true), containers)
+    };
+    for target in [json!(8080), json!("http")] {
+        let harness = Harness::start(Duration::ZERO, |api| {
+            api.limit(1000.0, 1000);
+            let ports = json!([{"port": 80, "protocol": "TCP", "targetPort": target}]);
+            api.service(service("web", json!({"spec": {"ports": ports}})));
+            (0..CAPACITY).for_each(|n| api.pod(pod(n, &format!("10.1.{}.{}", n / 250, n % 250))));
+        });
+        harness.api.settle().await;
+        harness.api.pod(pod(CAPACITY, "10.0.0.1"));
+        harness.api.settle().await;
+        let subsets = harness.api.stored("web").unwrap().subsets.unwrap();
+        let addresses = subsets.iter().flat_map(|subset| subset.addresses.iter().flatten());
+        let addresses: Vec<&str> = addresses.map(|address| address.ip.as_str()).collect();
+        assert!(addresses.contains(&"10.0.0.1") && addresses.len() == CAPACITY, "{target}");
+        let writes = |urgency: &str| {
+            let labels = format!("{{controller=\"endpoints-controller\",urgency=\"{urgency}\"}}");
+            harness.metric(&format!("write_wait_duration_seconds_count{labels}"))
+        };
+        assert_eq!((writes("withdrawal"), writes("readiness")), (0, 1), "{target}");
+    }
 }
 
 /// Requests that take a minute, and five workers.

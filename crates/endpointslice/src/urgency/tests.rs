@@ -187,14 +187,19 @@ fn urgencies_are_named_in_their_order() {
     assert_eq!(names, all.map(|urgency| format!("{urgency:?}").to_lowercase()));
 }
 
-/// A subset `PORT READY,... NOT-READY,...`.
+/// A subset `PORT READY,... NOT-READY,...` of addresses, or of `ADDRESS@HOSTNAME`.
 fn subset(text: &str) -> EndpointSubset {
     let mut words = text.split(' ');
     let port = words.next().unwrap().parse().ok();
     let ports = port.map(|port| vec![EndpointPort { port, ..EndpointPort::default() }]);
     let mut addresses = || {
         let ips = words.next().unwrap_or_default().split(',').filter(|ip| !ip.is_empty());
-        Some(ips.map(|ip| EndpointAddress { ip: ip.into(), ..EndpointAddress::default() }).collect())
+        let address = |text: &str| {
+            let (ip, hostname) = text.split_once('@').map_or((text, None), |(ip, name)| (ip, Some(name)));
+            let hostname = hostname.map(Into::into);
+            EndpointAddress { ip: ip.into(), hostname, ..EndpointAddress::default() }
+        };
+        Some(ips.map(address).collect())
     };
     EndpointSubset { ports, addresses: addresses(), not_ready_addresses: addresses() }
 }
@@ -211,17 +216,31 @@ fn the_most_urgent_change_of_endpoints_counts() {
         (&["80  1"], &["80 1"], First),
         (&["80 1"], &["80 1", "81 1"], First),
         (&["80 1 2"], &["80 1,2"], Readiness),
+        (&["80 1@etcd-0"], &["80 1@etcd-0,2@etcd-1"], Name),
+        (&["80 1@etcd-0"], &["80 1@etcd-0,2@etcd-0"], Readiness),
         (&["80 1 2"], &["80 1 2,3"], Soft),
         (&["80 1 2"], &["80 1 2"], Metadata),
         (&[], &[], Metadata),
     ] {
         let subsets = |texts: &[&str]| texts.iter().copied().map(subset).collect::<Vec<_>>();
         assert_eq!(
-            urgency_of_subsets(&subsets(before), &subsets(after), None),
+            urgency_of_subsets(&subsets(before), &subsets(after), &[], None),
             expected,
             "{before:?} -> {after:?}"
         );
     }
     let headless = BTreeMap::from([(HEADLESS.to_owned(), String::new())]);
-    assert_eq!(urgency_of_subsets(&[], &[subset("80 1")], Some(&headless)), Name);
+    assert_eq!(urgency_of_subsets(&[], &[subset("80 1")], &[], Some(&headless)), Name);
+}
+
+#[test]
+fn an_address_that_does_not_fit_is_not_withdrawn() {
+    let [before, after] = ["80 1,2", "80 0,1"].map(|text| [subset(text)]);
+    for (uncut, expected) in [
+        ("80 0,1,2", Urgency::Readiness),
+        ("80 0,1 2", Urgency::Withdrawal),
+        ("81 0,1,2", Urgency::Withdrawal),
+    ] {
+        assert_eq!(urgency_of_subsets(&before, &after, &[subset(uncut)], None), expected, "{uncut}");
+    }
 }

@@ -14,7 +14,7 @@ use kube_api::{ApiClient, ApiError};
 use parking_lot::Mutex;
 
 /// The time after which the API server is asked again about a Service that the cache should show by then.
-const LATE: Duration = Duration::from_secs(60);
+pub const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 /// The Service of this name, with whatever labels; none if there is none.
 ///
@@ -80,7 +80,7 @@ impl DoubtfulServices {
         sync.end_planning();
         let service = stored_service(slices.client(sync), key).await.map_err(SyncError::Unclear)?;
         if service.is_some_and(|service| keeps(&service)) {
-            slices.queue.revisit(key.clone(), LATE);
+            slices.queue.revisit(key.clone(), ASK_AGAIN);
         } else {
             // The writes of a sync are admitted at once.
             self.remove(key);

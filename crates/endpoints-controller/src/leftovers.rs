@@ -5,7 +5,7 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::WriteError;
-use endpoint_controllers_common::is_delegated;
+use endpoint_controllers_common::{ASK_AGAIN, is_delegated};
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Urgency;
@@ -130,7 +130,9 @@ impl EndpointsController {
         self.delete_if_leftover(sync, key, target, orphan).await
     }
 
-    /// Deletes these Endpoints if the API server says that their Service was deleted, or given to another controller.
+    /// Deletes these Endpoints if the API server says that their Service was deleted, or given to another controller. Otherwise the
+    /// cache is behind: the event of the Service queues the key, and so does time, because the Service may go before a list shows
+    /// it.
     pub(crate) async fn delete_if_leftover(
         &self,
         sync: &SyncContext,
@@ -146,6 +148,9 @@ impl EndpointsController {
         if service.is_none_or(|service| may_be_delegated && is_delegated_with_selector(&service)) {
             Ok(self.delete_leftover(sync, key, &target, orphan).await)
         } else {
+            // Nothing that the cache shows of the Endpoints alone deletes them from now on.
+            self.tracker.lock().put_back(key, Orphan { listed: true, ..orphan });
+            self.queue.revisit(key.clone(), ASK_AGAIN);
             Ok(Ok(()))
         }
     }

@@ -200,8 +200,8 @@ impl Tracker {
         self.orphaned.insert(key.clone(), orphan);
     }
 
-    /// Records an [orphan](Self::orphan_of) again, because the deletion failed, unless other Endpoints of the name were
-    /// recorded meanwhile: then these are the ones that exist.
+    /// Records an [orphan](Self::orphan_of) again, because the deletion failed or the Service still exists, unless other Endpoints
+    /// of the name were recorded meanwhile: then these are the ones that exist.
     pub(crate) fn put_back(&mut self, key: &ObjectKey, orphan: Orphan) {
         self.orphaned.entry(key.clone()).or_insert(orphan);
     }

@@ -236,6 +236,11 @@ impl<T: Served> TestApi<T> {
         }
     }
 
+    /// Deletes a Service in the API server, without an event in the cache.
+    pub fn has_no_service(&self, name: &str) {
+        self.server.lock().delete_service(name);
+    }
+
     /// The names of the Services that the controller has looked up so far.
     pub fn service_lookups(&self) -> Vec<String> {
         self.server.lock().service_lookups.clone()

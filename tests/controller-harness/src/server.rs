@@ -201,6 +201,13 @@ impl<T: Served> Server<T> {
         self.refresh(name);
     }
 
+    /// Deletes a Service as another client.
+    pub(crate) fn delete_service(&self, name: &str) {
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/services/{name}");
+        let (status, answer) = self.call(&Method::DELETE, &path, &json!({}));
+        assert!(status.is_success(), "DELETE {path}: {answer}");
+    }
+
     /// Sends a request of another client. The server is in process and needs no runtime.
     fn call(&self, method: &Method, path: &str, body: &Value) -> (StatusCode, Value) {
         let request = Request::builder()

@@ -200,6 +200,9 @@ async fn endpoints_that_another_replica_created_late_go() {
         harness.api.remove_at::<Service>("web", &deleted_at);
         harness.api.advance(BOUND).await;
         assert_eq!(harness.api.stored("web").is_some(), exists_again);
+        if exists_again {
+            harness.api.service(manual());
+        }
         assert_over(&harness).await;
     }
 }
@@ -298,6 +301,8 @@ async fn endpoints_of_a_service_that_exists_again_stay() {
         harness.api.advance(BOUND).await;
         harness.api.deliver("web");
         harness.api.advance(BOUND).await;
+        // The event comes late.
+        harness.api.service(manual());
         assert_eq!(harness.addresses("web"), ["192.0.2.1"], "{is_cached}");
         assert_over(&harness).await;
     }

@@ -39,6 +39,21 @@ async fn endpoints_of_a_service_that_the_cache_does_not_show_yet_stay_at_start_u
     assert_eq!(harness.api.service_lookups(), ["by-hand"]);
 }
 
+/// No list shows it to the cache before.
+#[tokio::test(start_paused = true)]
+async fn endpoints_of_a_service_that_goes_before_the_cache_shows_it_are_deleted() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+        api.has_service("by-hand");
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE);
+    harness.api.has_no_service("by-hand");
+    harness.api.advance(Duration::from_secs(60)).await;
+    assert_eq!(harness.api.requests(), ["DELETE by-hand"]);
+    assert_eq!(harness.api.service_lookups(), ["by-hand", "by-hand"]);
+}
+
 /// The Endpoints have changed, which the cache does not show: their deletion is refused.
 #[tokio::test(start_paused = true)]
 async fn endpoints_whose_service_is_created_before_their_deletion_is_retried_stay() {

@@ -1,8 +1,13 @@
 //! Desired endpoints of a Service, from the Pods it selects.
 
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::net::IpAddr;
+use std::ptr;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
@@ -180,10 +185,15 @@ pub fn target_number(port: &ServicePort, container_ports: &[NamedPort]) -> Optio
     }
 }
 
-/// Groups by port set while they are filled; few, so a linear search by the shared port list is the fastest index.
+/// Groups by port set while they are filled, in the order of their first pods. Pods share lists of container ports, which are found
+/// by their addresses: each pod must live until the groups are filled.
 #[derive(Default)]
 struct Groups {
-    by_container_ports: Vec<(Arc<[NamedPort]>, usize)>,
+    /// The list of the last pod, as of most others, and its group.
+    last: Option<(*const [NamedPort], usize)>,
+    by_container_ports: HashMap<*const [NamedPort], usize, RandomState>,
+    by_ports: HashTable<usize>,
+    hasher: RandomState,
     groups: Vec<Group>,
 }
 
@@ -206,24 +216,34 @@ impl Group {
 
 impl Groups {
     fn of(&mut self, service: &Service, pod: &Pod) -> &mut Group {
-        let known = self.by_container_ports.iter().find(|(ports, _)| Arc::ptr_eq(ports, &pod.ports));
-        let known = known.map(|(_, position)| *position);
-        let position = known.unwrap_or_else(|| self.resolve(service, pod));
+        let container_ports = Arc::as_ptr(&pod.ports);
+        let position = match self.last {
+            Some((last, position)) if ptr::eq(last, container_ports) => position,
+            _ => self.resolve(service, &pod.ports),
+        };
+        self.last = Some((container_ports, position));
         // `resolve` returns a position that exists, and groups are never removed.
         #[allow(clippy::indexing_slicing)]
         &mut self.groups[position]
     }
 
-    fn resolve(&mut self, service: &Service, pod: &Pod) -> usize {
-        let ports = endpoint_ports(service, &pod.ports);
-        let known = self.groups.iter().position(|group| group.ports == ports);
-        let position = known.unwrap_or_else(|| {
-            let (ipv4, ipv6, tolerated) = Default::default();
-            self.groups.push(Group { ports, ipv4, ipv6, tolerated });
-            self.groups.len() - 1
-        });
-        self.by_container_ports.push((Arc::clone(&pod.ports), position));
-        position
+    fn resolve(&mut self, service: &Service, container_ports: &Arc<[NamedPort]>) -> usize {
+        let Self { by_container_ports, by_ports, hasher, groups, .. } = self;
+        *by_container_ports.entry(Arc::as_ptr(container_ports)).or_insert_with(|| {
+            let ports = endpoint_ports(service, container_ports);
+            let hash = hasher.hash_one(&ports);
+            let is_same = |position: &usize| groups.get(*position).is_some_and(|group| group.ports == ports);
+            let known = by_ports.find(hash, is_same).copied();
+            known.unwrap_or_else(|| {
+                let position = groups.len();
+                let (ipv4, ipv6, tolerated) = Default::default();
+                groups.push(Group { ports, ipv4, ipv6, tolerated });
+                let hash_of =
+                    |position: &usize| groups.get(*position).map_or(0, |group| hasher.hash_one(&group.ports));
+                by_ports.insert_unique(hash, position, hash_of);
+                position
+            })
+        })
     }
 
     fn move_into<'t>(self, desired: &mut Desired, types: impl IntoIterator<Item = &'t AddressType>) {

@@ -4,7 +4,8 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use endpoint_informers::kinds::SelectedPods;
-use endpointslice::Pod;
+use endpointslice::trigger_times::TriggerTimes;
+use endpointslice::{Pod, Service};
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
@@ -40,6 +41,31 @@ pub struct PodChanges {
     pub new: SelectedPods,
     /// Slots of the pods that are gone or changed.
     gone: Vec<u32>,
+}
+
+/// The pods of a Service that have changed since its last sync.
+#[derive(Debug)]
+pub struct ChangedPods {
+    /// Pods as they were, which have changed or are no longer selected.
+    pub gone: Vec<Arc<Pod>>,
+    /// Pods as they are, which have changed or are newly selected, by name.
+    pub new: Vec<Arc<Pod>>,
+}
+
+impl ChangedPods {
+    /// The time of the change that a sync is for, recorded in `times`: that of these pods if the last sync `is_known`, and
+    /// otherwise that of all pods, which are those `seen`.
+    pub fn trigger_time<T>(
+        &self,
+        times: &mut TriggerTimes,
+        service: &Service,
+        is_known: bool,
+        seen: &SeenPods<T>,
+    ) -> Option<String> {
+        let (gone, new) = (self.gone.iter().map(|pod| &**pod), self.new.iter().map(|pod| &**pod));
+        let advanced = if is_known { times.advance(service, gone, new) } else { None };
+        advanced.unwrap_or_else(|| times.compute(service, seen.iter().map(|seen| &*seen.pod)))
+    }
 }
 
 impl<T> Default for SeenPods<T> {
@@ -85,27 +111,28 @@ impl<T> SeenPods<T> {
     }
 
     /// Applies changes. For each of them, `value` gets the pod that is gone and the pod that is there now, which are of the
-    /// same name if there are both, and returns the value of the latter. Returns the pods that are gone or were replaced.
+    /// same name if there are both, and returns the value of the latter.
     pub fn apply(
         &mut self,
         PodChanges { new, gone }: PodChanges,
         mut value: impl FnMut(Option<SeenPod<T>>, Option<&Arc<Pod>>) -> Option<T>,
-    ) -> Vec<Arc<Pod>> {
+    ) -> ChangedPods {
         let mut gone: Vec<SeenPod<T>> = gone.into_iter().filter_map(|slot| self.remove(slot)).collect();
         gone.sort_unstable_by(|a, b| a.pod.name.cmp(&b.pod.name));
         let left = gone.iter().map(|seen| Arc::clone(&seen.pod)).collect();
         let mut gone = gone.into_iter().peekable();
-        for pod in new.sorted() {
+        let new = new.sorted();
+        for pod in &new {
             while let Some(other) = gone.next_if(|other| other.pod.name < pod.name) {
                 value(Some(other), None);
             }
             let before = gone.next_if(|other| other.pod.name == pod.name);
-            if let Some(value) = value(before, Some(&pod)) {
-                self.insert(SeenPod { pod, value });
+            if let Some(value) = value(before, Some(pod)) {
+                self.insert(SeenPod { pod: Arc::clone(pod), value });
             }
         }
         gone.for_each(|other| drop(value(Some(other), None)));
-        left
+        ChangedPods { gone: left, new }
     }
 
     /// The pod of this name.
@@ -206,7 +233,7 @@ mod tests {
                 pods = now;
                 let changes = seen.changes(pods.values().map(|(_, pod, _)| pod));
                 let (mut renewed, mut gone) = (vec![], vec![]);
-                let left = seen.apply(changes, |before, pod| match (before, pod) {
+                let changed = seen.apply(changes, |before, pod| match (before, pod) {
                     (Some(before), Some(pod)) => {
                         renewed.push(pod.name.to_string());
                         Some(before.value + 1)
@@ -217,7 +244,8 @@ mod tests {
                     }
                     (None, _) => Some(0),
                 });
-                prop_assert_eq!(left.len(), renewed.len() + gone.len());
+                prop_assert_eq!(changed.gone.len(), renewed.len() + gone.len());
+                prop_assert!(changed.new.is_sorted_by(|a, b| a.name < b.name));
                 for (list, expected) in [(&mut renewed, expected), (&mut gone, released)] {
                     list.sort();
                     let mut expected = expected;

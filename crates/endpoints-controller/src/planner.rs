@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use endpoint_controllers_common::PodChanges;
+use endpoint_controllers_common::{ChangedPods, PodChanges};
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
 use endpointslice::desired::Skipped;
 use endpointslice::trigger_times::TriggerTimes;
@@ -18,7 +18,7 @@ use crate::error::SyncError;
 use crate::metadata::capacity_is_current;
 use crate::plan::Plan;
 use crate::planning::plan_service;
-use crate::sync_cache::{Changed, Difference, NeedsAll, SyncCache};
+use crate::sync_cache::{Difference, NeedsAll, SyncCache};
 
 /// The input of a plan: a Service that is served, with its pods and stored objects from one read of the cache.
 pub(crate) struct SyncInput {
@@ -55,7 +55,7 @@ enum PlannerPods {
     Changes {
         sync_cache: Box<SyncCache>,
         is_known: bool,
-        changed: Changed,
+        changed: ChangedPods,
         has_one_subset: bool,
         difference: Result<Difference, NeedsAll>,
     },
@@ -106,16 +106,11 @@ impl Planner {
     /// The time of the change that this sync is for, recorded in `times`. To be called even if nothing is written: the next
     /// trigger time is computed from this one.
     pub(crate) fn trigger_time(&self, times: &mut TriggerTimes) -> Option<String> {
-        let service = &self.service;
         match &self.pods {
-            PlannerPods::Changes { sync_cache, is_known, changed: Changed { gone, new }, .. } => {
-                let (gone, new) = (gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod));
-                let advanced = if *is_known { times.advance(service, gone, new) } else { None };
-                advanced.unwrap_or_else(|| {
-                    times.compute(service, sync_cache.seen().iter().map(|seen| &*seen.pod))
-                })
+            PlannerPods::Changes { sync_cache, is_known, changed, .. } => {
+                changed.trigger_time(times, &self.service, *is_known, sync_cache.seen())
             }
-            PlannerPods::All(pods) => times.compute(service, pods.iter().map(|pod| &**pod)),
+            PlannerPods::All(pods) => times.compute(&self.service, pods.iter().map(|pod| &**pod)),
         }
     }
 

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use endpoint_controllers_common::{PodChanges, SeenPods};
+use endpoint_controllers_common::{ChangedPods, PodChanges, SeenPods};
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods};
 use endpointslice::desired::published_hostname;
 use endpointslice::model::{NamedPort, append_address, is_allowed_in_slices};
@@ -54,12 +54,6 @@ struct Buffers {
     encoded: Vec<u8>,
     ip: String,
     uid: String,
-}
-
-/// Pods as they were, and as they are.
-pub(crate) struct Changed {
-    pub(crate) gone: Vec<Arc<Pod>>,
-    pub(crate) new: Vec<Arc<Pod>>,
 }
 
 /// The Service has not one subset, or the content of the stored object must be found out in another way: plan by all pods.
@@ -119,11 +113,10 @@ impl SyncCache {
     /// # Errors
     ///
     /// The Service needs several subsets. The sync cache may not be used for plans any more then.
-    pub(crate) fn update(&mut self, changes: PodChanges) -> (Changed, Result<(), NeedsAll>) {
-        let new: Vec<Arc<Pod>> = changes.new.iter().cloned().collect();
-        let gone = self.pods.apply(changes, |_, now| now.map(|_| ()));
-        let listed = self.list(&gone, &new);
-        (Changed { gone, new }, listed)
+    pub(crate) fn update(&mut self, changes: PodChanges) -> (ChangedPods, Result<(), NeedsAll>) {
+        let changed = self.pods.apply(changes, |_, now| now.map(|_| ()));
+        let listed = self.list(&changed.gone, &changed.new);
+        (changed, listed)
     }
 
     fn list(&mut self, gone: &[Arc<Pod>], new: &[Arc<Pod>]) -> Result<(), NeedsAll> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use endpoint_controllers_common::PodChanges;
+use endpoint_controllers_common::{ChangedPods, PodChanges};
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::slices::{Snapshot, SyncError, UnsortedSnapshot, decode_all};
 use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
@@ -14,7 +14,7 @@ use endpointslice::{AddressType, Node, PlanOptions, Service, SlicePlan, SliceTem
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::planning::{ServicePlanOptions, plan_service};
-use crate::sync_cache::{Changed, SyncCache};
+use crate::sync_cache::SyncCache;
 
 /// The input of a plan: a Service that is served, with its pods and stored objects from one read of the cache.
 pub(crate) enum SyncInput {
@@ -45,7 +45,7 @@ enum PlannerInput {
     Changes {
         sync_cache: SyncCache,
         is_known: bool,
-        changed: Changed,
+        changed: ChangedPods,
         slices: Vec<Arc<CachedSlice>>,
         /// The slices that may be written, decoded.
         open: Vec<EndpointSlice>,
@@ -107,12 +107,8 @@ impl Planner {
     /// The time of the change that this sync is for, recorded in `times`.
     pub(crate) fn trigger_time(&self, times: &mut TriggerTimes) -> Option<String> {
         match &self.input {
-            PlannerInput::Changes { sync_cache, is_known, changed: Changed { gone, new }, .. } => {
-                let (service, gone, new) = (sync_cache.service(), gone.iter(), new.iter());
-                let advanced = is_known
-                    .then(|| times.advance(service, gone.map(|pod| &**pod), new.map(|pod| &**pod)))
-                    .flatten();
-                advanced.unwrap_or_else(|| times.compute(service, sync_cache.pods()))
+            PlannerInput::Changes { sync_cache, is_known, changed, .. } => {
+                changed.trigger_time(times, sync_cache.service(), *is_known, sync_cache.seen())
             }
             PlannerInput::All { snapshot, .. } => times.compute(&snapshot.service, snapshot.pods()),
         }

@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use endpoint_controllers_common::{PodChanges, SeenPod, SeenPods};
+use endpoint_controllers_common::{ChangedPods, PodChanges, SeenPod, SeenPods};
 use endpoint_informers::kinds::CachedSlice;
 use endpointslice::desired::{Skipped, desired_from_service_with};
 use endpointslice::plan::{MissingEndpoints, Settled};
@@ -83,14 +83,6 @@ fn position(address_type: AddressType) -> usize {
     }
 }
 
-/// The pods that have changed since the last sync.
-pub(crate) struct Changed {
-    /// Pods as they were, which have changed or are no longer selected.
-    pub(crate) gone: Vec<Arc<Pod>>,
-    /// Pods as they are, which have changed or are newly selected.
-    pub(crate) new: Vec<Arc<Pod>>,
-}
-
 impl SyncCache {
     /// A sync cache of nothing. `zones` is the [number of changes](endpoint_informers::cache::State::zone_changes) of zones.
     pub(crate) fn new(service: Arc<Service>, zones: u64) -> Self {
@@ -121,12 +113,11 @@ impl SyncCache {
     }
 
     /// Applies the changes of pods; `nodes` has those of the new pods. Slices of changed pods are no longer settled.
-    pub(crate) fn update(&mut self, changes: PodChanges, nodes: &[Arc<Node>]) -> Changed {
+    pub(crate) fn update(&mut self, changes: PodChanges, nodes: &[Arc<Node>]) -> ChangedPods {
         let nodes: HashMap<&str, &Arc<Node>> = nodes.iter().map(|node| (&*node.name, node)).collect();
         let types = self.service.address_types();
-        let new: Vec<Arc<Pod>> = changes.new.iter().cloned().collect();
         let known = &mut self.known;
-        let gone = self.pods.apply(changes, |before, now| {
+        self.pods.apply(changes, |before, now| {
             if let Some(before) = before {
                 match now {
                     Some(now) if !before.pod.differs_as_endpoint(now) => return Some(before.value),
@@ -141,8 +132,7 @@ impl SyncCache {
             };
             let node = pod.node_name.as_deref().and_then(|name| nodes.get(name));
             Some(Place { node: node.copied().cloned(), wanted: TYPES.map(has), claims: [NO_SLICE; 2] })
-        });
-        Changed { gone, new }
+        })
     }
 
     /// Finds the settled slices among the Service's current `slices`, and decodes the others.

@@ -241,28 +241,3 @@ fn as_f64(count: usize) -> f64 {
 fn as_i64(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Upstream's `TestNumEndpointsAndSlices`.
-    #[test]
-    fn gauges_are_sums_over_owners() {
-        let metrics = SliceMetrics::register(&mut Registry::default(), "Endpoints", "ALPHA");
-        let sums =
-            || (metrics.endpoints_desired.get(), metrics.num_slices.get(), metrics.desired_slices.get());
-        let [one, other] = ["one", "other"].map(|name| ObjectKey::new("ns", name));
-        metrics.replace(&one, Some(OwnerTotals { endpoints: 45, slices: 1, desired_slices: 1 }));
-        assert_eq!(sums(), (45, 1, 1));
-        metrics.replace(&other, Some(OwnerTotals { endpoints: 165, slices: 4, desired_slices: 2 }));
-        assert_eq!(sums(), (210, 5, 3));
-        metrics.replace(&one, Some(OwnerTotals { endpoints: 5, slices: 2, desired_slices: 1 }));
-        assert_eq!(sums(), (170, 6, 3));
-        metrics.replace(&other, None);
-        assert_eq!(sums(), (5, 2, 1));
-        metrics.replace(&other, None);
-        metrics.replace(&one, None);
-        assert_eq!(sums(), (0, 0, 0));
-    }
-}

@@ -1,8 +1,9 @@
 //! The plan: the write of a sync, if any.
 
 use endpointslice::Service;
+use endpointslice::desired::same_target;
 use endpointslice::endpoints::repack_subsets;
-use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::metadata::{annotations, capacity_is_current, labels, labels_are_current};
@@ -143,16 +144,6 @@ fn same_port(a: &EndpointPort, b: &EndpointPort) -> bool {
         && a.app_protocol == b.app_protocol
 }
 
-/// The pod's resourceVersion, which old releases wrote, is ignored.
-fn same_target(a: &ObjectReference, b: &ObjectReference) -> bool {
-    target_texts(a).into_iter().zip(target_texts(b)).all(|(a, b)| same_text(a, b))
-}
-
 fn same_text(a: Option<&str>, b: Option<&str>) -> bool {
     a.unwrap_or_default() == b.unwrap_or_default()
-}
-
-fn target_texts(target: &ObjectReference) -> [Option<&str>; 6] {
-    let ObjectReference { kind, namespace, name, uid, api_version, resource_version: _, field_path } = target;
-    [kind, namespace, name, uid, api_version, field_path].map(Option::as_deref)
 }

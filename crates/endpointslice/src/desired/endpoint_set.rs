@@ -158,7 +158,9 @@ pub(crate) fn equal_beyond_identity(a: &Endpoint, b: &Endpoint, conditions: Cond
         }
 }
 
-fn same_target(a: &ObjectReference, b: &ObjectReference) -> bool {
+/// True if two endpoints or addresses have the same target, whatever its resourceVersion, which old releases wrote. Absent and
+/// empty texts are the same.
+pub fn same_target(a: &ObjectReference, b: &ObjectReference) -> bool {
     fn fields(target: &ObjectReference) -> [&str; 6] {
         let ObjectReference { api_version, field_path, kind, name, namespace, uid, resource_version: _ } =
             target;

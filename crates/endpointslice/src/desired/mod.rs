@@ -13,7 +13,7 @@ mod tolerated;
 
 pub use conditions::Conditions;
 pub(crate) use conditions::is_ready;
-pub use endpoint_set::EndpointSet;
+pub use endpoint_set::{EndpointSet, same_target};
 pub(crate) use endpoint_set::{Identity, equal_beyond_identity, identity};
 pub use from_endpoints::{Mirrored, desired_from_endpoints};
 pub use from_service::{

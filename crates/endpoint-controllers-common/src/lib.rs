@@ -9,5 +9,5 @@ mod sync_caches;
 pub use refused_addresses::report_refused_addresses;
 pub use seen_pods::{ChangedPods, PodChanges, SeenPod, SeenPods};
 pub use slice_metrics::{HintLabels, OwnerTotals, SliceMetrics};
-pub use stored_service::{ASK_AGAIN, DoubtfulServices, is_delegated, stored_service};
+pub use stored_service::{ASK_AGAIN, DoubtfulServices, has_selector, is_delegated, stored_service};
 pub use sync_caches::{MIN_PODS, SyncCaches};

@@ -36,6 +36,12 @@ pub fn is_delegated(service: &Service) -> bool {
     labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
 }
 
+/// True if a stored Service has a selector.
+pub fn has_selector(service: &Service) -> bool {
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    selector.is_some_and(|selector| !selector.is_empty())
+}
+
 /// Services whose slices would go by what the cache showed at the start. Services are not listed again at a takeover, so that
 /// the cache of them may be behind: the API server is asked before.
 #[derive(Debug, Default)]

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::WriteError;
-use endpoint_controllers_common::{ASK_AGAIN, is_delegated};
+use endpoint_controllers_common::{ASK_AGAIN, has_selector, is_delegated};
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Urgency;
 use endpointslice::model::Uid;
-use k8s_openapi::api::core::v1 as core;
 use kube_api::time::Instant;
 use kube_api::{ApiError, Preconditions};
 use tracing::debug;
@@ -51,12 +50,6 @@ impl Target {
     fn named() -> Self {
         Self { uid: None, preconditions: Preconditions::default(), is_ours: false }
     }
-}
-
-/// True if another controller maintains the Endpoints of this Service, which this one did if they are ours.
-fn is_delegated_with_selector(service: &core::Service) -> bool {
-    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    is_delegated(service) && selector.is_some_and(|selector| !selector.is_empty())
 }
 
 /// True if the requests may be made now that the Endpoints of a deleted Service need. Otherwise the key waits for its turn: also
@@ -144,8 +137,9 @@ impl EndpointsController {
             Ok(service) => service,
             Err(error) => return Err(self.unclear(key, orphan, error)),
         };
-        let may_be_delegated = self.config.services_may_be_delegated && target.is_ours;
-        if service.is_none_or(|service| may_be_delegated && is_delegated_with_selector(&service)) {
+        // Another controller maintains the Endpoints of a delegated Service with a selector, which this one did if they are ours.
+        let may_be_given = self.config.services_may_be_delegated && target.is_ours;
+        if service.is_none_or(|service| may_be_given && is_delegated(&service) && has_selector(&service)) {
             Ok(self.delete_leftover(sync, key, &target, orphan).await)
         } else {
             // Nothing that the cache shows of the Endpoints alone deletes them from now on.

@@ -1,12 +1,11 @@
 //! The sync of one Endpoints object: read the cache, plan, apply, record.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
-use endpoint_controllers_common::{HintLabels, OwnerTotals, is_delegated};
+use endpoint_controllers_common::{HintLabels, OwnerTotals, has_selector, is_delegated};
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
@@ -33,12 +32,6 @@ struct Snapshot {
     /// True if nodes without an endpoint get no traffic of the Service.
     is_local: bool,
     slices: ManagedSlices,
-}
-
-/// True if a stored Service has no selector.
-fn is_selectorless(service: &Service) -> bool {
-    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    selector.is_none_or(BTreeMap::is_empty)
 }
 
 impl EndpointSliceMirroringController {
@@ -82,7 +75,7 @@ impl EndpointSliceMirroringController {
     async fn asks_for_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<bool, SyncError> {
         let may_be_delegated = self.config.services_may_be_delegated;
         let keeps =
-            |service: &Service| is_selectorless(service) && !(may_be_delegated && is_delegated(service));
+            |service: &Service| !has_selector(service) && !(may_be_delegated && is_delegated(service));
         self.doubtful.ask(sync, &self.slices, key, keeps).await
     }
 

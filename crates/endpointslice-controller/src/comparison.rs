@@ -48,7 +48,7 @@ impl Comparison {
     }
 
     /// True if `encoded` is what would be written for the pod, in a slice with the ports through which the Service reaches
-    /// the pod (`endpointslice::desired::pod_endpoint`, and `Hints`). Pods with several addresses of the type, or with one
+    /// the pod (`endpointslice::desired_from_service`, and `Hints`). Pods with several addresses of the type, or with one
     /// that the API server refuses, are never as expected.
     ///
     /// Cost: a fifth of a microsecond.

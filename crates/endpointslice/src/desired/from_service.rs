@@ -110,10 +110,6 @@ pub fn desired_from_attachments<'a, A: AsRef<[IpAddr]>>(
 }
 
 /// The endpoint of one pod, without hints (`utils.go` `podToEndpoint`).
-pub fn pod_endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses: Vec<String>) -> Endpoint {
-    endpoint_of(service, pod, pod.ready, node, addresses)
-}
-
 fn endpoint_of(
     service: &Service,
     pod: &Pod,

@@ -18,7 +18,7 @@ pub(crate) use endpoint_set::{Identity, equal_beyond_identity, identity};
 pub use from_endpoints::{Mirrored, desired_from_endpoints};
 pub use from_service::{
     Attachment, desired_from_attachments, desired_from_service, desired_from_service_with, endpoint_ports,
-    pod_endpoint, published_hostname, target_number, target_ref,
+    published_hostname, target_number, target_ref,
 };
 pub use groups::{Desired, Skipped, SkippedReason};
 pub use port_set::PortSet;

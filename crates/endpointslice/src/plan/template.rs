@@ -220,11 +220,6 @@ impl SliceTemplate {
         &self.labels
     }
 
-    /// The labels that never cause a write.
-    pub fn labels_not_compared(&self) -> &[&str] {
-        self.labels_not_compared
-    }
-
     /// A new slice without endpoints. The API server completes the name.
     pub(super) fn new_slice(&self, address_type: AddressType, ports: PortSet) -> EndpointSlice {
         EndpointSlice {

@@ -24,14 +24,6 @@ enum Shares {
 }
 
 impl ZoneShares {
-    /// The shares in a cluster of these nodes (`topologycache.go` `SetNodes`).
-    ///
-    /// Control-plane nodes and nodes that are not ready don't count. With one remaining node without zone or CPU, or with
-    /// fewer than two zones, there are no shares.
-    pub fn from_nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
-        NodeTotals::of(nodes).shares()
-    }
-
     /// Zones and their shares, by name; none if they can't be computed.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, f64)> {
         let shares = match &self.0 {
@@ -126,7 +118,12 @@ impl NodeTotals {
         }
     }
 
-    /// Computes the shares. Cost: linear in zones.
+    /// Computes the shares (`topologycache.go` `SetNodes`).
+    ///
+    /// Control-plane nodes and nodes that are not ready don't count. With one remaining node without zone or CPU, or with
+    /// fewer than two zones, there are no shares.
+    ///
+    /// Cost: linear in zones.
     pub(super) fn shares(&self) -> ZoneShares {
         if self.incomplete > 0 || self.zones.len() < 2 {
             return ZoneShares(Shares::Insufficient);

@@ -23,6 +23,7 @@ use k8s_openapi::api::discovery::v1::{
     Endpoint, EndpointConditions, EndpointHints, EndpointSlice, ForNode, ForZone,
 };
 
+use super::shares::NodeTotals;
 use super::*;
 use crate::model::{Kubelet, Node};
 
@@ -49,7 +50,7 @@ fn node(zone: &str, milli_cpu: u64) -> Node {
 /// The shares of zones with this CPU each.
 fn shares(cpu: &[(&str, u64)]) -> ZoneShares {
     let nodes: Vec<Node> = cpu.iter().map(|(zone, cpu)| node(zone, *cpu)).collect();
-    ZoneShares::from_nodes(&nodes)
+    NodeTotals::of(&nodes).shares()
 }
 
 fn counts(counts: &[(&str, usize)]) -> ZoneCounts {

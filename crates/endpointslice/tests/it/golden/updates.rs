@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointslice::PortSet;
+use endpointslice::well_known::{HEADLESS, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
@@ -101,7 +102,7 @@ fn updates<'a>(
         };
         let kept = kept_count(before, after);
         let reason = match endpoints(after).len() - kept {
-            _ if differs(scene, before, after, kept) => Reason::Content,
+            _ if differs(before, after, kept) => Reason::Content,
             0 => Reason::Hints,
             _ => Reason::Remainder,
         };
@@ -110,12 +111,12 @@ fn updates<'a>(
     updates
 }
 
-/// True if the slice had to be written for its own content.
-fn differs(scene: &Scene<'_>, before: &EndpointSlice, after: &EndpointSlice, kept: usize) -> bool {
+/// True if the slice had to be written for its own content. Three labels never cause a write.
+fn differs(before: &EndpointSlice, after: &EndpointSlice, kept: usize) -> bool {
     let compared_labels = |slice: &EndpointSlice| -> BTreeMap<String, String> {
         let labels = slice.metadata.labels.clone().unwrap_or_default();
-        let not_compared = scene.ours.template.labels_not_compared();
-        labels.into_iter().filter(|(key, _)| !not_compared.contains(&key.as_str())).collect()
+        let is_compared = |key: &str| ![SERVICE_NAME, MANAGED_BY, HEADLESS].contains(&key);
+        labels.into_iter().filter(|(key, _)| is_compared(key)).collect()
     };
     let compared = |endpoints: &[Endpoint]| -> Vec<Endpoint> { endpoints.iter().map(published).collect() };
     compared_labels(before) != compared_labels(after)

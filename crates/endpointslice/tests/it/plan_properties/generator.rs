@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use endpointslice::desired::{endpoint_ports, pod_endpoint};
+use endpointslice::desired::{endpoint_ports, published_hostname, target_ref};
 use endpointslice::well_known::{HEADLESS, MANAGED_BY, SERVICE_NAME};
 use endpointslice::{AddressType, Node, Pod, PortSet};
 use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice, ForNode, ForZone};
+use k8s_openapi::api::discovery::v1::{
+    Endpoint, EndpointConditions, EndpointHints, EndpointSlice, ForNode, ForZone,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
@@ -392,8 +394,23 @@ impl Member {
         if addresses.is_empty() {
             return None;
         }
-        let mut endpoint = pod_endpoint(&cluster.compact_service(), &pod, node, addresses);
-        endpoint.hints = self.hints.map(hints);
+        let (service, terminating) = (cluster.compact_service(), pod.is_terminating());
+        let ready = service.publish_not_ready_addresses || pod.ready && !terminating;
+        let conditions = EndpointConditions {
+            ready: Some(ready),
+            serving: Some(pod.ready),
+            terminating: Some(terminating),
+        };
+        let mut endpoint = Endpoint {
+            addresses,
+            conditions: Some(conditions),
+            hints: self.hints.map(hints),
+            hostname: published_hostname(&service, &pod).map(Into::into),
+            node_name: pod.node_name.as_deref().map(Into::into),
+            target_ref: Some(target_ref(&pod)),
+            zone: node.and_then(|node| node.zone.as_deref()).map(Into::into),
+            ..Endpoint::default()
+        };
         let target = endpoint.target_ref.get_or_insert_default();
         let conditions = endpoint.conditions.get_or_insert_default();
         match self.change {

@@ -1,7 +1,7 @@
 //! Counterparts of the tests of single pods: what golden cases lack.
 
 use endpointslice::Pod;
-use endpointslice::desired::pod_endpoint;
+use endpointslice::desired::published_hostname;
 use k8s_openapi::api::core::v1::{self as core, PodIP};
 
 use crate::support::{NAMESPACE, PodExt, SERVICE, container_ports, pod, service};
@@ -11,7 +11,7 @@ fn a_hostname_is_published_if_the_subdomain_names_the_service() {
     let published = |hostname: &str, subdomain: &str, namespace: &str| {
         let mut pod = pod(1).hostname(hostname, subdomain);
         pod.metadata.namespace = Some(namespace.to_owned());
-        pod_endpoint(&(&service()).into(), &Pod::from(&pod), None, vec![]).hostname
+        published_hostname(&(&service()).into(), &Pod::from(&pod)).map(ToOwned::to_owned)
     };
     assert_eq!(published("db-0", SERVICE, NAMESPACE).as_deref(), Some("db-0"));
     assert_eq!(published("", SERVICE, NAMESPACE), None);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, Uri};
 use hyper::body::Incoming;
 use kube::client::{Body, ConfigExt};
 use kube::config::AuthInfo;
@@ -20,7 +20,7 @@ use crate::connections::{Connections, KeepAlive};
 use crate::connector::Connector;
 use crate::file_reload::ReloadingFile;
 use crate::gunzip;
-use crate::proxy::{Environment, Proxy};
+use crate::proxy::{Environment, Kind, Proxy};
 
 /// An error in setting up a client from its configuration.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,10 @@ fn reloading_connections(
         files.push(file);
         files.len() - 1
     });
+    if place.is_none() && !is_over_tls(&config.cluster_url, proxy.as_ref()) {
+        // Else kube would load those of the system, which may have none, as in an image of the program alone.
+        config.root_cert.get_or_insert_default();
+    }
     ReloadingFile::new(files, move |contents| {
         let mut config = config.clone();
         if let Some(pem) = place.and_then(|place| contents.get(place)) {
@@ -106,6 +110,11 @@ fn reloading_connections(
         }
         Ok(Connections::new(Connector::new(&config, proxy.as_ref(), http2)?, keep_alive))
     })
+}
+
+/// True if a server or a proxy shows a certificate.
+fn is_over_tls(server: &Uri, proxy: Option<&Proxy>) -> bool {
+    server.scheme_str() == Some("https") || proxy.is_some_and(|proxy| proxy.kind == Kind::Https)
 }
 
 /// The files of the client's certificate; none if a part of it is inline in the kubeconfig.

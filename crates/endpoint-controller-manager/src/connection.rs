@@ -8,7 +8,8 @@ use std::time::Duration;
 use kube::config::InClusterError;
 use kube_api::time::{Instant, sleep, timeout_at};
 use kube_api::{
-    ApiClient, ApiError, ConnectError, KubeconfigError, error_chain, load_kubeconfig, load_user_kubeconfig,
+    ApiClient, ApiError, ConnectError, KubeconfigError, error_chain, load_kubeconfig, load_kubeconfig_for,
+    load_user_kubeconfig,
 };
 use tracing::warn;
 
@@ -35,14 +36,11 @@ pub(crate) enum ConnectionError {
 /// a user reads, before that, the kubeconfig that kubectl reads.
 pub(crate) async fn load(api_server: &ApiServer, is_command: bool) -> Result<kube::Config, ConnectionError> {
     let mut config = match (&api_server.kubeconfig, &api_server.master) {
-        (Some(path), _) => load_kubeconfig("--kubeconfig", path).await?,
+        (Some(path), master) => load_kubeconfig_for("--kubeconfig", path, master.as_ref()).await?,
         (None, Some(master)) => kube::Config::new(master.clone()),
         (None, None) if is_command => load_user_kubeconfig(None, None).await?,
         (None, None) => kube::Config::incluster().map_err(ConnectionError::NotInCluster)?,
     };
-    if let Some(master) = &api_server.master {
-        config.cluster_url = master.clone();
-    }
     config.disable_compression = api_server.disable_compression;
     Ok(config)
 }
@@ -91,6 +89,24 @@ mod tests {
     use super::*;
     use crate::config::LogFormat;
     use crate::logging::tests::logged;
+
+    #[tokio::test]
+    async fn no_credentials_are_sent_to_a_master_without_tls() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], \
+                    users: [{name: u, user: {token: secret}}], clusters: [{name: c, cluster: {server: 'https://k8s'}}]}";
+        std::fs::write(&path, text).unwrap();
+        for (master, sends_token) in [(None, true), (Some("http://k8s:8080"), false)] {
+            let master = master.map(|url: &str| url.parse::<http::Uri>().unwrap());
+            let api_server =
+                ApiServer { kubeconfig: Some(path.clone()), master: master.clone(), ..ApiServer::default() };
+            let config = load(&api_server, false).await.unwrap();
+            assert_eq!(config.auth_info.token.is_some(), sends_token, "{master:?}");
+            assert_eq!(config.cluster_url.host(), Some("k8s"));
+            assert_eq!(config.cluster_url.port_u16(), master.and_then(|url| url.port_u16()));
+        }
+    }
 
     #[test]
     fn reviews_that_are_not_available_are_logged() {

@@ -1,5 +1,7 @@
 //! Kubeconfig files, as the components of a cluster and the commands of a user read them.
 
+mod current;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +30,22 @@ enum Fault {
 
 /// Reads the kubeconfig that `flag` names, once, as upstream does. [`connect`](crate::connect()) reads the files that it
 /// names again when they change.
+///
+/// No credentials are sent to a server whose URL is not `https`.
 pub async fn load_kubeconfig(flag: &'static str, path: &Path) -> Result<kube::Config, KubeconfigError> {
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(flag, path, error))?;
+    load_kubeconfig_for(flag, path, None).await
+}
+
+/// The same for a `server` in place of the kubeconfig's, as client-go's `--master` names it.
+pub async fn load_kubeconfig_for(
+    flag: &'static str,
+    path: &Path,
+    server: Option<&Uri>,
+) -> Result<kube::Config, KubeconfigError> {
+    let mut kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(flag, path, error))?;
+    if let (Some(server), Some(cluster)) = (server, current::cluster(&mut kubeconfig)) {
+        cluster.server = Some(server.to_string().trim_end_matches('/').to_owned());
+    }
     Ok(configure(kubeconfig, flag, path).await?)
 }
 
@@ -109,8 +125,9 @@ async fn configure(
     flag: &'static str,
     path: &Path,
 ) -> Result<kube::Config, Fault> {
-    let text = current_cluster(&mut kubeconfig).and_then(|cluster| cluster.proxy_url.clone());
-    let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
+    current::keep_secrets(&mut kubeconfig);
+    let text = current::cluster(&mut kubeconfig).and_then(|cluster| cluster.proxy_url.clone());
+    let (authorities, proxy) = match current::cluster(&mut kubeconfig) {
         Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
         None => (None, Ok(None)),
     };
@@ -127,14 +144,6 @@ async fn configure(
         cluster.proxy_url = text;
     }
     Ok(config)
-}
-
-/// The cluster of the current context.
-fn current_cluster(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
-    let current = kubeconfig.current_context.as_ref()?;
-    let context = kubeconfig.contexts.iter().find(|context| context.name == *current)?.context.as_ref()?;
-    let cluster = kubeconfig.clusters.iter_mut().find(|cluster| cluster.name == context.cluster)?;
-    cluster.cluster.as_mut()
 }
 
 /// The file with the authorities of servers, unless the kubeconfig embeds them.
@@ -164,7 +173,7 @@ mod tests {
                  clusters: [{{name: data, cluster: {{certificate-authority: /x, certificate-authority-data: eA==}}}}, \
                  {{name: file, cluster: {{certificate-authority: /ca.crt}}}}]}}"
             );
-            authorities_file(current_cluster(&mut Kubeconfig::from_yaml(&text).unwrap())?)
+            authorities_file(current::cluster(&mut Kubeconfig::from_yaml(&text).unwrap())?)
         };
         assert_eq!(file("a"), Some("/ca.crt".into()));
         assert_eq!(file("b"), None);
@@ -184,6 +193,49 @@ mod tests {
         assert_eq!((kubeconfig.current_context.as_deref(), kubeconfig.contexts.len()), (Some("y"), 2));
         assert!(merged([folder.path().join("none")].into_iter()).unwrap().is_err());
         assert!(merged(std::iter::empty()).is_none());
+    }
+
+    /// What client-go's `ClientConfig` reads for each URL of a server.
+    #[tokio::test]
+    async fn credentials_are_for_servers_with_tls() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        for (server, other, expected) in [
+            ("https://k8s", None, true),
+            ("http://k8s", None, false),
+            ("http://k8s", Some("https://k8s:6443/"), true),
+            ("https://k8s", Some("http://k8s:8080/"), false),
+        ] {
+            let text = format!(
+                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
+                 users: [{{name: u, user: {{token: secret, tokenFile: /t, client-certificate-data: eA==, as: them, \
+                 as-groups: [them], username: me, password: secret, exec: {{apiVersion: \
+                 client.authentication.k8s.io/v1, command: login, interactiveMode: Never, provideClusterInfo: true}}}}}}], \
+                 clusters: [{{name: c, cluster: {{server: '{server}', certificate-authority-data: eA==, tls-server-name: a, \
+                 insecure-skip-tls-verify: true}}}}]}}"
+            );
+            std::fs::write(&path, text).unwrap();
+            let other: Option<Uri> = other.map(|url| url.parse().unwrap());
+            let config = load_kubeconfig_for("--kubeconfig", &path, other.as_ref()).await.unwrap();
+            let used = other.unwrap_or_else(|| server.parse().unwrap());
+            assert_eq!(config.cluster_url, used);
+            let user = config.auth_info;
+            let kept = [
+                user.token.is_some(),
+                user.token_file.is_some(),
+                user.client_certificate_data.is_some(),
+                user.username.is_some() && user.password.is_some(),
+                user.exec.is_some(),
+                config.root_cert.is_some(),
+                config.accept_invalid_certs,
+                config.tls_server_name.is_some(),
+            ];
+            assert_eq!(kept, [expected; 8], "{server} {used}");
+            assert_eq!(
+                (user.impersonate.as_deref(), user.impersonate_groups.unwrap().len()),
+                (Some("them"), 1)
+            );
+        }
     }
 
     #[tokio::test]

@@ -46,7 +46,9 @@ pub use connector::NEW_CONNECTION_TIMEOUT;
 pub use encoding::{Encoding, Object, UnknownEncoding};
 pub use error::ApiError;
 pub use error_chain::error_chain;
-pub use kubeconfig::{KubeconfigError, load_kubeconfig, load_user_kubeconfig, user_contexts};
+pub use kubeconfig::{
+    KubeconfigError, load_kubeconfig, load_kubeconfig_for, load_user_kubeconfig, user_contexts,
+};
 pub use leadership::{Leadership, LeadershipState};
 pub use metrics::{ClientMetrics, ServerMetrics};
 pub use rate_limit::RateLimiter;

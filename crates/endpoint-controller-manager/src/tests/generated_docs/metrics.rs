@@ -106,9 +106,8 @@ fn kubeconfig(folder: &str) -> String {
 }
 
 /// A command line for all controllers and an election, whose pages need no credentials.
-fn command_line(api: &str, certificates: &str, port: u16) -> Vec<String> {
+fn command_line(certificates: &str, port: u16) -> Vec<String> {
     [
-        format!("--master={api}"),
         format!("--kubeconfig={}", kubeconfig(certificates)),
         "--kube-api-content-type=application/json".to_owned(),
         "--leader-elect-retry-period=100ms".to_owned(),
@@ -146,17 +145,22 @@ async fn scrape(certificates: &str, port: u16) -> (String, String) {
 
 #[test]
 fn metrics_md_is_current() {
-    let api = api_server::start();
+    let api: http::Uri = api_server::start().parse().unwrap();
     let certificates = tempfile::tempdir().unwrap();
     let certificates = certificates.path().to_str().unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let words = command_line(&api, certificates, port);
+    let words = command_line(certificates, port);
     let config = options::parse(words).unwrap();
     let logs = Logs::to(std::io::sink(), 1);
     let (metrics, slis) = Runtimes::start().unwrap().run(async |handles: Handles| {
         let surroundings = Surroundings {
             handles,
-            connect: Arc::new(connect),
+            // The server has no TLS, for which no certificate would be read.
+            connect: Arc::new(move |config: &kube::Config| {
+                let mut config = config.clone();
+                config.cluster_url = api.clone();
+                connect(&config)
+            }),
             logs: Some(logs.dropped()),
             metrics: None,
             memory: None,

@@ -9,6 +9,8 @@ use http::Uri;
 use http::uri::InvalidUri;
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError as ReadError};
 
+pub use self::current::server_url;
+
 /// A kubeconfig that cannot be used. The message begins with the flag or variable that names it.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -20,6 +22,10 @@ enum Fault {
     Unreadable { flag: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{flag}: cannot use the kubeconfig {path}")]
     Unusable { flag: &'static str, path: PathBuf, source: ReadError },
+    #[error(
+        "{flag}: server of the current cluster in {path} is not an address such as https://10.0.0.1:6443"
+    )]
+    Server { flag: &'static str, path: PathBuf },
     #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
     #[error("there is no kubeconfig: give --kubeconfig, set KUBECONFIG, or write ~/.kube/config")]
@@ -125,7 +131,8 @@ async fn configure(
     flag: &'static str,
     path: &Path,
 ) -> Result<kube::Config, Fault> {
-    current::keep_secrets(&mut kubeconfig);
+    let no_server = |_| Fault::Server { flag, path: path.to_owned() };
+    current::prepare(&mut kubeconfig).map_err(no_server)?;
     let text = current::cluster(&mut kubeconfig).and_then(|cluster| cluster.proxy_url.clone());
     let (authorities, proxy) = match current::cluster(&mut kubeconfig) {
         Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
@@ -205,6 +212,7 @@ mod tests {
             ("http://k8s", None, false),
             ("http://k8s", Some("https://k8s:6443/"), true),
             ("https://k8s", Some("http://k8s:8080/"), false),
+            ("k8s:8080", None, false),
         ] {
             let text = format!(
                 "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
@@ -217,7 +225,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let other: Option<Uri> = other.map(|url| url.parse().unwrap());
             let config = load_kubeconfig_for("--kubeconfig", &path, other.as_ref()).await.unwrap();
-            let used = other.unwrap_or_else(|| server.parse().unwrap());
+            let used = other.or_else(|| server_url(server)).unwrap();
             assert_eq!(config.cluster_url, used);
             let user = config.auth_info;
             let kept = [
@@ -235,6 +243,31 @@ mod tests {
                 (user.impersonate.as_deref(), user.impersonate_groups.unwrap().len()),
                 (Some("them"), 1)
             );
+        }
+    }
+
+    /// kube would end the process at the first request.
+    #[tokio::test]
+    async fn a_server_is_an_address_with_or_without_a_scheme() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        for (server, expected) in [
+            ("10.0.0.1:6443", Ok("http://10.0.0.1:6443/")),
+            ("localhost", Ok("http://localhost/")),
+            ("https://k8s/clusters/a", Ok("https://k8s/clusters/a")),
+            ("unix:///k8s", Err("server of the current cluster in ")),
+            ("/k8s", Err("server of the current cluster in ")),
+        ] {
+            let text = format!(
+                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c}}}}], \
+                 clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
+            );
+            std::fs::write(&path, text).unwrap();
+            match (load_kubeconfig("--kubeconfig", &path).await, expected) {
+                (Ok(config), Ok(url)) => assert_eq!(config.cluster_url.to_string(), url),
+                (Err(error), Err(text)) => assert!(error.to_string().contains(text), "{error}"),
+                (loaded, _) => panic!("{server}: {loaded:?}"),
+            }
         }
     }
 

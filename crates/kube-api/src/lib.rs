@@ -47,7 +47,7 @@ pub use encoding::{Encoding, Object, UnknownEncoding};
 pub use error::ApiError;
 pub use error_chain::error_chain;
 pub use kubeconfig::{
-    KubeconfigError, load_kubeconfig, load_kubeconfig_for, load_user_kubeconfig, user_contexts,
+    KubeconfigError, load_kubeconfig, load_kubeconfig_for, load_user_kubeconfig, server_url, user_contexts,
 };
 pub use leadership::{Leadership, LeadershipState};
 pub use metrics::{ClientMetrics, ServerMetrics};

@@ -1,10 +1,29 @@
 //! The current cluster and user of a kubeconfig, as client-go reads them.
 
+use std::borrow::Cow;
 use std::mem;
 
 use http::Uri;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use tracing::warn;
+
+/// The scheme of an address that names none, as in client-go.
+const PLAIN: &str = "http://";
+
+/// The URL of an API server from its address in a kubeconfig or on a command line. An address without a scheme is plain HTTP, as
+/// in client-go. None if it is not the address of an HTTP server.
+pub fn server_url(address: &str) -> Option<Uri> {
+    let url: Uri = with_scheme(address).parse().ok()?;
+    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+    (is_http && url.host().is_some()).then_some(url)
+}
+
+fn with_scheme(address: &str) -> Cow<'_, str> {
+    if address.contains("://") { address.into() } else { format!("{PLAIN}{address}").into() }
+}
+
+/// The current cluster has an address that is not one of an HTTP server.
+pub(super) struct NoServer;
 
 /// The cluster of the current context.
 pub(super) fn cluster(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
@@ -22,19 +41,29 @@ fn user(kubeconfig: &mut Kubeconfig) -> Option<&mut AuthInfo> {
     kubeconfig.auth_infos.iter_mut().find(|user| user.name == *name)?.auth_info.as_mut()
 }
 
-/// Leaves out credentials and authorities if the server is reached without TLS, where others could read them. client-go's
+/// Prepares the current cluster and user for kube, which reads some of what client-go accepts in another way.
+pub(super) fn prepare(kubeconfig: &mut Kubeconfig) -> Result<(), NoServer> {
+    let Some(Cluster { server: Some(server), .. }) = cluster(kubeconfig) else { return Ok(()) };
+    let url = server_url(server).ok_or(NoServer)?;
+    *server = with_scheme(server).into_owned();
+    if url.scheme_str() != Some("https") {
+        keep_secrets(kubeconfig, &url);
+    }
+    Ok(())
+}
+
+/// Leaves out credentials and authorities, because the server is reached without TLS, where others could read them. client-go's
 /// `ClientConfig` reads them for TLS alone. Whom to impersonate stays.
-pub(super) fn keep_secrets(kubeconfig: &mut Kubeconfig) {
-    let Some(cluster) = cluster(kubeconfig) else { return };
-    let url = cluster.server.as_deref().and_then(|server| server.parse::<Uri>().ok());
-    let Some(url) = url.filter(|url| url.scheme_str() != Some("https")) else { return };
-    cluster.certificate_authority = None;
-    cluster.certificate_authority_data = None;
-    cluster.insecure_skip_tls_verify = None;
-    cluster.tls_server_name = None;
+fn keep_secrets(kubeconfig: &mut Kubeconfig, server: &Uri) {
+    if let Some(cluster) = cluster(kubeconfig) {
+        cluster.certificate_authority = None;
+        cluster.certificate_authority_data = None;
+        cluster.insecure_skip_tls_verify = None;
+        cluster.tls_server_name = None;
+    }
     let Some(user) = user(kubeconfig) else { return };
     if authenticates(user) {
-        warn!(server = %url, "No credentials are sent, because the server is reached without TLS");
+        warn!(%server, "No credentials are sent, because the server is reached without TLS");
     }
     let AuthInfo { impersonate, impersonate_uid, impersonate_groups, impersonate_user_extra, .. } =
         mem::take(user);

@@ -1,5 +1,7 @@
 //! Miscellaneous and global flags.
 
+use kube_api::server_url;
+
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Parsed, Path};
 use crate::options::parse::version_request;
@@ -37,16 +39,11 @@ pub(super) const GLOBAL: &[Flag] = &[
     Flag::new(HELP, "false", "Print this help and exit", Bool(|_, _| ())).short('h'),
 ];
 
-/// An address without a scheme is plain HTTP, as in client-go.
+/// The address of an API server; none if it is empty.
 fn master(text: &str) -> Result<Option<http::Uri>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    match url.parse::<http::Uri>() {
-        Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => {
-            Ok(Some(uri))
-        }
-        _ => Err(format!("{text:?} is not the address of an API server, such as https://10.0.0.1:6443")),
-    }
+    let refusal = || format!("{text:?} is not the address of an API server, such as https://10.0.0.1:6443");
+    server_url(text).map(Some).ok_or_else(refusal)
 }

@@ -271,6 +271,52 @@ mod tests {
         }
     }
 
+    /// Each field of the first column is read as if it were not there, or as the second.
+    #[tokio::test]
+    async fn what_go_ignores_in_a_kubeconfig_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let load = async |cluster: &str, user: &str| {
+            let text = format!(
+                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
+                 users: [{{name: u, user: {{{user}}}}}], \
+                 clusters: [{{name: c, cluster: {{server: 'https://k8s'{cluster}}}}}]}}"
+            );
+            std::fs::write(&path, text).unwrap();
+            let config = load_kubeconfig("--kubeconfig", &path).await.unwrap();
+            let user = serde_json::to_value(&config.auth_info).unwrap();
+            (config.root_cert, config.root_cert_file, config.tls_server_name, user)
+        };
+        for (cluster, expected) in [
+            (", certificate-authority: ''", ""),
+            (", certificate-authority-data: ''", ""),
+            (", tls-server-name: ''", ""),
+            (r#", certificate-authority-data: "eA\r\n==\n""#, ", certificate-authority-data: eA=="),
+            (
+                ", certificate-authority: '', certificate-authority-data: eA==",
+                ", certificate-authority-data: eA==",
+            ),
+        ] {
+            assert_eq!(load(cluster, "").await, load(expected, "").await, "{cluster}");
+        }
+        for (user, expected) in [
+            ("client-certificate: '', client-key: '', tokenFile: ''", ""),
+            ("client-certificate-data: '', client-key-data: ''", ""),
+            ("token: '', username: '', password: '', as: '', as-uid: ''", ""),
+            ("password: secret", ""),
+            ("username: me, password: ''", "username: me, password: ''"),
+            (
+                r#"client-certificate-data: "e\nA==", client-key-data: "e\r\nA=\n=\n""#,
+                "client-certificate-data: eA==, client-key-data: eA==",
+            ),
+            ("client-certificate: '', client-certificate-data: eA==", "client-certificate-data: eA=="),
+            ("client-key: k, token: secret, x: ''", "client-key: k, token: secret, x: ''"),
+        ] {
+            assert_eq!(load("", user).await, load("", expected).await, "{user}");
+        }
+        assert_ne!(load("", "token: secret").await, load("", "").await);
+    }
+
     #[tokio::test]
     async fn an_empty_namespace_is_none() {
         let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,17 @@ use std::mem;
 
 use http::Uri;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tracing::warn;
+
+/// Fields in base64, of which Go ignores line breaks.
+const DATA: [&str; 3] = ["certificate-authority-data", "client-certificate-data", "client-key-data"];
+/// Fields that name a file. Reading a kubeconfig appends them to its directory: an empty name then ends with a slash.
+const FILES: [&str; 4] = ["certificate-authority", "client-certificate", "client-key", "tokenFile"];
+/// Other fields that Go takes for absent if they are empty.
+const TEXTS: [&str; 5] = ["tls-server-name", "token", "username", "as", "as-uid"];
 
 /// The scheme of an address that names none, as in client-go.
 const PLAIN: &str = "http://";
@@ -43,6 +53,12 @@ fn user(kubeconfig: &mut Kubeconfig) -> Option<&mut AuthInfo> {
 
 /// Prepares the current cluster and user for kube, which reads some of what client-go accepts in another way.
 pub(super) fn prepare(kubeconfig: &mut Kubeconfig) -> Result<(), NoServer> {
+    if let Some(user) = user(kubeconfig) {
+        normalize(user);
+    }
+    if let Some(cluster) = cluster(kubeconfig) {
+        normalize(cluster);
+    }
     let Some(Cluster { server: Some(server), .. }) = cluster(kubeconfig) else { return Ok(()) };
     let url = server_url(server).ok_or(NoServer)?;
     *server = with_scheme(server).into_owned();
@@ -50,6 +66,32 @@ pub(super) fn prepare(kubeconfig: &mut Kubeconfig) -> Result<(), NoServer> {
         keep_secrets(kubeconfig, &url);
     }
     Ok(())
+}
+
+/// Drops empty fields, and line breaks in base64.
+fn normalize<T: Serialize + DeserializeOwned>(object: &mut T) {
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(&*object) else { return };
+    for name in DATA {
+        if let Some(Value::String(data)) = fields.get_mut(name) {
+            data.retain(|character| !matches!(character, '\r' | '\n'));
+        }
+    }
+    fields.retain(|name, field| field.as_str().is_none_or(|text| !is_absent(name, text)));
+    // As in Go, there is no password without a name.
+    if !fields.contains_key("username") {
+        fields.remove("password");
+    }
+    // What was read as this type can be read again.
+    if let Ok(normalized) = serde_json::from_value(Value::Object(fields)) {
+        *object = normalized;
+    }
+}
+
+/// True if Go takes a field with this value for absent.
+fn is_absent(name: &str, value: &str) -> bool {
+    let is_file = FILES.contains(&name);
+    is_file && value.ends_with('/')
+        || value.is_empty() && (is_file || DATA.contains(&name) || TEXTS.contains(&name))
 }
 
 /// Leaves out credentials and authorities, because the server is reached without TLS, where others could read them. client-go's

@@ -98,6 +98,17 @@ impl Repairs {
         self.queue.add_after(key, delay);
     }
 
+    /// Forgets an object of a Service that was deleted, which is not to be repaired.
+    pub(crate) fn gone(&self, key: &ObjectKey, object: &Uid) {
+        self.limiter.lock().gone(key, object);
+    }
+
+    /// The number of objects of a Service that are remembered.
+    #[cfg(test)]
+    pub(crate) fn known(&self, key: &ObjectKey) -> usize {
+        self.limiter.lock().known(key)
+    }
+
     /// The time until a repair of this Service is allowed.
     pub(crate) fn delay(&self, key: &ObjectKey) -> Duration {
         self.limiter.lock().delay(key, Instant::now())

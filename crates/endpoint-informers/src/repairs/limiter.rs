@@ -23,12 +23,15 @@ const LIMIT: Rate = Rate::every(INTERVAL, BURST);
 const LOSS_INTERVAL: Duration = Duration::from_secs(1);
 /// The time without a foreign change after which a Service is forgotten: that in which an empty bucket fills.
 const QUIET: Duration = INTERVAL.saturating_mul(BURST);
+/// The most objects of a Service that are known: the slices of two million endpoints.
+const MAX_KNOWN: usize = 20_000;
 /// The number of Services from which on entries that are no longer needed are removed.
 const SWEEP_AT: usize = 64;
 
 /// The Services with recent repairs.
 ///
-/// Memory: about 200 bytes for each Service that was repaired in the last ten minutes, and 40 for each object.
+/// Memory: about 200 bytes for each Service that was repaired in the last ten minutes, and 40 for each object that was changed or
+/// created then, until it is deleted as an object of that Service; [`MAX_KNOWN`] at most.
 #[derive(Debug)]
 pub(super) struct RepairLimiter {
     services: HashMap<ObjectKey, ServiceRepairs>,
@@ -76,6 +79,18 @@ impl ServiceRepairs {
         }
     }
 
+    /// Remembers an object. Returns false if it is known.
+    fn learn(&mut self, object: &Uid) -> bool {
+        if self.known.contains(object) {
+            return false;
+        }
+        // Those that a client gave to another Service are not seen to go.
+        if self.known.len() == MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(object.clone())
+    }
+
     /// The time until a repair is allowed.
     fn delay(&self, now: Instant) -> Duration {
         self.allowed.wait(LIMIT, now.into_std())
@@ -106,7 +121,7 @@ impl RepairLimiter {
         let again = if change.effect == Effect::Deletion {
             service.known.remove(change.object)
         } else {
-            !service.known.insert(change.object.clone())
+            !service.learn(change.object)
         };
         service.last_change = now;
         service.pending = true;
@@ -115,6 +130,19 @@ impl RepairLimiter {
         service.author = mem::replace(&mut service.author, Author::Unknown).or(change.author);
         let longest = if change.effect == Effect::Other { Duration::MAX } else { LOSS_INTERVAL };
         if again { delay.max(service.delay(now).min(longest)) } else { delay }
+    }
+
+    /// Forgets an object of a Service that was deleted, which is not to be repaired.
+    pub(super) fn gone(&mut self, key: &ObjectKey, object: &Uid) {
+        if let Some(service) = self.services.get_mut(key) {
+            service.known.remove(object);
+        }
+    }
+
+    /// The number of objects of a Service that are known.
+    #[cfg(test)]
+    pub(super) fn known(&self, key: &ObjectKey) -> usize {
+        self.services.get(key).map_or(0, |service| service.known.len())
     }
 
     fn sweep(&mut self, now: Instant) {
@@ -141,7 +169,9 @@ impl RepairLimiter {
     /// `created` is the object that it created, if any.
     pub(super) fn count_write(&mut self, key: &ObjectKey, created: Option<&Uid>, now: Instant) {
         let Some(service) = self.services.get_mut(key).filter(|service| service.repairing) else { return };
-        service.known.extend(created.cloned());
+        if let Some(created) = created {
+            service.learn(created);
+        }
         if service.again && !mem::replace(&mut service.counted, true) {
             service.allowed.take_in_debt(Duration::ZERO, LIMIT, now.into_std());
         }

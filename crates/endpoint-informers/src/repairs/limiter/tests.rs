@@ -78,7 +78,20 @@ fn a_loss_of_endpoints_never_waits_longer_than_a_second_and_is_reported_once() {
         now += Duration::from_secs(1);
     }
     assert_eq!(reported, [Author::Unknown]);
-    assert!(limiter.services[&key("web")].known.len() < 10, "objects that are gone are forgotten");
+    assert!(limiter.known(&key("web")) < 10, "objects that are gone are forgotten");
+}
+
+/// A client gives each slice to another Service, and deletes it there.
+#[test]
+fn what_is_known_of_a_service_is_bounded() {
+    let (mut limiter, now) = (RepairLimiter::default(), Instant::now());
+    for number in 0..3 * MAX_KNOWN {
+        let object = Uid::from(&*number.to_string());
+        limiter.record_change(&key("web"), edit(&object), Duration::ZERO, now);
+        assert!((1..=MAX_KNOWN).contains(&limiter.known(&key("web"))));
+    }
+    limiter.gone(&key("web"), &Uid::from(&*(3 * MAX_KNOWN - 1).to_string()));
+    assert_eq!(limiter.known(&key("web")), MAX_KNOWN - 1);
 }
 
 /// A slice that is replaced because another client takes its owner reference has a new uid each time.

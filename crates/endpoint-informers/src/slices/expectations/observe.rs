@@ -138,13 +138,23 @@ impl SliceExpectations {
 
     fn deleted(&self, slice: &CachedSlice) {
         if !self.manages(slice) {
-            return;
+            // It may have been ours.
+            return self.forget_repairs(slice);
         }
         self.gone(slice);
         if slice.service.is_some() && !self.removed(slice) {
             self.repair(slice, Effect::Deletion);
+        } else {
+            self.forget_repairs(slice);
         }
         self.wake(slice);
+    }
+
+    /// Forgets the foreign changes of a slice that does not exist any more.
+    fn forget_repairs(&self, slice: &CachedSlice) {
+        if let Some(key) = service_key(slice) {
+            self.repairs.gone(&key, &slice.uid);
+        }
     }
 
     /// Forgets what was written of a slice that its Service has no longer.

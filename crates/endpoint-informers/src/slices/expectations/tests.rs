@@ -224,6 +224,32 @@ async fn changes_during_a_long_sync_do_not_pile_up() {
     assert_eq!((slices.repairs().foreign_writes().get(), queue.len()), (9_999, 1), "each is counted");
 }
 
+/// A client goes on creating slices with the controller's label. It deletes some itself, after it has given them away.
+#[tokio::test(start_paused = true)]
+async fn slices_of_other_clients_that_are_deleted_are_forgotten() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+    let key = ObjectKey::new("shop", "web");
+    for number in 0..1_000 {
+        let mut theirs = slice("us", "5");
+        theirs["metadata"]["uid"] = json!(number.to_string());
+        let shown = Arc::new(cached(&theirs));
+        slices.observe(&Change::Added(Arc::clone(&shown)));
+        let last = if number % 2 == 0 {
+            slices.written(&key, &Written::Deleted(&metadata(&theirs)));
+            shown
+        } else {
+            theirs["metadata"]["labels"][MANAGED_BY] = json!("them");
+            let given = Arc::new(cached(&theirs));
+            slices.observe(&Change::Updated { old: shown, new: Arc::clone(&given) });
+            given
+        };
+        assert!(slices.repairs().known(&key) > 0, "a change of it would be the second");
+        slices.observe(&Change::Deleted { last, at: None });
+        assert!(slices.repairs().known(&key) < 10);
+    }
+}
+
 /// A plan with this update alone.
 fn updating(slice: EndpointSlice) -> SlicePlan {
     let types = vec![AddressTypePlan {

@@ -20,6 +20,7 @@ use crate::connections::{Connections, KeepAlive};
 use crate::connector::Connector;
 use crate::file_reload::ReloadingFile;
 use crate::gunzip;
+use crate::plugin::PluginLayer;
 use crate::proxy::{Environment, Kind, Proxy};
 
 /// An error in setting up a client from its configuration.
@@ -52,9 +53,11 @@ pub struct ConnectError {
 /// the new contents. New certificates need new connections; the old ones close after the requests in progress. The same
 /// happens after a request that was cancelled without a response.
 ///
+/// An `exec` plugin, which this runs, is run again once its token has expired; a request that ends before it does not end it.
+///
 /// # Errors
 ///
-/// Files that cannot be read or parsed, and unsupported proxies. Reads files, which blocks.
+/// Files that cannot be read or parsed, a plugin that fails, and unsupported proxies. Reads files, which blocks.
 pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
     connect_with(config, KeepAlive::default())
 }
@@ -68,9 +71,13 @@ pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube
             // The file takes precedence (upstream: `transport/round_trippers.go`).
             config.auth_info.token = None;
         }
+        let auth = config.auth_layer()?;
+        let has_plugin = config.auth_info.exec.is_some() || config.auth_info.auth_provider.is_some();
+        let (auth, plugin) = if has_plugin { (None, auth.map(PluginLayer)) } else { (auth, None) };
         let stack = ServiceBuilder::new()
             .layer(config.base_uri_layer())
-            .option_layer(config.auth_layer()?)
+            .option_layer(auth)
+            .option_layer(plugin)
             .layer(config.extra_headers_layer()?)
             .map_err(BoxError::from)
             .map_request(if config.disable_compression { |request| request } else { gunzip::ask })

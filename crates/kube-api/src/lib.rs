@@ -29,6 +29,7 @@ mod kubeconfig;
 mod leadership;
 mod metrics;
 pub mod plain_counter;
+mod plugin;
 mod proxy;
 mod rate_limit;
 mod service_account;

@@ -1,6 +1,8 @@
 //! Certificates and tokens in files that are replaced while a client uses them. The clock stands still, so that no file is
 //! read too early or too slowly.
 use std::fs;
+use std::io::Write as _;
+use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,9 +10,10 @@ use http::Request;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
-use kube::config::AuthInfo;
+use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use kube_api::connect;
 use tempfile::TempDir;
+use tokio::task::spawn_blocking;
 use tokio::time::advance;
 
 use scripted_api::clock::Still;
@@ -161,6 +164,47 @@ async fn a_token_is_read_again() {
         Some("Bearer two"),
         "an empty file is ignored"
     );
+}
+
+/// A plugin whose first token has expired. Once there is a file `slow`, the first run reads a named pipe before it prints the next
+/// one.
+const PLUGIN: &str = r#"
+directory=$(dirname "$0")
+token=one expiration=2000-01-01T00:00:00Z
+if [ -e "$directory/slow" ]; then
+  echo run >>"$directory/runs"
+  mkdir "$directory/first" 2>/dev/null && read -r _ <"$directory/pipe"
+  token=two expiration=2999-01-01T00:00:00Z
+fi
+printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+printf '"status": {"token": "%s", "expirationTimestamp": "%s"}}' "$token" "$expiration"
+"#;
+
+/// kube would throw the result away with the request that began it, and begin another with each.
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_is_slower_than_a_request_runs_once() {
+    let mut fixture = Fixture::new().await;
+    fixture.write("plugin", PLUGIN);
+    let (plugin, pipe) = (fixture.path("plugin"), fixture.path("pipe"));
+    let exec = ExecConfig {
+        api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+        command: Some("sh".to_owned()),
+        args: Some(vec![plugin]),
+        interactive_mode: Some(ExecInteractiveMode::Never),
+        ..ExecConfig::default()
+    };
+    let client = fixture.client(AuthInfo { exec: Some(exec), ..AuthInfo::default() });
+    fixture.write("slow", "");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // It opens once the plugin reads it.
+    let opening = spawn_blocking(move || fs::OpenOptions::new().write(true).open(pipe));
+    let mut pipe = tokio::select! {
+        _ = get(&client) => panic!("there is no token yet"),
+        pipe = opening => pipe.unwrap().unwrap(),
+    };
+    pipe.write_all(b"\n").unwrap();
+    assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer two"));
+    assert_eq!(fs::read_to_string(fixture.path("runs")).unwrap(), "run\n");
 }
 
 #[tokio::test(start_paused = true)]

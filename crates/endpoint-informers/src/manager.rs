@@ -36,10 +36,10 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// ```no_run
 /// # use endpoint_informers::reconciler::SliceReconciler;
 /// use endpoint_informers::manager::{Manager, terminated};
-/// use kube_api::{ApiClient, Encoding, connect};
+/// use kube_api::{ApiClient, Encoding, connect, load_user_kubeconfig};
 ///
 /// # async fn example<R: SliceReconciler>(rules: R) -> Result<(), Box<dyn std::error::Error>> {
-/// let config = kube::Config::infer().await?;
+/// let config = load_user_kubeconfig(None, None).await?;
 /// let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, "published.example.com");
 /// Manager::new(client).with_leader_election(&config.default_namespace).run(rules, terminated()?).await?;
 /// # Ok(())

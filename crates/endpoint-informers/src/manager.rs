@@ -122,6 +122,10 @@ impl Manager {
     }
 
     /// Writes only while this process holds the Lease [`SliceReconciler::NAME`] in a namespace, with client-go's times.
+    ///
+    /// Requests for the Lease share the connection and the runtime of watches and syncs: what keeps either busy for 10 s, such as
+    /// syncs that compute for long, costs the Lease. A program for which that is too little gives a [`Lifecycle`] an election with
+    /// a client and a runtime of its own.
     #[must_use]
     pub fn with_leader_election(self, namespace: &str) -> Self {
         Self { election: Some(namespace.to_owned()), ..self }

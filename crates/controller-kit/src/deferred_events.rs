@@ -22,7 +22,8 @@ pub trait DeferredEvent: Clone {
 
 /// The keys that are being synced, and their deferred events.
 ///
-/// Cost: an entry for each running sync, and a copy of each deferred event: of 128 events, and one more for each object.
+/// Cost: an entry for each running sync, and a copy of each deferred event: of 128 events, and two more for each object, which are
+/// its changes as one and its deletion.
 pub struct DeferredEvents<E> {
     syncing: Mutex<HashMap<ObjectKey, Vec<E>>>,
 }

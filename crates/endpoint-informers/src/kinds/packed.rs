@@ -76,7 +76,7 @@ impl fmt::Debug for Packed {
     }
 }
 
-/// Two bytes of length, and the operations that write `bytes`.
+/// The byte [`OPERATIONS`], two bytes of length, and the operations that write `bytes`.
 fn pack(bytes: &[u8]) -> Vec<u8> {
     let input = [COMMON, bytes].concat();
     let mut output = Vec::with_capacity(bytes.len() / 2 + 64);

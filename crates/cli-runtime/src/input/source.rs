@@ -43,9 +43,13 @@ pub fn read(names: &[String], recursive: bool) -> Result<Vec<Source>, String> {
 
 fn source(name: String, bytes: Vec<u8>) -> Result<Source, String> {
     match String::from_utf8(bytes) {
-        // Windows' editors begin files with a mark that YAML allows and JSON does not.
         Ok(text) => {
-            Ok(Source { text: text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned), name })
+            // Windows' editors begin files with a mark that YAML allows and JSON does not.
+            let text = match text.strip_prefix('\u{feff}') {
+                Some(rest) => rest.to_owned(),
+                None => text,
+            };
+            Ok(Source { text, name })
         }
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();

@@ -67,7 +67,7 @@ mod unwritten;
 use std::fmt;
 use std::ops::Deref;
 use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube_api::time::{Instant, sleep_until};
@@ -119,27 +119,28 @@ struct Shared<K> {
     /// Wakes the deadline waiter for a deadline that is earlier than the one it sleeps for.
     deadline_waiter: Notify,
     resting: Notify,
-    series: Option<Series>,
+    /// None of a queue without metrics.
+    series: OnceLock<Series>,
 }
 
 impl<K: QueueKey> WorkQueue<K> {
     /// A queue without metrics.
     pub fn new(rate_limit: RateLimit) -> Self {
-        Self { shared: Arc::new(Shared::new(rate_limit, None)) }
+        Self { shared: Arc::new(Shared::new(rate_limit)) }
     }
 
     /// A queue whose series in `metrics` carry the label `name`, and those about changes the label `controller`.
     pub fn with_metrics(controller: &str, name: &str, rate_limit: RateLimit, metrics: &QueueMetrics) -> Self {
-        let shared = Arc::new_cyclic(|shared: &Weak<Shared<K>>| {
-            let sources = QueueSources {
-                running: source(shared, Shared::running),
-                oldest: source(shared, Shared::oldest_change),
-                failing: source(shared, Shared::failing),
-            };
-            let series = metrics.of_queue(controller, name, sources);
-            Shared::new(rate_limit, Some(series))
-        });
-        Self { shared }
+        let queue = Self::new(rate_limit);
+        // A scrape forgets a source whose queue is not there.
+        let shared = Arc::downgrade(&queue.shared);
+        let sources = QueueSources {
+            running: source(&shared, Shared::running),
+            oldest: source(&shared, Shared::oldest_change),
+            failing: source(&shared, Shared::failing),
+        };
+        _ = queue.shared.series.set(metrics.of_queue(controller, name, sources));
+        queue
     }
 
     /// Adds `key` with [`Priority::Normal`], because something about it changed.
@@ -194,7 +195,9 @@ impl<K: QueueKey> WorkQueue<K> {
     /// by handlers.)
     pub fn retry(&self, key: K, causes: &[Cause]) {
         self.shared.with(|core, now| core.retry(key, causes, now));
-        self.shared.series.iter().for_each(|series| series.changes.retried(causes));
+        if let Some(series) = self.shared.series.get() {
+            series.changes.retried(causes);
+        }
     }
 
     /// Resets the count of `key`'s failures; to be called when a sync succeeds, before its item is dropped. Cancels the
@@ -240,7 +243,7 @@ impl<K: QueueKey> WorkQueue<K> {
             });
             match next {
                 (Next::Ready(ready), now) => {
-                    if let Some(series) = &self.shared.series {
+                    if let Some(series) = self.shared.series.get() {
                         series
                             .queue_duration
                             .observe(now.saturating_duration_since(ready.since).as_secs_f64());
@@ -272,13 +275,13 @@ impl<K: QueueKey> WorkQueue<K> {
 }
 
 impl<K: QueueKey> Shared<K> {
-    fn new(rate_limit: RateLimit, series: Option<Series>) -> Self {
+    fn new(rate_limit: RateLimit) -> Self {
         Self {
             core: Mutex::new(Core::new(rate_limit)),
             workers: Notify::new(),
             deadline_waiter: Notify::new(),
             resting: Notify::new(),
-            series,
+            series: OnceLock::new(),
         }
     }
 
@@ -289,7 +292,7 @@ impl<K: QueueKey> Shared<K> {
             let before = core.state();
             let result = step(&mut core, Instant::now().into_std());
             let after = core.state();
-            if let Some(series) = &self.series {
+            if let Some(series) = self.series.get() {
                 series.record(&before, &after);
             }
             (result, before.wake(&after))
@@ -355,7 +358,7 @@ impl<K: QueueKey> Deref for Item<K> {
 impl<K: QueueKey> Drop for Item<K> {
     fn drop(&mut self) {
         let took = self.shared.with(|core, now| core.done(&self.key, now));
-        if let Some(series) = &self.shared.series {
+        if let Some(series) = self.shared.series.get() {
             series.work_duration.observe(took.as_secs_f64());
         }
     }

@@ -63,7 +63,7 @@ impl<K: QueueKey> Shared<K> {
         step: impl FnOnce(&mut Core<K>, std::time::Instant) -> Option<std::time::Instant>,
     ) {
         let (seen, now) = self.with(|core, now| (step(core, now), now));
-        if let (Some(seen), Some(series)) = (seen, &self.series) {
+        if let (Some(seen), Some(series)) = (seen, self.series.get()) {
             series.changes.durations.observe(now.saturating_duration_since(seen).as_secs_f64());
         }
     }

@@ -362,6 +362,29 @@ async fn a_key_whose_turn_comes_during_its_sync_waits_no_longer() {
     assert_eq!(queue.key_state(&key("a", 1)), None);
 }
 
+/// The net below the order has had it synced before, with a cache that was stale.
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_not_missed_by_a_key_that_was_looked_at_meanwhile() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let order = WriteOrder::new(queue.clone(), Arc::new(RateLimiter::new(1.0 / 610.0, 1)));
+    let turns = order.clone();
+    tokio::spawn(async move { turns.run().await });
+    let start = Instant::now();
+    assert_eq!(order.admit(&key("a", 0), 2, 1), Admission::Writes(1));
+    queue.add(key("a", 1));
+    let item = queue.get().await.unwrap();
+    assert_eq!(order.admit(&item, 2, 1), Admission::Waits);
+    drop(item);
+    sleep(LONGEST_WAIT + Duration::from_secs(1)).await;
+    let item = queue.get().await.unwrap();
+    order.finish(&item, false, 0);
+    queue.retry(item.clone(), &[Cause::StaleCache]);
+    drop(item);
+    let item = queue.get().await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 610, "the retry is at 631 s");
+    assert_eq!(order.admit(&item, 2, 1), Admission::Writes(1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_waits_without_contention() {
     let fixture = Fixture::start(20.0, 30);

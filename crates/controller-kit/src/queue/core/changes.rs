@@ -32,12 +32,13 @@ impl<K: QueueKey> Core<K> {
         self.delays.set(Wait::Turn, key, Delay { urgency: Some(urgency), ..delay });
     }
 
-    /// Ends the wait of a parked key, and adds it if its turn `comes`. Does nothing without the wait.
+    /// Ends the wait of a parked key, and adds it if its turn `comes`: also if the wait has reached its longest, and the sync after
+    /// it has not asked for its writes.
     pub(in super::super) fn unpark(&mut self, key: &K, comes: bool, now: Instant) {
         self.add_due(now);
-        if let Some(Delay { change, .. }) = self.delays.remove(Wait::Turn, key)
-            && comes
-        {
+        let parked = self.delays.remove(Wait::Turn, key);
+        if comes && !self.shut_down {
+            let change = parked.and_then(|parked| parked.change);
             self.insert(key.clone(), Priority::Normal, now, change);
         }
     }

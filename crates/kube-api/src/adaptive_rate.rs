@@ -13,7 +13,8 @@
 //!    three tenths.
 //! 4. A refusal (429, or a response with `Retry-After`) or a timeout halves the rate at once, and again after each second of them.
 //!    The rate does not rise while the server asks to wait, for up to [`MEMORY`].
-//! 5. It is never below the floor, nor above the ceiling. After [`IDLE`] without a response it starts again from the floor.
+//! 5. It is never below the floor, nor above the ceiling. After [`IDLE`] without a response it starts again from the floor, after
+//!    the pause that the server asked for.
 
 use std::time::{Duration, Instant};
 
@@ -92,7 +93,8 @@ impl AdaptiveRate {
     /// Notes the end of a request that took `latency` on the wire. O(1).
     pub(crate) fn ended(&mut self, latency: Duration, outcome: Outcome, now: Instant) {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) > IDLE) {
-            *self = Self::new(self.floor, self.ceiling);
+            // The pause that the server asked for may be longer.
+            *self = Self { held_until: self.held_until, ..Self::new(self.floor, self.ceiling) };
         }
         self.last = Some(now);
         match outcome {
@@ -247,6 +249,19 @@ mod tests {
         rate.ended(MS, Outcome::TimedOut, now);
         run(&mut rate, 1000.0, now, 20);
         assert!((rate.rate() - 200.0).abs() < f64::EPSILON, "it rose in the pause: {}", rate.rate());
+    }
+
+    #[test]
+    fn the_pause_that_the_server_asks_for_outlasts_an_idle_time() {
+        let (mut rate, start) = (AdaptiveRate::new(20.0, 400.0), Instant::now());
+        rate.ended(MS, Outcome::Refused(MEMORY), start);
+        let mut now = run(&mut rate, 1000.0, start + IDLE + Duration::from_secs(1), 1);
+        while now < start + MEMORY {
+            assert!((rate.rate() - 20.0).abs() < f64::EPSILON, "it rose in the pause: {}", rate.rate());
+            now = run(&mut rate, 1000.0, now, 1);
+        }
+        run(&mut rate, 1000.0, now, 3);
+        assert!(rate.rate() > 20.0, "{}", rate.rate());
     }
 
     #[test]

@@ -171,6 +171,7 @@ fn with_port(server: Uri) -> Uri {
 
 #[cfg(test)]
 mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
     use socket2::SockRef;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
@@ -213,6 +214,28 @@ mod tests {
             let MaybeHttpsStream::Https(stream) = stream.unwrap() else { panic!("not over TLS") };
             assert_eq!(stream.inner().get_ref().1.alpn_protocol(), expected);
         }
+    }
+
+    /// Go accepts it.
+    #[tokio::test]
+    async fn a_server_with_the_certificate_of_an_authority_is_refused() {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let tls = rustls::ServerConfig::builder().with_no_client_auth();
+        let key = key.serialize_der().try_into().unwrap();
+        let tls = tls.with_single_cert(vec![certificate.der().clone()], key).unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("https://{}", listener.local_addr().unwrap());
+        let mut config = kube::Config::new(server.parse().unwrap());
+        config.root_cert = Some(vec![certificate.der().to_vec()]);
+        let mut connector = Connector::new(&config, None, true).unwrap();
+        let accept = async { acceptor.accept(listener.accept().await.unwrap().0).await };
+        let (stream, _) = tokio::join!(connector.call(server.parse().unwrap()), accept);
+        let error = format!("{:?}", stream.err().unwrap());
+        assert!(error.contains("CaUsedAsEndEntity"), "{error}");
     }
 
     #[tokio::test]

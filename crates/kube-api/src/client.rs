@@ -98,7 +98,7 @@ impl ApiClient {
     }
 
     /// The same client for requests whose caller has taken a token of the [limiter](Self::limiter) already. Only a request
-    /// that is sent again takes another one.
+    /// that is sent again takes another one: the next, whatever order the caller has.
     #[must_use]
     pub fn prepaid(mut self) -> Self {
         self.sender.is_prepaid = true;

@@ -81,11 +81,10 @@ impl<K: CachedResource> ListWatch<K> {
         self.reflector.synced.subscribe()
     }
 
-    /// The sequence number of the latest [relist request](Self::with_relist_requests) that has completed: since then
-    /// the cache has held everything that the server held when the relist was requested. The number never falls.
+    /// The lists so far.
     #[cfg(test)]
-    pub(crate) fn relisted(&self) -> watch::Receiver<u64> {
-        self.reflector.relisted.subscribe()
+    pub(crate) fn lists(&self) -> watch::Receiver<super::Lists> {
+        self.reflector.progress.lists()
     }
 
     pub(super) fn with_hurry(self, hurry: watch::Receiver<u64>) -> Self {
@@ -103,7 +102,7 @@ impl<K: CachedResource> ListWatch<K> {
         let handled = Arc::clone(&self.reflector.restores);
         let (mut backoff, mut last_restore) = (Backoff::default(), None::<Instant>);
         loop {
-            self.reflector.relist_seq = *relist_requests.borrow_and_update();
+            relist_requests.mark_unchanged();
             handled.store(*restores.borrow(), Ordering::Relaxed);
             tokio::select! {
                 biased;

@@ -53,6 +53,8 @@ mod timing;
 pub use informers::Informers;
 pub use list_watch::ListWatch;
 pub use metrics::ListWatchMetrics;
+#[cfg(test)]
+pub(crate) use progress::Lists;
 pub use relist::{Caches, RelistTimeout};
 #[cfg(test)]
 pub(crate) use timing::Timing;

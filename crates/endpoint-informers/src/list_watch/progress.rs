@@ -14,11 +14,11 @@ pub(super) struct Progress {
 
 /// The times of list requests, and the state of the watch after them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lists {
+pub(crate) struct Lists {
     /// The request of the latest list, whatever its outcome.
     pub(super) requested: Option<Instant>,
     /// The request of the latest complete list.
-    pub(super) complete: Option<Instant>,
+    pub(crate) complete: Option<Instant>,
     /// A watch continues from that list: the server has accepted it, and it has not ended.
     pub(super) live: bool,
 }

@@ -31,10 +31,6 @@ pub(super) struct Reflector<K> {
     pub(super) timing: Timing,
     pub(super) selection: Selection,
     pub(super) synced: watch::Sender<bool>,
-    /// Sequence number of the latest relist request that has completed.
-    pub(super) relisted: watch::Sender<u64>,
-    /// Sequence number of the latest relist request when the current attempt began.
-    pub(super) relist_seq: u64,
     pub(super) progress: Arc<Progress>,
     /// The number of restores of the API server's storage that this list-watch has handled, or is handling.
     pub(super) restores: Arc<AtomicU64>,
@@ -60,8 +56,6 @@ impl<K: CachedResource> Reflector<K> {
             timing,
             selection: Selection::default(),
             synced: watch::Sender::new(false),
-            relisted: watch::Sender::new(0),
-            relist_seq: 0,
             progress: Arc::default(),
             restores: Arc::default(),
             before_list: None,
@@ -258,7 +252,6 @@ impl<K: CachedResource> Reflector<K> {
             yield_now().await;
         }
         self.resume_from(resource_version);
-        self.relisted.send_replace(self.relist_seq);
         self.progress.complete();
         self.metrics.set_live(true);
         if !self.synced.send_replace(true) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use endpointslice::Pod;
 use kube_api::ApiClient;
+use kube_api::time::Instant;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use scripted_api::script::{Script, Step};
@@ -13,14 +14,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::cache::{Cache, CachedResource, Change, Handler, State};
-use crate::list_watch::{ListWatch, ListWatchMetrics, Timing};
+use crate::list_watch::{ListWatch, ListWatchMetrics, Lists, Timing};
 
 /// A cache that a list-watch fills from a script.
 pub(crate) struct World {
     pub(crate) script: Arc<Script>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) synced: watch::Receiver<bool>,
-    pub(crate) relisted: watch::Receiver<u64>,
+    lists: watch::Receiver<Lists>,
     relist_requests: watch::Sender<u64>,
     changes: Arc<Changes>,
     registry: Registry,
@@ -95,23 +96,21 @@ impl World {
         };
         let relist_requests = watch::Sender::new(0);
         let list_watch = list_watch.with_relist_requests(relist_requests.subscribe());
-        let (synced, relisted) = (list_watch.synced(), list_watch.relisted());
+        let (synced, lists) = (list_watch.synced(), list_watch.lists());
         let running = tokio::spawn(list_watch.run());
-        Self {
-            script: Arc::clone(script),
-            cache,
-            synced,
-            relisted,
-            relist_requests,
-            changes,
-            registry,
-            running,
-        }
+        Self { script: Arc::clone(script), cache, synced, lists, relist_requests, changes, registry, running }
     }
 
-    /// Requests a relist.
-    pub(crate) fn request_relist(&self) {
+    /// Requests a relist. Returns the time of the request.
+    pub(crate) fn request_relist(&self) -> Instant {
         self.relist_requests.send_modify(|seq| *seq += 1);
+        Instant::now()
+    }
+
+    /// Waits until a list is complete that was requested at this time or later.
+    pub(crate) async fn listed_since(&mut self, since: Instant) {
+        let is_later = |lists: &Lists| lists.complete.is_some_and(|requested| requested >= since);
+        self.lists.wait_for(is_later).await.unwrap();
     }
 
     pub(crate) fn is_synced(&self) -> bool {

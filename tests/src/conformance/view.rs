@@ -1,7 +1,7 @@
 //! Answers and events as documents that can be compared.
 
 use http::header::HeaderMap;
-use kube_protobuf::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
+use kube_protobuf::FrameReader;
 
 use super::canonical::Canonical;
 use super::exchange::Answer;
@@ -145,7 +145,7 @@ fn json_events(received: &[u8]) -> Vec<Event> {
 }
 
 fn protobuf_events(received: &[u8]) -> Vec<Event> {
-    let mut reader = FrameReader::new(DEFAULT_MAX_FRAME_BYTES);
+    let mut reader = FrameReader::default();
     reader.push(received);
     let mut events = Vec::new();
     loop {

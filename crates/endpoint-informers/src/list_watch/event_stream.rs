@@ -4,15 +4,12 @@ use endpointslice::Interner;
 use http_body_util::BodyExt;
 use kube::client::Body;
 use kube_api::{ApiError, Encoding};
-use kube_protobuf::FrameReader;
+use kube_protobuf::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
 use parking_lot::Mutex;
 
 use super::error::WatchError;
 use super::event::{Event, json_event, protobuf_event};
 use crate::resource::Resource;
-
-/// The largest event that is read: well above what etcd can store.
-const MAX_FRAME: usize = 64 << 20;
 
 /// Splits a body into events.
 pub(super) struct EventStream {
@@ -28,7 +25,7 @@ enum Frames {
 impl EventStream {
     pub(super) fn new(encoding: Encoding, body: Body) -> Self {
         let frames = match encoding {
-            Encoding::Protobuf => Frames::Protobuf(FrameReader::new(MAX_FRAME)),
+            Encoding::Protobuf => Frames::Protobuf(FrameReader::default()),
             Encoding::Json => Frames::Json(Lines::default()),
         };
         Self { body, frames }
@@ -102,8 +99,8 @@ impl Lines {
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(length) = unsearched.iter().position(|byte| *byte == b'\n') else {
                 self.searched = self.buffer.len();
-                if self.searched - self.start > MAX_FRAME {
-                    return Err(WatchError::TooLarge(MAX_FRAME));
+                if self.searched - self.start > DEFAULT_MAX_FRAME_BYTES {
+                    return Err(WatchError::TooLarge(DEFAULT_MAX_FRAME_BYTES));
                 }
                 return Ok(None);
             };

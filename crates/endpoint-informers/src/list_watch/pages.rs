@@ -36,7 +36,7 @@ impl<K: CachedResource> Reflector<K> {
             let mut query = format!("{}?limit={PAGE_SIZE}{}", K::PATH, self.selection);
             if !continue_token.is_empty() {
                 query.push_str("&continue=");
-                query.push_str(&escape(&continue_token));
+                query.extend(escape(&continue_token));
             }
             let response = match self.client.page(&query, self.timing.header).await {
                 Err(error) if error.is_expired() && !continue_token.is_empty() => {

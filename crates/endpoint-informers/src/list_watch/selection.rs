@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+
 /// The selectors of a list-watch; by default, none, which selects all objects.
 ///
 /// Displayed as parameters that follow others: `&labelSelector=…&fieldSelector=…`.
@@ -22,16 +24,10 @@ impl fmt::Display for Selection {
     }
 }
 
+/// Bytes that are not safe in a query.
+const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// Percent-encodes every byte that is not safe in a query.
-pub(super) fn escape(text: &str) -> String {
-    use std::fmt::Write;
-    text.bytes().fold(String::new(), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
+pub(super) fn escape(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, UNSAFE)
 }

@@ -26,7 +26,7 @@ impl Status {
             code: u16::try_from(view.code).unwrap_or_default(),
             reason: view.reason.to_owned(),
             message: view.message.to_owned(),
-            causes: view.causes.iter().map(|cause| cause.reason.to_owned()).collect(),
+            causes: view.causes.iter().map(|&cause| cause.to_owned()).collect(),
             retry_after: seconds(view.retry_after_seconds),
         })
     }

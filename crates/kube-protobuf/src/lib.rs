@@ -69,6 +69,6 @@ pub use scan::{
     ConditionView, MetaView, NodeView, PodConditionsView, PodView, PortView, ServicePortView, ServiceView,
     TargetPort, meta, meta_lossy,
 };
-pub use status::{CauseView, StatusView};
+pub use status::StatusView;
 pub use watch::{EventType, WatchEvent};
 pub use writer::varint;

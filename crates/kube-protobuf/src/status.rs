@@ -7,29 +7,16 @@ use crate::reader::{Fields, Value};
 /// `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusView<'a> {
-    /// `Success` or `Failure`.
-    pub status: &'a str,
     /// The HTTP status code; 0 if absent.
     pub code: i32,
     /// The machine-readable reason, such as `AlreadyExists`.
     pub reason: &'a str,
     /// The message for people. It may quote the request, so it ends at the first byte that is not UTF-8.
     pub message: &'a str,
-    /// The detailed causes.
-    pub causes: Vec<CauseView<'a>>,
+    /// The machine-readable causes, such as `NamespaceTerminating`; `reason` in JSON, `Type` in Go.
+    pub causes: Vec<&'a str>,
     /// Delay before a retry, in seconds; 0 if absent.
     pub retry_after_seconds: i32,
-}
-
-/// One cause of a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CauseView<'a> {
-    /// The machine-readable cause, such as `NamespaceTerminating`; `reason` in JSON, `Type` in Go.
-    pub reason: &'a str,
-    /// The message for people, up to the first byte that is not UTF-8.
-    pub message: &'a str,
-    /// The invalid field of the object, such as `spec.ports[0].name`.
-    pub field: &'a str,
 }
 
 impl<'a> StatusView<'a> {
@@ -39,7 +26,6 @@ impl<'a> StatusView<'a> {
         let mut fields = Fields::new("Status", raw);
         while let Some((number, value)) = fields.next_field()? {
             match number {
-                2 => status.status = fields.text(value)?,
                 3 => status.message = valid_prefix(&fields, value)?,
                 4 => status.reason = fields.text(value)?,
                 5 => status.parse_details(fields.bytes(value)?)?,
@@ -54,7 +40,7 @@ impl<'a> StatusView<'a> {
         let mut fields = Fields::new("StatusDetails", bytes);
         while let Some((number, value)) = fields.next_field()? {
             match number {
-                4 => self.causes.push(CauseView::parse(fields.bytes(value)?)?),
+                4 => self.causes.push(cause(fields.bytes(value)?)?),
                 5 => self.retry_after_seconds = fields.int32(value)?,
                 _ => {}
             }
@@ -63,20 +49,16 @@ impl<'a> StatusView<'a> {
     }
 }
 
-impl<'a> CauseView<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut cause = Self::default();
-        let mut fields = Fields::new("StatusCause", bytes);
-        while let Some((number, value)) = fields.next_field()? {
-            match number {
-                1 => cause.reason = fields.text(value)?,
-                2 => cause.message = valid_prefix(&fields, value)?,
-                3 => cause.field = fields.text(value)?,
-                _ => {}
-            }
+/// The machine-readable part of a cause.
+fn cause(bytes: &[u8]) -> Result<&str, DecodeError> {
+    let mut reason = "";
+    let mut fields = Fields::new("StatusCause", bytes);
+    while let Some((number, value)) = fields.next_field()? {
+        if number == 1 {
+            reason = fields.text(value)?;
         }
-        Ok(cause)
     }
+    Ok(reason)
 }
 
 /// Returns text up to the first byte that is not UTF-8.

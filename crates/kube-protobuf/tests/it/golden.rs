@@ -240,17 +240,10 @@ fn status_of(status: &Status) -> StatusView<'_> {
     let details = status.details.as_ref();
     let causes = details.and_then(|details| details.causes.as_ref()).into_iter().flatten();
     StatusView {
-        status: text(status.status.as_ref()),
         code: status.code.unwrap_or_default(),
         reason: text(status.reason.as_ref()),
         message: text(status.message.as_ref()),
-        causes: causes
-            .map(|cause| CauseView {
-                reason: text(cause.reason.as_ref()),
-                message: text(cause.message.as_ref()),
-                field: text(cause.field.as_ref()),
-            })
-            .collect(),
+        causes: causes.map(|cause| text(cause.reason.as_ref())).collect(),
         retry_after_seconds: details.and_then(|details| details.retry_after_seconds).unwrap_or_default(),
     }
 }

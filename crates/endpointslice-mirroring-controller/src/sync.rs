@@ -74,8 +74,7 @@ impl EndpointSliceMirroringController {
     /// the start, because of their Service. If it has no selector, the cache is behind.
     async fn asks_for_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<bool, SyncError> {
         let may_be_delegated = self.config.services_may_be_delegated;
-        let keeps =
-            |service: &Service| !has_selector(service) && !(may_be_delegated && is_delegated(service));
+        let keeps = |service: &Service| !(has_selector(service) || may_be_delegated && is_delegated(service));
         self.doubtful.ask(sync, &self.slices, key, keeps).await
     }
 

@@ -49,7 +49,7 @@ fn source(name: String, bytes: Vec<u8>) -> Result<Source, String> {
                 Some(rest) => rest.to_owned(),
                 None => text,
             };
-            Ok(Source { text, name })
+            Ok(Source { name, text })
         }
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();

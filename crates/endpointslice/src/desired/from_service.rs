@@ -190,7 +190,7 @@ struct Groups {
     by_container_ports: HashMap<*const [NamedPort], usize, RandomState>,
     by_ports: HashTable<usize>,
     hasher: RandomState,
-    groups: Vec<Group>,
+    in_order: Vec<Group>,
 }
 
 struct Group {
@@ -220,22 +220,24 @@ impl Groups {
         self.last = Some((container_ports, position));
         // `resolve` returns a position that exists, and groups are never removed.
         #[allow(clippy::indexing_slicing)]
-        &mut self.groups[position]
+        &mut self.in_order[position]
     }
 
     fn resolve(&mut self, service: &Service, container_ports: &Arc<[NamedPort]>) -> usize {
-        let Self { by_container_ports, by_ports, hasher, groups, .. } = self;
+        let Self { by_container_ports, by_ports, hasher, in_order, .. } = self;
         *by_container_ports.entry(Arc::as_ptr(container_ports)).or_insert_with(|| {
             let ports = endpoint_ports(service, container_ports);
             let hash = hasher.hash_one(&ports);
-            let is_same = |position: &usize| groups.get(*position).is_some_and(|group| group.ports == ports);
+            let is_same =
+                |position: &usize| in_order.get(*position).is_some_and(|group| group.ports == ports);
             let known = by_ports.find(hash, is_same).copied();
             known.unwrap_or_else(|| {
-                let position = groups.len();
+                let position = in_order.len();
                 let (ipv4, ipv6, tolerated) = Default::default();
-                groups.push(Group { ports, ipv4, ipv6, tolerated });
-                let hash_of =
-                    |position: &usize| groups.get(*position).map_or(0, |group| hasher.hash_one(&group.ports));
+                in_order.push(Group { ports, ipv4, ipv6, tolerated });
+                let hash_of = |position: &usize| {
+                    in_order.get(*position).map_or(0, |group| hasher.hash_one(&group.ports))
+                };
                 by_ports.insert_unique(hash, position, hash_of);
                 position
             })
@@ -244,7 +246,7 @@ impl Groups {
 
     fn move_into<'t>(self, desired: &mut Desired, types: impl IntoIterator<Item = &'t AddressType>) {
         let types: Vec<AddressType> = types.into_iter().copied().collect();
-        for mut group in self.groups {
+        for mut group in self.in_order {
             for address_type in &types {
                 *desired.group(*address_type, group.ports.clone()) =
                     std::mem::take(group.of_type(*address_type));

@@ -1,6 +1,6 @@
 //! What is logged.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::Arc;
 
 use parking_lot::Mutex;

@@ -22,7 +22,7 @@
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |
 //! | [`documented_commands`] | programs know the flags in documents, the chart knows the values, files exist |
-//! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
+//! | [`deploy`] | manifests, and the rights in them |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

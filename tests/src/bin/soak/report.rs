@@ -148,9 +148,10 @@ impl Report {
         line(&mut text, "operations refused, as their object was gone", refused);
         line(
             &mut text,
-            "answers taken for a restored backup's, without any",
+            "answers taken for a restored backup's, before any",
             sides.iter().map(Side::false_restores),
         );
+        line(&mut text, "backups that were restored", sides.iter().map(|side| side.restores));
         let panics = sides.iter().map(|side| side.log().matches("panic").count());
         line(&mut text, "panics in the logs", panics);
         for side in sides {

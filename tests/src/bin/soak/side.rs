@@ -26,6 +26,9 @@ use crate::replica::Replica;
 
 /// The time between two looks at the objects.
 const STEP: Duration = Duration::from_secs(1);
+/// The least age of a backup that is restored: longer than the five minutes for which `endpoint-informers` remembers versions, and
+/// than any fault.
+const BACKUP_AGE: Duration = Duration::from_secs(330);
 /// The time without a write after which a cluster is at rest.
 const QUIET: Duration = Duration::from_secs(6);
 
@@ -42,10 +45,12 @@ pub(crate) struct Side {
     pub(crate) tampered: BTreeSet<String>,
     /// True while the controllers' user has no roles.
     withdrawn: bool,
-    /// The same of the last backup, if there is one.
-    backup: Option<bool>,
+    /// What that was at the last backup, if there is one, and the time of it.
+    backup: Option<(bool, Instant)>,
     /// Backups that were restored.
     pub(crate) restores: usize,
+    /// Answers that were taken for a restored backup's before the first restore.
+    false_before: usize,
     /// Operations that the API server refused, because an object was gone.
     pub(crate) refused: usize,
 }
@@ -83,7 +88,7 @@ impl Side {
             replicas.push(Replica::new(kind, &cluster, &manager).await);
         }
         let access = Access(cluster.client());
-        let (tampered, withdrawn, backup, restores, refused) = Default::default();
+        let (tampered, withdrawn, backup, restores, false_before, refused) = Default::default();
         let mut side = Self {
             kind,
             replicas,
@@ -95,6 +100,7 @@ impl Side {
             withdrawn,
             backup,
             restores,
+            false_before,
             refused,
         };
         neighbour::move_in(&side.access).await;
@@ -151,13 +157,15 @@ impl Side {
                 sleep(time).await;
                 self.cluster.thaw_apiserver();
             }
-            Action::BackUp => {
+            Action::BackUp if self.backup.is_none() => {
                 Box::pin(self.cluster.back_up()).await;
-                self.backup = Some(self.withdrawn);
+                self.backup = Some((self.withdrawn, Instant::now()));
             }
-            // One backup is for one restore.
+            // One backup is for one restore, once it is old enough.
             Action::Restore => {
-                let Some(withdrawn) = self.backup.take() else { return };
+                let old = self.backup.take_if(|(_, at)| at.elapsed() > BACKUP_AGE);
+                let Some((withdrawn, _)) = old else { return };
+                self.false_before = self.false_restores();
                 Box::pin(self.cluster.restore()).await;
                 (self.withdrawn, self.restores) = (withdrawn, self.restores + 1);
             }
@@ -169,7 +177,7 @@ impl Side {
                 self.cluster.grant_roles(self.manager.user).await;
                 self.withdrawn = false;
             }
-            Action::Withdraw | Action::Grant => {}
+            Action::Withdraw | Action::Grant | Action::BackUp => {}
             Action::Policy(present) => {
                 // The one before may be there still, or gone.
                 let requests = if present { policies::create() } else { policies::delete() };
@@ -264,9 +272,12 @@ impl Side {
         [writes.len(), writes.iter().filter(|write| write.code >= 300).count()]
     }
 
-    /// The number of times that a replica took an answer for that of a restored backup, if there was no restore.
+    /// The number of times that a replica took an answer for that of a restored backup, before the first restore.
     pub(crate) fn false_restores(&self) -> usize {
-        if self.restores > 0 { 0 } else { self.log().matches("resourceVersion went back").count() }
+        if self.restores > 0 {
+            return self.false_before;
+        }
+        self.log().matches("resourceVersion went back").count()
     }
 
     /// The log of the replicas.

@@ -1,6 +1,5 @@
 //! The gauge of keys that fail, over retries with the real delays.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::super::{Cause, FailureReason};
@@ -65,22 +64,18 @@ async fn a_key_counts_as_failing_from_its_first_failure_to_its_success() {
 fn a_scrape_while_a_queue_is_made_does_not_forget_it() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
-    let ended = AtomicBool::new(false);
+    let is_seen = |_: &usize| {
+        let queue = WorkQueue::with_metrics("c", "q", one_second(), &metrics);
+        queue.retry(1, &[failure(FailureReason::Refused)]);
+        // The other thread may still look at the queue before.
+        exposed(&registry).iter().any(|series| series.starts_with("refused "))
+    };
     let seen = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                exposed(&registry);
-            }
-        });
-        let is_seen = |_: &usize| {
-            let queue = WorkQueue::with_metrics("c", "q", one_second(), &metrics);
-            queue.retry(1, &[failure(FailureReason::Refused)]);
-            // The other thread may still look at the queue before.
-            exposed(&registry).iter().any(|series| series.starts_with("refused "))
-        };
-        let seen = (0..1_000).filter(is_seen).count();
-        ended.store(true, Ordering::Relaxed);
-        seen
+        let work = scope.spawn(|| (0..1_000).filter(is_seen).count());
+        while !work.is_finished() {
+            exposed(&registry);
+        }
+        work.join().unwrap()
     });
     assert_eq!(seen, 1_000);
 }

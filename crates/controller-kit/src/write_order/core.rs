@@ -28,18 +28,8 @@ pub(super) struct Core {
     next_number: u64,
     /// Turns since the last one of the oldest key.
     turns: u32,
-    /// What keys were granted, and their syncs have not taken.
-    granted: HashMap<ObjectKey, Granted, RandomState>,
-    /// The levels in which the writes of syncs under way are charged to their namespaces.
-    charged: HashMap<ObjectKey, usize, RandomState>,
-}
-
-/// Writes whose tokens are taken.
-#[derive(Clone, Copy, Debug)]
-struct Granted {
-    writes: u32,
-    /// The level in which the key's namespace is charged for them, if it is.
-    charged_in: Option<usize>,
+    /// Writes whose tokens are taken, of keys whose sync has not made them yet.
+    granted: HashMap<ObjectKey, u32, RandomState>,
 }
 
 /// A key that waits.
@@ -71,7 +61,6 @@ impl Default for Core {
             next_number: 0,
             turns: 0,
             granted: HashMap::default(),
-            charged: HashMap::default(),
         }
     }
 }
@@ -139,40 +128,19 @@ impl Core {
         let (key, waiting, is_by_age) = self.next(now)?;
         let key = key.clone();
         // A turn by age is not at the expense of the namespace's share: it would put off what is urgent there.
-        let charged_in = (!is_by_age).then_some(waiting.level);
-        if let Some(of_level) = charged_in.and_then(|level| self.levels.get_mut(level)) {
+        if let Some(of_level) = self.levels.get_mut(waiting.level).filter(|_| !is_by_age) {
             of_level.charge(writes);
         }
         self.remove(&key);
         self.turns = (self.turns + 1) % TURNS_PER_OLDEST;
-        self.granted.insert(key.clone(), Granted { writes, charged_in });
+        *self.granted.entry(key.clone()).or_default() += writes;
         let waited = now.saturating_duration_since(waiting.since);
         Some(Turn { key, writes, level: waiting.level, waited })
     }
 
-    /// Takes what a key was granted for a sync that needs this number of writes. Returns how many it may make, and how many are left,
-    /// for which its namespace is not charged.
-    pub(super) fn take_granted(&mut self, key: &ObjectKey, needed: u32) -> Option<(u32, u32)> {
-        let Granted { writes, charged_in } = self.granted.remove(key)?;
-        let (needed, rest) = (writes.min(needed), writes.saturating_sub(needed));
-        if let Some(level) = charged_in {
-            self.charged.insert(key.clone(), level);
-            self.refund(key, level, rest);
-        }
-        Some((needed, rest))
-    }
-
-    /// Records that the sync of a key ended, which has not made some of the writes that it took.
-    pub(super) fn finish(&mut self, key: &ObjectKey, unused: u32) {
-        if let Some(level) = self.charged.remove(key) {
-            self.refund(key, level, unused);
-        }
-    }
-
-    fn refund(&mut self, key: &ObjectKey, level: usize, writes: u32) {
-        if let Some(of_level) = self.levels.get_mut(level) {
-            of_level.refund(&key.namespace, writes);
-        }
+    /// Takes the writes that a key was granted.
+    pub(super) fn take_granted(&mut self, key: &ObjectKey) -> Option<u32> {
+        self.granted.remove(key)
     }
 
     /// The number of keys that wait, and the longest time for which one has waited, by level.

@@ -68,17 +68,6 @@ impl FairQueue {
         self.forget_idle();
     }
 
-    /// Takes back what a namespace was charged for writes that it has not made. It comes before none that is new.
-    pub(super) fn refund(&mut self, name: &Arc<str>, cost: u32) {
-        let Some(namespace) = self.namespaces.get_mut(name) else { return };
-        let before = namespace.served;
-        namespace.served = before.saturating_sub(u64::from(cost)).max(self.virtual_time.min(before));
-        let places = if namespace.keys.is_empty() { &mut self.idle } else { &mut self.turns };
-        places.remove(&(before, Arc::clone(name)));
-        places.insert((namespace.served, Arc::clone(name)));
-        self.forget_idle();
-    }
-
     /// Forgets the namespaces without keys that would begin where one that is new does; all of them if no key waits.
     fn forget_idle(&mut self) {
         let is_quiet = self.turns.is_empty();

@@ -13,7 +13,7 @@
 //!
 //! 1. The most urgent level first. Levels are numbers, 0 being the most urgent; their meaning is the controller's.
 //! 2. Within a level, namespaces receive equal numbers of writes, and within a namespace, keys are served in the order in which
-//!    they began to wait. Writes of a turn that are not made do not count.
+//!    they began to wait.
 //! 3. One turn in ten goes to the key that has waited longest, whatever its level, once it has waited for five seconds. So a
 //!    key waits for at most five seconds and ten turns for each key that was there before it: no level is ever starved. Such a
 //!    turn does not count as one of the namespace's. Turns are counted, not writes: five writes in it are 36 % of all if the
@@ -136,7 +136,6 @@ impl WriteOrder {
         let shared = &*self.0;
         let mut core = shared.core.lock();
         shared.take_granted(&mut core, key, 0);
-        core.finish(key, unused);
         shared.give_back(unused);
         if is_done && core.remove(key).is_some() {
             shared.queue.unpark(key, false);
@@ -173,9 +172,9 @@ impl Shared {
 
     /// Takes what a key was granted, up to the `writes` that it needs. The rest goes back.
     fn take_granted(&self, core: &mut Core, key: &ObjectKey, writes: u32) -> Option<u32> {
-        let (granted, rest) = core.take_granted(key, writes)?;
-        self.give_back(rest);
-        Some(granted)
+        let granted = core.take_granted(key)?;
+        self.give_back(granted.saturating_sub(writes));
+        Some(granted.min(writes))
     }
 
     /// Gives tokens back, which may be enough for the next turn.

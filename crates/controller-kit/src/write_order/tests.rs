@@ -51,7 +51,7 @@ fn a_namespace_that_comes_back_at_once_has_no_claim_on_the_next_turn() {
     core.wait(&key("c", 0), 2, 1, now());
     for expected in ["a/0", "b/0", "c/0"] {
         assert_eq!(turns(&mut core, 1), [expected]);
-        core.take_granted(&key("a", 0), 100);
+        core.take_granted(&key("a", 0));
         core.wait(&key("a", 0), 2, 100, now());
     }
 }
@@ -72,8 +72,7 @@ impl Crowd {
             }
         }
         let turn = grant(core, now).unwrap();
-        core.take_granted(&turn.key, 1);
-        core.finish(&turn.key, 0);
+        core.take_granted(&turn.key);
         turn.key
     }
 }
@@ -114,48 +113,7 @@ fn a_key_that_needs_many_writes_gets_a_few_and_is_charged_for_them() {
     }
     assert_eq!(core.next_writes(now(), 30), Some(MOST_AT_ONCE));
     assert_eq!(turns(&mut core, 8), ["a/0", "b/0", "b/1", "b/2", "b/3", "b/4", "a/1", "b/5"]);
-    assert_eq!(core.take_granted(&key("a", 0), 100), Some((MOST_AT_ONCE, 0)));
-}
-
-/// Their plans have become smaller while they waited, or a write of each fails and ends its sync.
-#[test]
-fn a_namespace_is_charged_for_the_writes_that_its_syncs_make() {
-    for (needed, unused) in [(1, 0), (5, 4)] {
-        let mut core = Core::default();
-        for name in 0..20 {
-            core.wait(&key("a", name), 2, 5, now());
-            core.wait(&key("b", name), 2, 1, now());
-        }
-        let mut turns = [0; 2];
-        for _ in 0..20 {
-            let turn = grant(&mut core, now()).unwrap();
-            let is_a = &*turn.key.namespace == "a";
-            turns[usize::from(is_a)] += 1;
-            core.take_granted(&turn.key, if is_a { needed } else { 1 });
-            core.finish(&turn.key, if is_a { unused } else { 0 });
-        }
-        assert_eq!(turns, [10, 10], "{needed} needed, {unused} not made");
-    }
-}
-
-/// Fifty syncs that find nothing to write end after others have received their share.
-#[test]
-fn what_is_taken_back_puts_a_namespace_before_none_that_is_new() {
-    let mut core = Core::default();
-    (0..50).for_each(|name| core.wait(&key("a", name), 2, 5, now()));
-    for name in 50..1000 {
-        core.wait(&key("a", name), 2, 1, now());
-        core.wait(&key("b", name), 2, 1, now());
-    }
-    let served = turns(&mut core, 300);
-    assert_eq!(served.iter().filter(|key| key.starts_with('a')).count(), 50);
-    for name in 0..50 {
-        assert_eq!(core.take_granted(&key("a", name), 0), Some((0, 5)));
-        core.finish(&key("a", name), 0);
-    }
-    core.wait(&key("new", 0), 2, 1, now());
-    let soon = turns(&mut core, 6);
-    assert!(soon.contains(&"new/0".to_owned()), "{soon:?}");
+    assert_eq!(core.take_granted(&key("a", 0)), Some(MOST_AT_ONCE));
 }
 
 #[test]
@@ -194,10 +152,6 @@ proptest! {
         let mut ages = 0;
         let take = |core: &mut Core, bounds: &mut HashMap<ObjectKey, u32>| {
             let turn = grant(core, now() + OLD);
-            if let Some(turn) = &turn {
-                core.take_granted(&turn.key, turn.writes.div_ceil(2));
-                core.finish(&turn.key, 1);
-            }
             for left in bounds.values_mut() {
                 *left = left.checked_sub(1).expect("a key waits longer than its bound");
             }
@@ -232,11 +186,7 @@ fn namespaces_receive_equal_numbers_of_writes() {
     }
     for _ in 0..1000 {
         let turn = grant(&mut core, now()).unwrap();
-        // The next one is refused, and ends the sync.
-        let made = turn.writes.div_ceil(2);
-        core.take_granted(&turn.key, turn.writes);
-        core.finish(&turn.key, turn.writes - made);
-        *received.entry(turn.key.namespace.to_string()).or_default() += made;
+        *received.entry(turn.key.namespace.to_string()).or_default() += turn.writes;
     }
     let all: u32 = received.values().sum();
     let least = received.values().min().unwrap();

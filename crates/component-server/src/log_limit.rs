@@ -42,7 +42,7 @@ impl LogLimit {
                 sleep(end.duration_since(Instant::now())).await;
                 // Outside of the macro, which evaluates no argument if the log level is off.
                 let count = limit.close();
-                warn!(count, "Suppressed log lines about refused requests");
+                warn!(count, "Suppressed log lines that requests cause");
             });
         }
         false

@@ -11,9 +11,8 @@ import { setPresent } from "./time.js";
 const SILENCE = 45_000;
 /** The statuses of answers to requests without a token that counts: of the program that runs now, or of a user. */
 const REFUSED = [401, 403];
-/** The status of an answer to a page for which the program has no stream, and the seconds until the next try if it names none. */
+/** The status of an answer to a page for which the program has no stream. It says when to try again; a server between may not. */
 const FULL = 503;
-const WAIT = 10;
 /** How long a page that is not seen looks at changes, and how long it rests then. */
 const LOOK = 3_000;
 const REST = 30_000;
@@ -106,7 +105,7 @@ export class Feed {
   async #answer(path, signal) {
     const answer = await request(path, signal);
     if (answer.ok) return answer;
-    const after = Number(answer.headers.get("retry-after")) || WAIT;
+    const after = Number(answer.headers.get("retry-after"));
     throw new Error(`status ${answer.status}`, { cause: { status: answer.status, after } });
   }
 
@@ -132,7 +131,7 @@ export class Feed {
   #lost(error) {
     this.#close();
     const { status, after } = error?.cause ?? {};
-    if (status === FULL && this.#cursor !== null) {
+    if (status === FULL && after > 0 && this.#cursor !== null) {
       // The list is as good as it was: the events after it are what is missing.
       this.#handlers.connection("full");
       this.#retry = setTimeout(() => (document.hidden ? this.#rest() : this.#open()), after * 1000);

@@ -70,7 +70,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a plan before it is applied, as upstream: a failed write is not subtracted. A plan that
+    /// Counts a plan, as upstream also if its writes fail: a failed write is not subtracted. A plan that
     /// another sync continues is counted once.
     pub(crate) fn planned(&self, key: &ObjectKey, service: &Service, plan: &SlicePlan, continues: bool) {
         for plan in plan.types.iter().filter(|_| !continues) {

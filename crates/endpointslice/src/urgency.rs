@@ -57,7 +57,8 @@ struct Traffic {
 }
 
 impl Traffic {
-    /// Consumers take an absent condition for a true one, and an absent `serving` for `ready`.
+    /// An absent condition is true for consumers. An absent `serving` counts as `ready` here: an endpoint that is not terminating
+    /// is used only if it is ready.
     fn of(endpoint: &Endpoint) -> Self {
         let conditions = endpoint.conditions.as_ref();
         let ready = conditions.and_then(|conditions| conditions.ready).unwrap_or(true);

@@ -2,6 +2,7 @@
 
 use std::future::{Ready, ready};
 use std::mem;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
@@ -9,6 +10,7 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response};
 use kube::client::Body;
 use kube::client::middleware::AuthLayer;
+use tokio::sync::Mutex;
 use tower::{BoxError, Layer, Service};
 
 /// Adds the token of a plugin to requests.
@@ -21,7 +23,7 @@ impl<S> Layer<S> for PluginLayer {
     type Service = WithToken<S>;
 
     fn layer(&self, inner: S) -> WithToken<S> {
-        WithToken { tokens: self.0.layer(Echo), inner }
+        WithToken { tokens: self.0.layer(Echo), turn: Arc::default(), inner }
     }
 }
 
@@ -58,6 +60,8 @@ async fn headers(mut tokens: Tokens) -> Result<HeaderMap, BoxError> {
 #[derive(Clone)]
 pub(crate) struct WithToken<S> {
     tokens: Tokens,
+    /// Held by the task that may run the plugin.
+    turn: Arc<Mutex<()>>,
     inner: S,
 }
 
@@ -78,9 +82,16 @@ where
         let next = self.inner.clone();
         // The one that is ready.
         let mut inner = mem::replace(&mut self.inner, next);
-        let headers = headers(self.tokens.clone());
+        let (tokens, turn) = (self.tokens.clone(), Arc::clone(&self.turn));
         async move {
-            let headers = tokio::spawn(headers).await??;
+            // Requests wait here, and leave if they end: only the one that runs the plugin has a task.
+            let turn = turn.lock_owned().await;
+            let task = tokio::spawn(async move {
+                let headers = headers(tokens).await;
+                drop(turn);
+                headers
+            });
+            let headers = task.await??;
             request.headers_mut().extend(headers);
             inner.call(request).await
         }

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use component_server::{
     ApiReviews, AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks,
-    ComponentInfo, Routes, SecureServer, ServingOptions, Slis, register_process_metrics,
+    ComponentInfo, Routes, SecureServer, ServingOptions, Slis, process_start, register_process_metrics,
 };
 use endpoint_informers::lifecycle::Phase;
 use endpoint_informers::manager::Manager;
-use jiff::Timestamp;
 use kube_api::time::timeout;
 use kube_api::{
     ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServerMetrics, connect, error_chain,
@@ -120,7 +119,7 @@ fn routes(phase: &watch::Sender<Phase>, registry: Registry) -> Routes {
     });
     let info = ComponentInfo {
         component: NAME.to_owned(),
-        started: Timestamp::now(),
+        started: process_start(),
         go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),
         binary_version: env!("CARGO_PKG_VERSION").to_owned(),
         emulation_version: "1.37".to_owned(),

@@ -23,7 +23,7 @@ pub(super) struct Page {
     name: &'static str,
     checks: Checks,
     slis: Slis,
-    /// The failures of the last request.
+    /// The failures of the last request, without numbers.
     last: Arc<Mutex<String>>,
     log_limit: LogLimit,
 }
@@ -96,11 +96,11 @@ impl Page {
 
     /// True if these failures are not those of the last request: probes repeat them every few seconds.
     fn is_news(&self, failed: &Failed) -> bool {
+        // Numbers may change all the time, such as that of the writes of a takeover.
+        let lines = failed.lines.replace(|character: char| character.is_ascii_digit(), "");
         let mut last = self.last.lock();
-        let is_news = *last != failed.lines;
-        if is_news {
-            last.clone_from(&failed.lines);
-        }
+        let is_news = *last != lines;
+        *last = lines;
         is_news
     }
 

@@ -12,8 +12,8 @@
 //! # Rules
 //!
 //! 1. The most urgent level first. Levels are numbers, 0 being the most urgent; their meaning is the controller's.
-//! 2. Within a level, namespaces receive equal numbers of writes, and within a namespace, keys are served in the order in which
-//!    they began to wait.
+//! 2. Within a level, namespaces receive turns for equal numbers of writes, made or not, and within a namespace, keys are served in
+//!    the order in which they began to wait.
 //! 3. One turn in ten goes to the key that has waited longest, whatever its level, once it has waited for five seconds. So a
 //!    key waits for at most five seconds and ten turns for each key that was there before it: no level is ever starved. Such a
 //!    turn does not count as one of the namespace's. Turns are counted, not writes: five writes in it are 36 % of all if the

@@ -20,7 +20,7 @@ function feed(answers) {
   globalThis.clearTimeout = (timer) => timers.delete(timer);
   globalThis.fetch = async (path) => {
     asked.push(path.split("?")[0]);
-    return answers.shift();
+    return answers.shift() ?? new Promise(() => {});
   };
   new Feed({ replace() {}, change() {}, overview() {}, source() {}, connection: (state) => states.push(state) });
   /** Ends the wait for the next try, once the answers before have been read: its length. */
@@ -37,11 +37,16 @@ function feed(answers) {
 }
 
 test("a page too many waits as long as the program says, and reads no list again", async () => {
-  const { asked, next } = feed([list(), full("7"), full(), full("7")]);
+  const { asked, next } = feed([list(), full("7"), full("9")]);
   assert.equal(await next("full"), 7_000);
-  assert.equal(await next("full"), 10_000);
-  await next("full");
-  assert.deepEqual(asked, ["api/services", "api/events", "api/events", "api/events", "api/events"]);
+  assert.equal(await next("full"), 9_000);
+  assert.deepEqual(asked, ["api/services", "api/events", "api/events", "api/events"]);
+});
+
+test("a server between that is not ready says nothing about pages", async () => {
+  const { asked, next } = feed([list(), full()]);
+  assert.equal(await next("lost"), 500);
+  assert.deepEqual(asked, ["api/services", "api/events", "api/services"]);
 });
 
 test("a page without a list tries again soon", async () => {

@@ -85,7 +85,7 @@ const VERSION: &str = "version";
 pub fn long_form(mut words: Vec<OsString>) -> Vec<OsString> {
     let flag = match words.get(1).and_then(|word| word.to_str()) {
         Some(HELP) => "--help",
-        Some(VERSION) if words.len() == 2 => "--version",
+        Some(VERSION) => "--version",
         _ => return words,
     };
     words.remove(1);
@@ -140,6 +140,7 @@ mod tests {
         assert_eq!(long("look help"), "look --help");
         assert_eq!(long("look help at"), "look at --help");
         assert_eq!(long("look version"), "look --version");
+        assert_eq!(long("look version --help"), "look --help --version");
         assert_eq!(long("look at help"), "look at help");
         assert_eq!(long("look"), "look");
     }

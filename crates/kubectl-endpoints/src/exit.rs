@@ -107,7 +107,7 @@ pub(crate) const TABLE: [(u8, &str); 6] = [
     (3, "something is wrong, would change, failed a check, or was refused"),
     (ACCESS, "the cluster cannot be read or written"),
     (TIMEOUT, "a wait or a step took too long"),
-    (6, "nothing is wrong, and something is undecided for lack of permissions or answers"),
+    (6, "nothing is wrong, and something is undecided for lack of permissions or responses"),
 ];
 
 /// The table as a line for `--help`.

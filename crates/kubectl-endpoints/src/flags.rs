@@ -24,7 +24,7 @@ pub(crate) struct ClusterFlags {
     /// Group to impersonate; may be repeated
     #[arg(long = "as-group", value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
-    /// Longest wait for a list, such as 5s or 5; 0 waits as long as the API server answers
+    /// Longest wait for a list, such as 5s or 5; 0 means no limit
     #[arg(long, value_name = "DURATION", value_parser = request_timeout)]
     pub(crate) request_timeout: Option<Duration>,
 }

@@ -5,8 +5,9 @@
 //!                                              └─> Cache ─> the controllers' plans ─> differences
 //! ```
 //!
-//! It needs get, list and watch alone, and writes nothing but the repairs of `audit --fix`, the access reviews of `preflight`,
-//! which the API server does not store, and the Leases and Deployments of `handover` and `rollback`.
+//! `explain`, `status` and `simulate` only read. Writes are the repairs of `audit --fix`, the changes of `audit --touch`, the access
+//! reviews of `preflight`, which the API server does not store, and the Leases, the Deployments and, on request, the canary Service
+//! and Endpoints of `handover` and `rollback`.
 
 // What is printed goes through `printing`, which escapes control characters.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -53,7 +54,7 @@ const PROGRAM: Program = Program {
     subcommands: &[
         Subcommand {
             name: explain::NAME,
-            summary: "Show for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why",
+            summary: "Show why each pod of a Service is in its slices and Endpoints, or is not",
             command: explain::command,
             run: |words| frame::run(explain::parse(words)),
         },
@@ -71,20 +72,19 @@ const PROGRAM: Program = Program {
         },
         Subcommand {
             name: simulate::NAME,
-            summary: "Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without \
-                      a cluster",
+            summary: "Print the slices and Endpoints of manifests or of a dump, without a cluster",
             command: simulate::command,
             run: |words| frame::run(simulate::parse(words)),
         },
         Subcommand {
             name: preflight::NAME,
-            summary: "Check a cluster before endpoint-controller-manager takes over from kube-controller-manager, and after",
+            summary: "Check a cluster before and after a migration to endpoint-controller-manager",
             command: preflight::command,
             run: |words| frame::run(preflight::parse(words)),
         },
         Subcommand {
             name: Goal::Handover.name(),
-            summary: "Move the controllers from kube-controller-manager to endpoint-controller-manager, step by step",
+            summary: "Move the controllers to endpoint-controller-manager, step by step",
             command: || handover::command(Goal::Handover),
             run: |words| frame::run(handover::parse(Goal::Handover, words)),
         },

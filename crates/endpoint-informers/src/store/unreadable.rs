@@ -11,7 +11,7 @@ const MAX_NAMES: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{kind} {name} is not in the cache and may still exist, because a {kind} from the API server could not be read; \
-     leaving what depends on it as it is"
+     what depends on it is not changed"
 )]
 pub struct UnreadableObject {
     /// The kind.

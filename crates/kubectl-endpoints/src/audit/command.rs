@@ -184,7 +184,7 @@ impl Audit {
         ];
         flags::need("--dns", self.dns, &needs_dns)?;
         if let Some(domain) = self.cluster_domain.as_deref().filter(|domain| !is_domain(domain)) {
-            return Err(format!("--cluster-domain: {domain:?} is no domain, such as cluster.local"));
+            return Err(format!("--cluster-domain: {domain:?} is not a domain, such as cluster.local"));
         }
         if self.dns && self.target.namespace.is_some() && self.dns_servers.is_empty() {
             return Err(

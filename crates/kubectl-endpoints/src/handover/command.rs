@@ -117,7 +117,7 @@ struct Flags {
     /// Print the steps that are left, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not look first for what endpoint-controller-manager would change or delete
+    /// Skip the check of what endpoint-controller-manager would change or delete
     #[arg(long)]
     skip_checks: bool,
     #[command(flatten)]

@@ -101,7 +101,7 @@ fn only_a_named_pod_counts_as_unreadable() {
         cache.read(|state| state.unreadable_in(namespace).unwrap().check_pod(name)).map_err(|e| e.to_string())
     };
     let message = "Pod blue/a is not in the cache and may still exist, because a Pod from the API server could not be \
-                   read; leaving what depends on it as it is";
+                   read; what depends on it is not changed";
     assert_eq!(check("blue", "a"), Err(message.to_owned()));
     assert_eq!(check("green", "a"), Ok(()));
     assert_eq!(check("blue", "b"), Ok(()), "pods end every minute, and their endpoints must go");

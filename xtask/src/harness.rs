@@ -56,7 +56,7 @@ pub(crate) enum Harness {
     TakeoverAtAMillion,
 }
 
-/// What a program of `tests` reads itself.
+/// The arguments that a program of `tests` reads itself.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Words {

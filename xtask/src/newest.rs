@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result<(), Error> {
     if outdated.is_empty() { Ok(()) } else { Err(Error::Other(outdated.join("\n"))) }
 }
 
-/// What to do about each release that is not the newest, in order.
+/// The steps for each release that is not the newest, in order.
 fn outdated(tested: &[Release], available: &[Release]) -> Vec<String> {
     let number = |release: &Release| release.patch.parse::<u32>().ok();
     let mut tested: Vec<&Release> = tested.iter().collect();

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What went wrong, in the words of a command's user.
+/// An error in the words of a command's user.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{command}: {reason}")]

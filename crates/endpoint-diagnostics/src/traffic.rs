@@ -1,4 +1,4 @@
-//! Whether a Service gets traffic. That is another question than the verdict, whether the controllers did their work: a Service
+//! The traffic that a Service can get. That is another question than the verdict, whether the controllers did their work: a Service
 //! without a ready pod is in order, and gets none.
 //!
 //! The answer is that of the stored slices, because kube-proxy, DNS and meshes read nothing else.

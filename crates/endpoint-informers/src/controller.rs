@@ -17,7 +17,7 @@ use crate::resource::Resource as _;
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
 const DEFAULT_WORKERS: usize = 5;
 
-/// What a controller works with.
+/// The parts that a controller works with.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
     /// The cache that the handlers are attached to.
@@ -87,7 +87,7 @@ pub trait Controller: Handler + 'static {
     /// The error of a failed sync.
     type Error: SyncError;
 
-    /// What it works with.
+    /// The parts that it works with.
     fn parts(&self) -> Parts<'_>;
 
     /// The number of keys that are synced at the same time, apart from those whose requests [overlap](run).

@@ -56,7 +56,7 @@ impl Disruption {
         Self { nodes: Nodes::new(policy), pending, is_all_pending: false, due, is_news: false }
     }
 
-    /// Whether a pod counts as ready at a time, in seconds since the epoch.
+    /// Returns true if a pod counts as ready at a time, in seconds since the epoch.
     pub(crate) fn counts_pod_as_ready(&mut self, pod: &Pod, now: i64) -> bool {
         if !pod.marked_not_ready {
             return pod.ready;
@@ -65,7 +65,7 @@ impl Disruption {
         self.is_held(node, marked, now)
     }
 
-    /// Whether a node counts as ready.
+    /// Returns true if a node counts as ready.
     pub(crate) fn counts_node_as_ready(&mut self, node: &Node, now: i64) -> bool {
         match node.kubelet {
             Kubelet::Lost { since } => self.is_held(&node.name, since, now),

@@ -138,7 +138,7 @@ impl Planner {
         }
     }
 
-    /// What each write of a plan of [`Self::plan`] decides, by these rules.
+    /// The effects of the writes of a plan of [`Self::plan`], by these rules.
     pub(crate) fn planned_writes(&self, plan: &SlicePlan, rules: Rules) -> Vec<PlannedWrite> {
         match &self.input {
             PlannerInput::Changes { sync_cache, open, .. } => {

@@ -1,4 +1,4 @@
-//! Whether the API server serves ResourceClaims.
+//! Detection of the ResourceClaim API.
 
 use std::time::Duration;
 

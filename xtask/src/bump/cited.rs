@@ -11,7 +11,7 @@ use crate::shell::{self, Error};
 /// The most files that a citation with a folder means.
 const MANY: usize = 3;
 
-/// Where other files are looked for.
+/// The directories of other files.
 const CONTROLLERS: [&str; 4] = [
     "k8s.io/endpointslice/",
     "k8s.io/kubernetes/pkg/controller/endpoint/",

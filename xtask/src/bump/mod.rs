@@ -59,7 +59,7 @@ enum Step {
     Documents,
 }
 
-/// Where the report is written.
+/// The path of the report.
 const REPORT: &str = "target/bump.txt";
 
 /// Runs the steps.

@@ -39,7 +39,7 @@ pub(super) struct Delay {
     pub(super) priority: Priority,
     /// True if this is a retry that holds a token of the shared bucket.
     pub(super) holds_token: bool,
-    /// What a write that waits for its turn is.
+    /// The urgency of a write that waits for its turn.
     pub(super) urgency: Option<&'static str>,
     /// The change that waits.
     pub(super) change: Option<Unwritten>,

@@ -114,7 +114,7 @@ fn signed(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// What is read from a queue at each scrape.
+/// Figures that are read from a queue at each scrape.
 pub(super) struct QueueSources {
     /// The time for which each key has been processed so far.
     pub(super) running: Source<Vec<Duration>>,

@@ -30,7 +30,7 @@ fn key(endpoint: &Endpoint) -> String {
     pod.unwrap_or_else(|| endpoint.addresses.join(", "))
 }
 
-/// Whether the endpoint is ready, and all else that consumers read.
+/// The readiness of the endpoint, and all else that consumers read.
 fn state(endpoint: &Endpoint) -> (bool, String) {
     let conditions = endpoint.conditions.clone().unwrap_or_default();
     let hints = endpoint.hints.clone().unwrap_or_default();

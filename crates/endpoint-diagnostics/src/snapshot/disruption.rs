@@ -44,7 +44,7 @@ impl Disruptions {
     /// Records a node that is new or has changed. The time is in seconds since the epoch.
     pub(super) fn observe(&mut self, node: &Node, now: i64) {
         for nodes in [&mut self.cluster, &mut self.zones] {
-            // Who asks, asks about the present.
+            // The affected pods are found when a report is made.
             let _ = nodes.observe(node, now);
         }
     }
@@ -55,7 +55,7 @@ impl Disruptions {
         }
     }
 
-    /// Whether, and until when, a pod counts as ready.
+    /// The time until which a pod counts as ready, if it does.
     fn hold(&self, pod: &Pod) -> Hold {
         let (true, Some(node), Some(marked)) = (pod.marked_not_ready, &pod.node_name, pod.ready_changed_at())
         else {
@@ -72,7 +72,7 @@ impl Disruptions {
     /// The pods among `selected` that `slices` have as ready and that only the node lifecycle controller calls not ready, because
     /// their node was lost in a disruption: as they are for the controllers, by name.
     ///
-    /// Cost: nothing to speak of unless a pod is marked; then linear in endpoints.
+    /// Cost: linear in the selected pods, and in endpoints if one is marked.
     pub(super) fn kept_ready<'a>(
         &self,
         selected: impl Iterator<Item = &'a PodEntry>,

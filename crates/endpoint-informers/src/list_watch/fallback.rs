@@ -1,4 +1,4 @@
-//! When lists are requested in pages instead of streams.
+//! The change from streaming lists to lists in pages.
 
 use std::time::Duration;
 

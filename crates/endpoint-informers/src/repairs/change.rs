@@ -40,7 +40,7 @@ pub(crate) fn takes_endpoints(before: &EndpointSlice, after: &EndpointSlice) -> 
     })
 }
 
-/// When consumers send traffic to an endpoint.
+/// The case in which consumers send traffic to an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Use {
     /// It is ready.

@@ -11,7 +11,7 @@ const CLOCKS: i64 = 1;
 /// marking pods that it listed before. It does so one after the other, at a limited rate.
 const MARKING: i64 = 60;
 
-/// Whether, and until when, something counts as ready that the node lifecycle controller has marked.
+/// The time until which something counts as ready that the node lifecycle controller has marked, if it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
     /// It does not.

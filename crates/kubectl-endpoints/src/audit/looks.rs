@@ -1,4 +1,4 @@
-//! What several looks at consumers of slices have found.
+//! The findings of several looks at consumers of slices.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Asked {
     }
 }
 
-/// What every look at one consumer so far has shown wrong.
+/// The differences that every look at one consumer so far has shown.
 pub(super) struct Suspects<K, T> {
     /// The time for which it must be wrong.
     timeout: Duration,

@@ -4,7 +4,7 @@ use cli_runtime::style::Tone;
 use endpoint_diagnostics::report::{PodReport, Presence, Verdict};
 use endpoint_diagnostics::{ServiceReport, Traffic};
 
-/// Whether the controllers did their work.
+/// The sentence about the work of the controllers.
 pub(super) fn controller(verdict: Verdict) -> String {
     match verdict {
         Verdict::Ok => Tone::Good.paint("in sync"),

@@ -1,4 +1,4 @@
-//! Who may write, and in which version the API server is: asked for now and then, since a Lease changes every two seconds.
+//! The holders of Leases and the version of the API server: read now and then, since a Lease changes every two seconds.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -22,7 +22,7 @@ pub(super) enum Question {
     Names(Kind, Target),
 }
 
-/// What the open word may be, after these words.
+/// The candidates for the open word after these words.
 pub(super) fn question(program: &Program, before: &[String], open: &str) -> Question {
     let Some((name, words)) = before.split_first() else {
         let commands =

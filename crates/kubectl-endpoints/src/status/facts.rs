@@ -1,4 +1,4 @@
-//! What the cluster says about its writers.
+//! The facts about writers that a cluster shows.
 
 use cli_runtime::input::object::text;
 use endpoint_controller_manager::version;
@@ -26,7 +26,7 @@ pub(super) struct Status {
     pub(super) replicas: Vec<Replica>,
     pub(super) last_write: Option<Write>,
     pub(super) summary: Summary,
-    /// What could not be read, and why.
+    /// Facts that could not be read, and why.
     pub(super) unknown: Vec<String>,
 }
 

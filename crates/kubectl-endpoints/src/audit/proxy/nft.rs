@@ -35,7 +35,7 @@ pub(super) async fn rules(family: &str) -> Result<Option<Rules>, String> {
     }
 }
 
-/// What a program prints; what it prints to stderr if it fails.
+/// The output of a program; its error output if it fails.
 async fn run(program: &str, args: &[&str]) -> Result<Result<String, String>, String> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {

@@ -1,5 +1,5 @@
 //! The schemas: `schemas.json`, one a line, word for word those of kube-apiserver 1.37.2. The test
-//! `kubectl::openapi::schemas_are_those_of_the_real_server` of package `tests` compares and, with `RECORD=1`, writes it.
+//! `kubectl::documents::schemas_are_those_of_the_real_server` of package `tests` compares and, with `RECORD=1`, writes it.
 
 use serde_json::{Map, Value};
 

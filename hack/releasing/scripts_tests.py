@@ -17,13 +17,19 @@ import names  # noqa: E402
 import tests  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Says what it was asked, and what a registry has: the index of the archive, unless the test writes another.
+# Says what it was asked, and what is in the archive and in the registry. A copy puts there what the test has as `pushed`.
 SKOPEO = """#!/bin/sh
 echo "skopeo $*" >>"$CALLS"
-[ "$1" != inspect ] || case $3 in oci-archive:*) cat "$INDEX" ;; *) cat "$PUSHED" ;; esac
+case $1,$3 in
+  inspect,oci-archive:*) cat "$INDEX" ;;
+  inspect,*) cat "$REGISTRY" 2>/dev/null || { cat "$REFUSAL" >&2; exit 1; } ;;
+  copy,*) [ ! -e "$PUSHED" ] || cp "$PUSHED" "$REGISTRY" ;;
+esac
 """
+# Knows of a release if the test has one.
 GH = """#!/bin/sh
 echo "gh $*" >>"$CALLS"
+[ "$2" != view ] || { cat "$RELEASED" 2>/dev/null || { cat "$UNRELEASED" >&2; exit 1; }; exit 0; }
 while [ "$1" != --notes-file ]; do shift; done
 cat "$2" >>"$CALLS"
 """
@@ -119,9 +125,18 @@ class Publish(Scripts):
         self.calls.touch()
         for name in ("index", "pushed"):
             (self.root / name).write_text("the index of the image")
+        (self.root / "refusal").write_text("reading manifest: manifest unknown")
+        (self.root / "unreleased").write_text("release not found")
+        subprocess.run(["git", "init", "--quiet", self.root], check=True)
+        self.check_out(tests.COMMIT)
+
+    def check_out(self, commit):
+        """What git says is checked out; it does not ask for the commit itself."""
+        (self.root / ".git/HEAD").write_text(f"{commit}\n")
 
     def publish(self):
-        variables = {name.upper(): str(self.root / name) for name in ("calls", "index", "pushed")}
+        files = ("calls", "index", "pushed", "registry", "refusal", "released", "unreleased")
+        variables = {name.upper(): str(self.root / name) for name in files}
         path = f"{self.tools}:{os.environ['PATH']}"
         return self.run_script("publish-release", "--image", "registry.test/ecm", self.folder, PATH=path, **variables)
 
@@ -130,14 +145,16 @@ class Publish(Scripts):
         archive = self.folder / names.image(tests.VERSION)
         files = " ".join(str(path) for path in sorted(self.folder.iterdir()))
         self.assertEqual(self.calls.read_text().splitlines(), [
-            f"skopeo copy --all --preserve-digests oci-archive:{archive} docker://registry.test/ecm:{tests.VERSION}",
+            f"gh release view v{tests.VERSION}",
             f"skopeo inspect --raw oci-archive:{archive}",
+            f"skopeo inspect --raw docker://registry.test/ecm:{tests.VERSION}",
+            f"skopeo copy --all --preserve-digests oci-archive:{archive} docker://registry.test/ecm:{tests.VERSION}",
             f"skopeo inspect --raw docker://registry.test/ecm:{tests.VERSION}",
             f"gh release create v{tests.VERSION} --verify-tag --notes-file {self.notes()} {files}",
             "", "What is new.", ""])
 
     def notes(self):
-        created = next(line for line in self.calls.read_text().splitlines() if line.startswith("gh "))
+        created = next(line for line in self.calls.read_text().splitlines() if line.startswith("gh release create "))
         return created.split("--notes-file ")[1].split(" ")[0]
 
     def test_a_release_that_the_key_has_not_signed_is_not_published(self):
@@ -148,7 +165,57 @@ class Publish(Scripts):
     def test_a_registry_with_another_image_ends_it_before_the_files(self):
         (self.root / "pushed").write_text("another index")
         self.assert_fails("another image", self.publish())
-        self.assertNotIn("gh ", self.calls.read_text())
+        self.assertNotIn("gh release create", self.calls.read_text())
+
+    def test_a_registry_that_has_no_image_afterwards_ends_it_before_the_files(self):
+        (self.root / "pushed").unlink()
+        self.assert_fails("manifest unknown", self.publish())
+        self.assertIn("skopeo copy", self.calls.read_text())
+        self.assertNotIn("gh release create", self.calls.read_text())
+
+    def assert_nothing_published(self, because):
+        self.assert_fails(because, self.publish())
+        self.assertNotIn("skopeo copy", self.calls.read_text())
+        self.assertNotIn("gh release create", self.calls.read_text())
+
+    def test_an_archive_without_an_image_is_not_published(self):
+        # Nor is it the same as none in the registry.
+        (self.root / "index").unlink()
+        self.assert_nothing_published("index")
+
+    def test_another_checkout_publishes_nothing(self):
+        self.check_out("f" * 40)
+        self.assert_nothing_published(f"is of the commit {tests.COMMIT}, and {'f' * 40} is checked out")
+
+    def test_a_released_version_stays_as_it_is(self):
+        (self.root / "released").write_text(f"v{tests.VERSION}")
+        self.assert_nothing_published("already released")
+
+    def test_a_forge_that_does_not_answer_is_not_one_without_the_release(self):
+        (self.root / "unreleased").write_text("HTTP 502")
+        self.assert_nothing_published("does not say whether v1.2.3 is already released: HTTP 502")
+
+    def test_an_image_of_the_version_stays_as_it_is(self):
+        (self.root / "registry").write_text("another index")
+        self.assert_nothing_published("already has another image")
+
+    def test_a_registry_that_does_not_answer_is_not_one_without_the_image(self):
+        (self.root / "refusal").write_text("connection refused")
+        self.assert_nothing_published("registry.test/ecm:1.2.3: connection refused")
+
+    def test_a_run_after_one_that_has_only_pushed_publishes_the_files(self):
+        (self.root / "registry").write_text("the index of the image")
+        self.assert_done(self.publish())
+        self.assertIn("gh release create", self.calls.read_text())
+
+    def test_a_version_with_a_suffix_is_no_latest_release(self):
+        # Only the names are of that version, which verification would refuse.
+        (self.root / "hack/releasing/verify-release").write_text("#!/bin/sh\n")
+        for path in self.folder.iterdir():
+            path.rename(path.with_name(path.name.replace(tests.VERSION, "1.2.3-rc.1")))
+        (self.root / "CHANGELOG.md").write_text(CHANGELOG.replace(tests.VERSION, "1.2.3-rc.1"))
+        self.assert_done(self.publish())
+        self.assertIn("gh release create v1.2.3-rc.1 --verify-tag --prerelease --notes-file ", self.calls.read_text())
 
     def test_without_notes_nothing_is_published(self):
         (self.root / "CHANGELOG.md").write_text(CHANGELOG.replace(" - 2026-12-01", " - unreleased"))

@@ -1,6 +1,7 @@
 """The programs that checks need: API servers, the controllers, and the page."""
 
 import base64
+import functools
 import json
 import os
 import signal
@@ -22,13 +23,25 @@ class Failure(Exception):
     """What is not as it should be."""
 
 
+@functools.cache
+def dying_with_us():
+    """What a command begins with so that the kernel ends it with the thread that starts it, where util-linux is installed."""
+    words = ["setpriv", "--pdeathsig", "KILL", "--"]
+    try:
+        probe = subprocess.run([*words, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:
+        return []
+    return words if probe.returncode == 0 else []
+
+
 class Program:
-    """A process, which is ended with the checks."""
+    """A process, which is ended with the checks, also if these are killed."""
 
     def __init__(self, command, **options):
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, **options)
+            [*dying_with_us(), *(str(word) for word in command)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, **options)
         self.command = command
 
     def line(self):
@@ -110,9 +123,13 @@ class Simulation(Cluster):
         self.folder = tempfile.TemporaryDirectory()
         self.kubeconfig = Path(self.folder.name) / "kubeconfig"
         self.server = Program([program, "simulate", "--serve", f"--write-kubeconfig={self.kubeconfig}", *words])
-        self.server.line()
-        config = json.loads(self.kubeconfig.read_text())
-        super().__init__(config["clusters"][0]["cluster"]["server"], config["users"][0]["user"]["token"])
+        try:
+            self.server.line()
+            config = json.loads(self.kubeconfig.read_text())
+            super().__init__(config["clusters"][0]["cluster"]["server"], config["users"][0]["user"]["token"])
+        except BaseException:
+            self.close()
+            raise
 
     def close(self):
         self.server.close()
@@ -126,16 +143,23 @@ class RealCluster(Cluster):
 
     def __init__(self, program, assets):
         self.folder = tempfile.TemporaryDirectory()
-        folder = Path(self.folder.name)
+        self.programs = []
+        try:
+            self._start(Path(self.folder.name), program, assets)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, folder, program, assets):
         etcd, peer, api = free_ports(3)
         (folder / "tokens.csv").write_text(f'{self.TOKEN},admin,admin,"system:masters"\n')
         (folder / "key").write_text(signing_key())
         client, peer = f"http://127.0.0.1:{etcd}", f"http://127.0.0.1:{peer}"
-        self.programs = [Program([
+        self.programs.append(Program([
             Path(assets) / "etcd", f"--data-dir={folder}/etcd", "--unsafe-no-fsync", f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=default={peer}",
-        ], cwd=folder)]
+        ], cwd=folder))
         self.programs.append(Program([
             Path(assets) / "kube-apiserver", f"--etcd-servers={client}", f"--secure-port={api}", "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", f"--cert-dir={folder}/certificates",
@@ -162,6 +186,10 @@ class RealCluster(Cluster):
             try:
                 return self.request("GET", "/api/v1/namespaces/default")
             except (OSError, ValueError) as error:
+                # setpriv says there what it could not start.
+                for program in self.programs:
+                    if program.process.poll() is not None:
+                        raise Failure(f"{program.command[0]} has ended: {program.last_words()}") from error
                 if time.monotonic() > deadline:
                     raise Failure(f"the API server is not ready: {error}; {self.programs[1].last_words()}") from error
             time.sleep(0.1)
@@ -183,7 +211,11 @@ class Page(Program):
 
     def __init__(self, program, *words):
         super().__init__([program, "explain", "--serve", *words])
-        self.url, self.token = self.line().split("#token=")
+        try:
+            self.url, self.token = self.line().split("#token=")
+        except BaseException:
+            self.close()
+            raise
 
     def link(self, key=""):
         """The address of the list, or of the report on a Service, with the token."""

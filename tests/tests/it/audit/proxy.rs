@@ -116,7 +116,7 @@ async fn clusters_that_upstream_settled_raise_no_false_alarm() {
     assert!(compared > 25, "only {compared} Services with a cluster IP in all states together");
 }
 
-/// kube-proxy that has written rules.
+/// kube-proxy that has written rules of both families.
 fn started(state: &State) -> Process {
     let proxy =
         kube_proxy::start(state.kubeconfig.parent().unwrap(), &state.kubeconfig, kube_proxy::NFTABLES);
@@ -124,6 +124,7 @@ fn started(state: &State) -> Process {
         Handle::current().block_on(wait::until("rules of kube-proxy", LIMIT, async || {
             match audit(&state.kubeconfig, "--proxy-timeout=1s") {
                 (Some(4), _) => Err("none"),
+                (Some(6), _) => Err("of one family, or that change"),
                 _ => Ok(()),
             }
         }));

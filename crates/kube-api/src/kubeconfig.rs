@@ -202,7 +202,7 @@ mod tests {
         assert!(merged(std::iter::empty()).is_none());
     }
 
-    /// What client-go's `ClientConfig` reads for each URL of a server.
+    /// The credentials that client-go's `ClientConfig` reads for each URL of a server.
     #[tokio::test]
     async fn credentials_are_for_servers_with_tls() {
         let folder = tempfile::tempdir().unwrap();

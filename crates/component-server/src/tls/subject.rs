@@ -57,7 +57,7 @@ impl Subject {
         Self::of(chain.first().ok_or("no certificate")?)
     }
 
-    /// Describes a certificate for the log by its serial number and subject, which nobody may have verified: one line of bounded
+    /// Describes a certificate for the log by its serial number and subject, which may be unverified: one line of bounded
     /// length.
     pub(crate) fn description(certificate: &CertificateDer<'_>) -> String {
         let Ok(parsed) = EndEntityCert::try_from(certificate) else { return "unreadable".to_owned() };

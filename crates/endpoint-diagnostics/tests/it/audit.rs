@@ -60,7 +60,7 @@ fn snapshot(cluster: &Cluster, unreadable: &[Kind]) -> Snapshot {
     cluster.snapshot_without("2026-06-01T00:00:00Z".parse().unwrap(), unreadable)
 }
 
-/// What all rules find.
+/// The findings of all rules.
 fn all(cluster: &Cluster) -> Audit {
     audit(&snapshot(cluster, &[]), &Options::default())
 }
@@ -81,7 +81,7 @@ fn repairs(findings: &[Finding]) -> Vec<String> {
     findings.iter().filter_map(|finding| finding.repair.as_ref()).map(ToString::to_string).collect()
 }
 
-/// What is found in a cluster, if a case expects something else.
+/// The findings in a cluster, if a case expects others.
 fn failure(mut cluster: Cluster, case: &Case) -> Option<String> {
     cluster.change_all(&case.given);
     cluster.change_all(&case.change);

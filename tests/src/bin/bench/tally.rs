@@ -9,7 +9,7 @@ use tests::observe::View;
 
 use crate::seed::SeededPod;
 
-/// What is awaited of an endpoint.
+/// The change of an endpoint that is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Awaited {
     Withdrawal,
@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     complete: usize,
     /// The endpoints that are awaited, and since when.
     awaited: HashMap<SeededPod, (Awaited, Instant)>,
-    /// How long those took that came.
+    /// The delays of the changes that came.
     delays: BTreeMap<Awaited, Vec<Duration>>,
     /// The namespaces of those that were not withdrawn, and when they came.
     published: Vec<(String, Instant)>,

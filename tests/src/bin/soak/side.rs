@@ -45,7 +45,7 @@ pub(crate) struct Side {
     pub(crate) tampered: BTreeSet<String>,
     /// True while the controllers' user has no roles.
     withdrawn: bool,
-    /// What that was at the last backup, if there is one, and the time of it.
+    /// The value of `withdrawn` at the last backup, if there is one, and the time of that backup.
     backup: Option<(bool, Instant)>,
     /// Backups that were restored.
     pub(crate) restores: usize,

@@ -1,4 +1,4 @@
-//! What is logged.
+//! The log lines of a test.
 
 use std::io;
 use std::sync::{Arc, LazyLock};

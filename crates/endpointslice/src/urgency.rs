@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ptr;
 
 use foldhash::fast::RandomState;
-use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort as SlicePort, EndpointSlice};
 
 use crate::desired::{Identity, PortSet, identity, is_ready};
@@ -17,8 +16,11 @@ use crate::model::{AddressType, endpoints_of, name_of};
 use crate::plan::{AddressTypePlan, SlicePlan};
 use crate::well_known::HEADLESS;
 
+mod subsets;
 #[cfg(test)]
 mod tests;
+
+pub use subsets::urgency_of_subsets;
 
 /// The urgency of a plan: that of its most urgent change. The most urgent is the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -390,70 +392,9 @@ impl Groups {
     }
 }
 
-/// The urgency of replacing the subsets of Endpoints, which have these `labels`.
-///
-/// `uncut` has the subsets before they were truncated, if they were: an address that is ready there and only does not fit is no
-/// withdrawal, because traffic to it is not lost.
-///
-/// Cost: a hash of each address and port, before and after.
-pub fn urgency_of_subsets(
-    before: &[EndpointSubset],
-    after: &[EndpointSubset],
-    uncut: &[EndpointSubset],
-    labels: Option<&Labels>,
-) -> Urgency {
-    let (old, new, uncut) = (ready_pairs(before), ready_pairs(after), ready_pairs(uncut));
-    if old.iter().any(|pair| !new.contains(pair) && !uncut.contains(pair)) {
-        return Urgency::Withdrawal;
-    }
-    if !hostnames(after).is_subset(&hostnames(before)) {
-        return Urgency::Name;
-    }
-    if !ports(&new).is_subset(&ports(&old)) {
-        return if is_headless(labels) { Urgency::Name } else { Urgency::First };
-    }
-    if !new.is_subset(&old) {
-        return Urgency::Readiness;
-    }
-    if before == after { Urgency::Metadata } else { Urgency::Soft }
-}
-
 type Labels = BTreeMap<String, String>;
 
 /// Both controllers mark the objects of headless Services.
 fn is_headless(labels: Option<&Labels>) -> bool {
     labels.is_some_and(|labels| labels.contains_key(HEADLESS))
-}
-
-/// An address and a port that get traffic.
-type Pair<'a> = (&'a str, Option<Port<'a>>);
-
-/// The name, the number and the protocol of a port.
-type Port<'a> = (&'a str, i32, &'a str);
-
-fn ports<'a>(pairs: &HashSet<Pair<'a>, RandomState>) -> HashSet<Option<Port<'a>>, RandomState> {
-    pairs.iter().map(|(_, port)| *port).collect()
-}
-
-/// The host names of ready addresses.
-fn hostnames(subsets: &[EndpointSubset]) -> HashSet<&str, RandomState> {
-    let ready = subsets.iter().flat_map(|subset| subset.addresses.iter().flatten());
-    ready.filter_map(|address| address.hostname.as_deref()).filter(|name| !name.is_empty()).collect()
-}
-
-fn ready_pairs(subsets: &[EndpointSubset]) -> HashSet<Pair<'_>, RandomState> {
-    let mut pairs = HashSet::default();
-    for EndpointSubset { addresses, ports, .. } in subsets {
-        let ports = ports.as_deref().unwrap_or_default();
-        for EndpointAddress { ip, .. } in addresses.iter().flatten() {
-            if ports.is_empty() {
-                pairs.insert((ip.as_str(), None));
-            }
-            for EndpointPort { name, port, protocol, .. } in ports {
-                let (name, protocol) = (name.as_deref().unwrap_or_default(), protocol.as_deref());
-                pairs.insert((ip.as_str(), Some((name, *port, protocol.unwrap_or("TCP")))));
-            }
-        }
-    }
-    pairs
 }

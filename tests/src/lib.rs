@@ -12,7 +12,6 @@
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`kubelets`] | stand-ins for kubelets beside upstream's node lifecycle controller |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
-//! | [`late_watches`] | an HTTP proxy that shows the events of some watches late |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | requests to a manager's own HTTPS server |
 //! | [`requests`] | requests with JSON to an API server |
@@ -67,8 +66,6 @@ pub mod dns;
 pub mod kube_proxy;
 #[cfg(feature = "suites")]
 pub mod kubelets;
-#[cfg(feature = "suites")]
-pub mod late_watches;
 pub mod manager;
 pub mod metrics;
 pub mod observe;

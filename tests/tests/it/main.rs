@@ -3,7 +3,6 @@
 //! | Suite | Rule |
 //! |---|---|
 //! | [`parity`], [`random_parity`], [`takeover`], [`takeover_gate`] | the writes are those of upstream, and never more |
-//! | [`nobodys_endpoints`] | Endpoints go with their Service and no later, whichever watch is late |
 //! | [`delegation`] | one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
@@ -46,7 +45,6 @@ mod identity;
 mod kubectl;
 mod metric_names;
 mod metrics;
-mod nobodys_endpoints;
 mod parity;
 mod pod_networks;
 mod preflight;

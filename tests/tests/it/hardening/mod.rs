@@ -13,7 +13,7 @@ pub(crate) mod dead_webhook;
 mod etcd_restore;
 mod fixture;
 mod idle_cut;
-mod proxy_url;
+mod proxy_environment;
 mod repairs;
 mod rude_clients;
 mod stderr_blocked;

@@ -1,5 +1,4 @@
-//! A TCP proxy with faults on demand: a load balancer between a program and the API server, or the HTTP proxy of a
-//! kubeconfig's `proxy-url`.
+//! A TCP proxy with faults on demand: a load balancer between a program and the API server, or an HTTP proxy.
 //!
 //! | Fault | As in |
 //! |---|---|

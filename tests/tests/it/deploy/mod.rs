@@ -4,6 +4,7 @@
 mod built_ins;
 mod chart;
 mod components;
+mod dead_webhook;
 mod forge;
 pub(crate) mod manifests;
 mod monitoring;

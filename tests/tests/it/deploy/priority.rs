@@ -17,9 +17,9 @@ use tests::wait::{self, Calm, LIMIT};
 use tokio::task::JoinSet;
 
 use super::STATIC_POD;
+use super::dead_webhook::Webhook;
 use super::manifests::{deployment, file, kustomization, text};
 use super::site::{ACCOUNT, Certified, SYSTEM, Site};
-use crate::hardening::dead_webhook::Webhook;
 
 const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 const LEVELS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";

@@ -98,27 +98,6 @@ pub(crate) async fn change(
     limit: Duration,
 ) -> Result<Duration, String> {
     world.ready(&format!("{service}-0"), ready).await;
-    shows(world, service, ready, limit).await
-}
-
-/// The time of a [`change`] of a Service whose pod is ready, before a fault. The pod is ready afterwards.
-pub(crate) async fn calm(world: &World, service: &str) -> Calm {
-    Calm::measure(async |step| {
-        change(world, service, step.is_multiple_of(2), LIMIT).await.unwrap();
-    })
-    .await
-}
-
-/// Waits until the slice of a Service has one endpoint with this readiness. Returns the time that took.
-///
-/// # Errors
-/// As [`change`].
-pub(crate) async fn shows(
-    world: &World,
-    service: &str,
-    ready: bool,
-    limit: Duration,
-) -> Result<Duration, String> {
     let start = Instant::now();
     loop {
         let seen = readiness(world, service).await;
@@ -130,6 +109,14 @@ pub(crate) async fn shows(
         }
         tokio::time::sleep(INTERVAL).await;
     }
+}
+
+/// The time of a [`change`] of a Service whose pod is ready, before a fault. The pod is ready afterwards.
+pub(crate) async fn calm(world: &World, service: &str) -> Calm {
+    Calm::measure(async |step| {
+        change(world, service, step.is_multiple_of(2), LIMIT).await.unwrap();
+    })
+    .await
 }
 
 async fn readiness(world: &World, service: &str) -> Result<Vec<bool>, String> {

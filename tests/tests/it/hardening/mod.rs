@@ -1,6 +1,6 @@
-//! Faults on a real API server: connections that are cut or go dead, admission webhooks that hang, clients that take
-//! slices, a restored etcd. Each test prints `measured: WHAT: SECONDS`, the figures of
-//! docs/operate/reliability.md: `cargo test -p tests --test it hardening -- --nocapture | grep measured`.
+//! Faults on a real API server: connections that are cut or go dead, clients that take slices, a restored etcd. Each test
+//! prints `measured: WHAT: SECONDS`, the figures of docs/operate/reliability.md:
+//! `cargo test -p tests --test it hardening -- --nocapture | grep measured`.
 //!
 //! | Variable | What |
 //! |---|---|
@@ -9,7 +9,6 @@
 //! | `REPAIRS_…` | see [`repairs`] |
 
 mod dead_peer;
-pub(crate) mod dead_webhook;
 mod etcd_restore;
 mod fixture;
 mod idle_cut;

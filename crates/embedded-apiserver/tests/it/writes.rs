@@ -31,30 +31,6 @@ async fn a_write_without_effect_keeps_the_version() {
 }
 
 #[tokio::test]
-async fn an_old_version_conflicts_and_another_uid_too() {
-    let server = ApiServer::new();
-    let (_, created) = send(&server, "POST", PODS, pod("a")).await;
-    let path = format!("{PODS}/a");
-    send(&server, "PATCH", &path, json!({ "metadata": { "labels": { "a": "b" } } })).await;
-    let (code, status) = send(&server, "PUT", &path, created.clone()).await;
-    assert_eq!(code, 409);
-    assert_eq!(
-        status["message"],
-        "Operation cannot be fulfilled on pods \"a\": the object has been modified; please apply your changes to the \
-         latest version and try again"
-    );
-    let mut other = created;
-    other["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000".into();
-    let (code, status) = send(&server, "PUT", &path, other).await;
-    assert_eq!(code, 409);
-    let message = status["message"].as_str().unwrap();
-    assert!(
-        message.contains("StorageError: invalid object, Code: 4, Key: /registry/pods/default/a"),
-        "{message}"
-    );
-}
-
-#[tokio::test]
 async fn a_dry_run_changes_nothing() {
     let server = ApiServer::new();
     let before = server.version();
@@ -147,31 +123,6 @@ async fn fields_are_handed_over_to_server_side_apply() {
     }
     let (_, read) = send(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
     assert_eq!(read["metadata"]["managedFields"], entries);
-}
-
-#[tokio::test]
-async fn a_json_patch_is_a_list_of_objects() {
-    let server = ApiServer::new();
-    let headers = [("content-type", "application/json-patch+json")];
-    send(&server, "POST", PODS, pod("a")).await;
-    let set = r#"[{"op":"replace","path":"/metadata/labels","value":{"b":"c"}}]"#;
-    for (patch, expected) in
-        [("{}", 400), ("\"x\"", 400), ("[1]", 400), ("[{}]", 422), ("null", 200), (set, 200)]
-    {
-        let (code, _, body) = exchange(&server, "PATCH", &format!("{PODS}/a"), &headers, patch).await;
-        assert_eq!(code, expected, "{patch}: {}", String::from_utf8_lossy(&body));
-    }
-}
-
-#[tokio::test]
-async fn a_status_is_written_apart() {
-    let server = ApiServer::new();
-    let (_, mut object) = send(&server, "POST", PODS, pod("a")).await;
-    object["status"] = json!({ "phase": "Running", "podIP": "10.0.0.1", "podIPs": [{ "ip": "10.0.0.1" }] });
-    object["metadata"]["labels"] = json!({ "x": "y" });
-    let (code, put) = send(&server, "PUT", &format!("{PODS}/a/status"), object).await;
-    assert_eq!((code, &put["status"]["phase"]), (200, &json!("Running")));
-    assert_eq!(put["spec"]["containers"][0]["name"], "c");
 }
 
 #[tokio::test]

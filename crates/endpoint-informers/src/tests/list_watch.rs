@@ -15,7 +15,6 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::world::World;
-use crate::kinds::CachedSlice;
 use crate::list_watch::Timing;
 
 const PODS: &str = "/api/v1/pods";
@@ -965,9 +964,8 @@ async fn the_response_may_be_in_the_other_encoding() {
     }
 }
 
-/// Kinds without namespaces, and the one that is kept as bytes.
 #[tokio::test(start_paused = true)]
-async fn every_kind_is_added_and_deleted() {
+async fn an_object_without_a_namespace_is_added_and_deleted() {
     for wire in Wire::BOTH {
         let name = message(&[(1, b"n"), (6, b"5")]);
         let json =
@@ -980,27 +978,8 @@ async fn every_kind_is_added_and_deleted() {
         let steps = [nodes(wire.watch(&[node("ADDED"), wire.end_of_list("10"), node("DELETED")]).hang())];
         let world = World::play_kind::<Node>(wire, steps).await;
         assert_eq!(world.cache.read(|state| state.nodes.len()), 0);
-
-        let name =
-            message(&[(1, b"web-1"), (3, b"shop"), (6, b"5"), (11, &message(&[(1, LABEL), (2, b"web")]))]);
-        let json = json!({
-            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "", "endpoints": [],
-            "metadata": {"name": "web-1", "namespace": "shop", "resourceVersion": "5",
-                "labels": {"kubernetes.io/service-name": "web"}},
-        });
-        let slice = wire.raw_event("ADDED", "EndpointSlice", &message(&[(1, &name)]), &json);
-        let path = "/apis/discovery.k8s.io/v1/endpointslices";
-        let steps = [Step::new(Method::GET, path, wire.watch(&[slice, wire.end_of_list("10")]).hang())];
-        let world = World::play_kind::<CachedSlice>(wire, steps).await;
-        world.cache.read(|state| {
-            let slice = state.slices.get("shop", "web-1").unwrap();
-            assert_eq!(slice.service.as_deref(), Some("web"));
-            assert_eq!(slice.decode().unwrap().metadata.name.as_deref(), Some("web-1"));
-        });
     }
 }
-
-const LABEL: &[u8] = b"kubernetes.io/service-name";
 
 mod over_a_socket {
     use scripted_api::LIMIT;
@@ -1065,29 +1044,6 @@ mod over_a_socket {
     /// Time for what was sent to arrive.
     fn moment() -> Duration {
         Duration::from_millis(50)
-    }
-
-    #[tokio::test]
-    async fn silence_is_noticed() {
-        in_both_encodings(async |wire: Wire| {
-            // All in one piece: what comes later could be late.
-            let listed = wire.watch(&[
-                wire.added(&pod("a", "1", "10.0.0.1")),
-                wire.added(&pod("b", "2", "10.0.0.2")),
-                wire.end_of_list("11"),
-            ]);
-            let moved = wire.watch(&[wire.deleted(&pod("a", "12", "10.0.0.1"))]);
-            let steps = [list(listed.hang()), resume("11", moved.hang())];
-            // Should the machine be so slow that there is silence again, there are more watches.
-            let again = (0..100).map(|_| resume("12", wire.watch(&[]).hang()));
-            let script = Script::new(steps.into_iter().chain(again));
-            let server = Loopback::start(&script);
-            let client = connect(&Loopback::config(server.address)).unwrap();
-            let timing = Timing { silence: Duration::from_secs(1), ..PATIENT };
-            let world = World::start::<Pod>(client, &script, wire, timing);
-            eventually(|| world.pods() == ["b 10.0.0.2"]).await;
-        })
-        .await;
     }
 
     #[tokio::test]

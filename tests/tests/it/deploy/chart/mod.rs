@@ -7,7 +7,6 @@ mod objects;
 mod options;
 mod preflight;
 mod releases;
-mod schemas;
 mod shadow;
 mod values;
 

@@ -4,15 +4,16 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use tests::cluster::{self, User};
+use tests::cluster::{self, Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager};
 use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 
-use super::super::manifests::{authorized, deployment};
+use super::super::manifests::{authorized, deployment, dry_run, name};
 use super::super::priority::{LEASE, has_priority};
+use super::super::serve_monitors;
 use super::super::site::{ACCOUNT, RELEASED, SYSTEM, Site};
-use super::{chart, helm_of};
+use super::{chart, helm_of, template};
 
 impl Site {
     /// Runs helm 4 in a namespace, and returns what it prints.
@@ -31,6 +32,32 @@ impl Site {
         let deployments: Api<Deployment> = Api::namespaced(self.cluster.client(), namespace);
         let found = deployments.get_opt(ACCOUNT).await.unwrap();
         found.map(|deployment| deployment.spec.replicas.unwrap())
+    }
+}
+
+/// With all values. Of the manifests, and that a field which it does not know is refused, [`super::super`] has the test.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_api_server_accepts_all_objects() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let client = cluster.client();
+    serve_monitors(&client).await;
+    let enabled = json!({"enabled": true});
+    let everything = json!({
+        "lease": {"hold": true}, "networkPolicy": enabled, "openshift": enabled, "podMonitor": enabled, "preflight": enabled,
+        "serviceMonitor": enabled, "prometheusRule": enabled, "servingCertificate": {"secretName": "serving"},
+        "serviceAccountCredentials": {"enabled": true, "createAccounts": true}, "page": enabled, "podNetworks": enabled,
+        "dashboard": enabled, "config": {"Generic": {"ClientConnection": {"qps": 50}}}, "hostNetwork": true,
+        "extraEnv": [{"name": "NO_PROXY", "value": "10.0.0.0/8"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}], "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "commonLabels": {"team": "network"}, "annotations": {"a": "b"}, "serviceAccount": {"annotations": {"a": "b"}},
+    });
+    let shadow =
+        json!({"mode": "shadow", "podMonitor": enabled, "networkPolicy": enabled, "prometheusRule": enabled});
+    for values in [json!({}), everything, shadow] {
+        for object in template(SYSTEM, &values) {
+            // Definitions of custom resources are served shortly after they are created.
+            wait::until(&name(&object), LIMIT, || dry_run(&client, &object)).await;
+        }
     }
 }
 

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use tests::manager::ManagerOptions;
 use tests::scenario::{Pod, World};
-use tests::workload::PHASES;
 
-use super::{Subject, both, promtool, same_series, same_series_and_figures};
+use super::{Subject, both, promtool, same_series_and_figures};
 
 const V4: &str = "IPv4";
 const CHANGED_PER_SYNC: &str = "endpoint_slice_controller_endpointslices_changed_per_sync";
@@ -34,17 +33,6 @@ async fn series_and_figures_of_single_stack_services() {
     }
     same_series_and_figures(&upstream.metrics, &ours.metrics, 3 + 3 + 3 + 2 + 5);
     promtool::check(&upstream.text, &ours.text);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn series_of_the_whole_workload() {
-    let (upstream, ours) = both(SUBJECT, async |world| {
-        for phase in PHASES {
-            phase.run(world).await;
-        }
-    })
-    .await;
-    same_series(&upstream, &ours);
 }
 
 fn big(number: u16) -> Pod {

@@ -1,4 +1,5 @@
-//! `simulate -f config/samples` beside upstream's controllers on a real API server with the same manifests.
+//! `simulate -f config/samples` beside upstream's controllers on a real API server with the same manifests. Its `--diff` on
+//! clusters that upstream settled is checked by [`random_parity`](crate::random_parity).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -83,6 +83,13 @@ impl Request {
     }
 }
 
+/// Fails if one of these requests was refused for lack of a right.
+pub fn assert_allowed<'a>(requests: impl IntoIterator<Item = &'a Request>) {
+    let refused = requests.into_iter().filter(|request| request.code == 403);
+    let refused: Vec<String> = refused.map(ToString::to_string).collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verb, resource, namespace, name, user, code, body, .. } = self;

@@ -14,6 +14,7 @@ use super::generator;
 use super::request::Request;
 use super::sequence::{self, Failure, Pair, Until};
 use super::shrink::{REPEATS, Shrunk, class, shrink};
+use crate::random::seeds;
 
 /// The sequences to run.
 #[derive(Debug, Clone)]
@@ -39,11 +40,6 @@ impl Options {
         let text = |name: &str| env::var(name).unwrap_or_default();
         let number =
             |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("not a number: {text:?}")) };
-        let seeds = text("CONFORMANCE_SEEDS");
-        let seeds = seeds.split_whitespace().flat_map(|part| match part.split_once("..") {
-            Some((first, end)) => number(first)..number(end),
-            None => number(part)..number(part) + 1,
-        });
         let only = text("CONFORMANCE_ONLY");
         let only = only.split_whitespace().map(|part| usize::try_from(number(part)).unwrap());
         let or = |name: &str, default: usize| match text(name).as_str() {
@@ -52,7 +48,7 @@ impl Options {
         };
         Self {
             requests: or("CONFORMANCE_REQUESTS", requests),
-            seeds: seeds.collect(),
+            seeds: seeds(&text("CONFORMANCE_SEEDS")),
             only: only.collect(),
             parallel: or("CONFORMANCE_PARALLEL", 48).clamp(1, 64),
             go_on: !text("CONFORMANCE_GO_ON").is_empty(),

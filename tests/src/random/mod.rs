@@ -45,5 +45,18 @@ pub use options::Options;
 pub use report::Report;
 pub use run::run;
 
+/// The seeds of a text such as `1 5 7..12`.
+///
+/// # Panics
+/// If a word is neither a number nor a range.
+pub fn seeds(text: &str) -> Vec<u64> {
+    let number = |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("not a seed: {text:?}")) };
+    let range = |part: &str| match part.split_once("..") {
+        Some((first, end)) => number(first)..number(end),
+        None => number(part)..number(part) + 1,
+    };
+    text.split_whitespace().flat_map(range).collect()
+}
+
 /// The default of the option for topology-aware hints.
 pub const TOPOLOGY: bool = true;

@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use futures::FutureExt as _;
 use tests::manager::{Controller, Kind};
-use tests::random::{Options, TOPOLOGY, run};
+use tests::random::{Options, TOPOLOGY, run, seeds};
 
 fn variable<T: FromStr<Err: Debug>>(name: &str) -> Option<T> {
     let text = env::var(name).ok().filter(|text| !text.is_empty())?;
@@ -38,23 +38,12 @@ fn controllers() -> &'static [Controller] {
     Vec::leak(all.unwrap_or_else(|| panic!("PARITY_CONTROLLERS={text}")))
 }
 
-fn seeds() -> Vec<u64> {
-    let text = env::var("PARITY_SEEDS").ok().filter(|text| !text.is_empty());
-    let text = text.unwrap_or_else(|| "0..2".to_owned());
-    let number = |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("PARITY_SEEDS: {text:?}")) };
-    text.split_whitespace()
-        .flat_map(|part| match part.split_once("..") {
-            Some((first, end)) => number(first)..number(end),
-            None => number(part)..number(part) + 1,
-        })
-        .collect()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_operations_leave_the_same_slices() {
     let mut sums = [0, 0];
     let mut failed = Vec::new();
-    for seed in seeds() {
+    let chosen = variable("PARITY_SEEDS").unwrap_or_else(|| "0..2".to_owned());
+    for seed in seeds(&chosen) {
         let options = Options {
             max: variable("PARITY_MAX"),
             overlap: variable("PARITY_OVERLAP").unwrap_or(1),

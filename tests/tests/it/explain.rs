@@ -1,4 +1,4 @@
-//! kubectl with the plugin, against the real API server, with the rights of one namespace.
+//! `explain` as a plugin of kubectl, against the real API server, with the rights of one namespace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Differences that a client plants while upstream is stopped: each is named, with its object and field, and its end is seen when
+//! Differences that a client plants while upstream is stopped: `shadow` names each with its object and field, and sees its end when
 //! upstream runs again and repairs it.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,0 @@
-//! `explain` on real servers: it needs few rights, and is a plugin of kubectl.
-
-mod plugin;

@@ -1,3 +1,0 @@
-//! `shadow` beside upstream.
-
-mod planted;

@@ -21,7 +21,7 @@ pub struct Overview {
     /// Versions of the program and of the control plane, and Leases.
     #[serde(flatten)]
     pub facts: Facts,
-    /// The cluster and the zones in which three nodes and half of all nodes are not ready.
+    /// The cluster and the zones that are disrupted ([`Snapshot::disruptions`]).
     pub disruptions: Vec<DisruptedNodes>,
     /// The zones of nodes, by name; empty for nodes without one.
     pub zones: Vec<ZoneNodes>,

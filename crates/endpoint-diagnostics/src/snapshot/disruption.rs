@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointslice::disruption::{Hold, MIN_LOST, Nodes, Policy, Scope};
+use endpointslice::disruption::{Hold, MIN_LOST, Nodes, Policy, Scope, ScopeState};
 use endpointslice::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde::Serialize;
@@ -93,29 +93,39 @@ impl Disruptions {
         };
         kept.map(as_before).collect()
     }
-}
 
-/// Returns the cluster, then zones by name, in which three nodes and half of all nodes are not ready. Nodes that their kubelets
-/// call not ready count too.
-///
-/// Cost: linear in nodes.
-pub(super) fn disrupted<'a>(nodes: impl Iterator<Item = &'a Node>) -> Vec<DisruptedNodes> {
-    let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
-    for node in nodes {
-        for scope in [None, Some(node.zone.as_deref().unwrap_or_default())] {
-            let (lost, all) = scopes.entry(scope).or_default();
-            *lost += usize::from(!node.ready);
-            *all += 1;
+    /// Returns the cluster, then zones by name, in which three nodes and half of all are not ready, or in which there is a disruption
+    /// by the rule of the gate. That leaves nodes out, such as those of the control plane; nodes that their kubelets call not ready
+    /// are not lost for it, but count here.
+    ///
+    /// Cost: linear in nodes, and quadratic in zones.
+    pub(super) fn disrupted<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> Vec<DisruptedNodes> {
+        let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
+        for node in nodes {
+            for scope in [None, Some(node.zone.as_deref().unwrap_or_default())] {
+                let (lost, all) = scopes.entry(scope).or_default();
+                *lost += usize::from(!node.ready);
+                *all += 1;
+            }
         }
+        let is_share = |lost: usize, all: usize| lost >= MIN_LOST && lost * 100 >= all * SHARE as usize;
+        let disrupted =
+            scopes.into_iter().filter(|(zone, (lost, all))| is_share(*lost, *all) || self.is_ongoing(*zone));
+        let nodes = |(zone, (lost, nodes)): (Option<&str>, _)| DisruptedNodes {
+            zone: zone.map(str::to_owned),
+            lost,
+            nodes,
+        };
+        disrupted.map(nodes).collect()
     }
-    let disrupted =
-        scopes.into_iter().filter(|(_, (lost, all))| *lost >= MIN_LOST && lost * 100 >= all * SHARE as usize);
-    let nodes = |(zone, (lost, nodes)): (Option<&str>, _)| DisruptedNodes {
-        zone: zone.map(str::to_owned),
-        lost,
-        nodes,
-    };
-    disrupted.map(nodes).collect()
+
+    /// True if there is a disruption by the rule of the gate: of a zone, empty for nodes without one, or of the cluster.
+    fn is_ongoing(&self, zone: Option<&str>) -> bool {
+        let nodes = if zone.is_some() { &self.zones } else { &self.cluster };
+        let is_it =
+            |scope: &ScopeState| scope.zone.as_deref().unwrap_or_default() == zone.unwrap_or_default();
+        nodes.scopes().any(|scope| is_it(&scope) && scope.period.is_ongoing())
+    }
 }
 
 /// The names of the pods that a slice has as ready.
@@ -124,4 +134,52 @@ fn published_ready(slice: &EndpointSlice) -> impl Iterator<Item = &str> {
     let endpoints = slice.endpoints.iter().flatten();
     let ready = endpoints.filter(move |it| is_ready(it.conditions.as_ref().and_then(|it| it.ready)));
     ready.filter_map(|it| it.target_ref.as_ref()?.name.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
+
+    use crate::snapshot::{Object, Snapshot};
+
+    const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+    const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
+
+    /// The states of nodes `STATUS ZONE [LABEL]`, as `CLUSTER-OR-ZONE LOST/NODES`.
+    fn disrupted(nodes: &[&str]) -> Vec<String> {
+        let mut snapshot = Snapshot::new(Timestamp::UNIX_EPOCH, []);
+        for (number, text) in nodes.iter().enumerate() {
+            let mut words = text.split(' ');
+            let mut next = || words.next().unwrap_or_default();
+            let (status, zone, label) = (next(), next(), next());
+            let labels = json!({"topology.kubernetes.io/zone": zone, label: ""});
+            let condition =
+                json!({"type": "Ready", "status": status, "lastTransitionTime": "1970-01-01T00:00:00Z"});
+            let node: Value = json!({"metadata": {"name": format!("n{number}"), "labels": labels},
+                "status": {"conditions": [condition]}});
+            snapshot.upsert(Object::Node(Arc::new(serde_json::from_value(node).unwrap())));
+        }
+        let line = |it: &super::DisruptedNodes| {
+            format!("{} {}/{}", it.zone.as_deref().unwrap_or("cluster"), it.lost, it.nodes)
+        };
+        snapshot.disruptions().iter().map(line).collect()
+    }
+
+    #[test]
+    fn nodes_that_the_gate_leaves_out_hide_no_disruption() {
+        let lost = ["Unknown a"; 3];
+        let control_plane = format!("True a {CONTROL_PLANE}");
+        let excluded = format!("True a {EXCLUDED}");
+        let with = |others: &[&str]| disrupted(&[&lost[..], others].concat());
+        assert_eq!(with(&["True a"; 3]), ["cluster 3/6", "a 3/6"]);
+        assert!(with(&["True a"; 4]).is_empty());
+        assert_eq!(with(&[&*control_plane; 4]), ["cluster 3/7", "a 3/7"]);
+        assert_eq!(with(&[&*excluded; 4]), ["cluster 3/7", "a 3/7"]);
+        assert_eq!(with(&["True b"; 4]), ["a 3/3"]);
+        // Their kubelets say so, and the gate keeps nothing.
+        assert_eq!(disrupted(&["False "; 3]), ["cluster 3/3", " 3/3"]);
+    }
 }

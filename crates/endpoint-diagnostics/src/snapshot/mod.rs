@@ -26,7 +26,7 @@ pub use networks::{Attachments, Networks, is_on_pod_network, needs_claims};
 pub use nodes::Nodes;
 pub use objects::{Kind, Object};
 
-use self::disruption::{Disruptions, disrupted};
+use self::disruption::Disruptions;
 
 /// The fewest Services with slices and without Endpoints from which follows that the controller of Endpoints is off.
 const ENOUGH_SERVICES: usize = 3;
@@ -136,11 +136,12 @@ impl Snapshot {
         services.any(|entry| needs_claims(&entry.object))
     }
 
-    /// The cluster, then zones by name, in which three nodes and half of all are not ready.
+    /// The cluster, then zones by name, in which three nodes and half of all are not ready, or which are disrupted by the rule of
+    /// the gate `EndpointsKeepReadyOnDisruption`, which leaves some nodes out.
     ///
-    /// Cost: linear in nodes.
+    /// Cost: linear in nodes, and quadratic in zones.
     pub fn disruptions(&self) -> Vec<DisruptedNodes> {
-        disrupted(self.nodes.iter())
+        self.disruptions.disrupted(self.nodes.iter())
     }
 
     /// The time at which a pod ceased to be [kept ready](Self::kept_ready), if by time alone.

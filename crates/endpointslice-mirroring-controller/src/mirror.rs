@@ -2,8 +2,9 @@
 
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
+use endpointslice::urgency::prioritize;
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
-use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, plan};
+use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -54,4 +55,64 @@ pub fn mirror_beside(
     plan.refresh(terminating, &desired);
     let kept: usize = plan.types.iter().map(|plan| plan.tolerated.len()).sum();
     Mirror { plan, invalid: invalid.saturating_sub(kept), skipped: skipped.saturating_sub(kept) }
+}
+
+/// The same with the plan's urgency, and with the writes that withdraw endpoints first; `is_local` if nodes without an endpoint get
+/// no traffic of the Service.
+///
+/// An address that is beyond the maximum, and ready in the Endpoints, is no withdrawal: traffic to it is not lost.
+///
+/// Cost: that of a second plan, without a maximum, if addresses are beyond it and the plan removes some.
+pub(crate) fn mirror_by_urgency(
+    endpoints: &Endpoints,
+    existing: &[EndpointSlice],
+    terminating: &[EndpointSlice],
+    max: usize,
+    is_local: bool,
+) -> (Mirror, Urgency) {
+    let stored: Vec<&EndpointSlice> = existing.iter().chain(terminating).collect();
+    let prioritized = |plan: &mut SlicePlan| prioritize(plan, &stored, is_local, |_| []);
+    let mut mirror = mirror_beside(endpoints, existing, terminating, max);
+    let mut urgency = prioritized(&mut mirror.plan);
+    if urgency == Urgency::Withdrawal && mirror.skipped > mirror.invalid {
+        let mut uncut = mirror_beside(endpoints, existing, terminating, usize::MAX);
+        // Endpoints change, although nothing does without a maximum.
+        urgency = prioritized(&mut uncut.plan).min(Urgency::Soft);
+    }
+    (mirror, urgency)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Endpoints with these addresses, ready and not.
+    fn endpoints(ready: &[&str], not_ready: &[&str]) -> Endpoints {
+        let addresses = |texts: &[&str]| texts.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>();
+        let subset = json!({"addresses": addresses(ready), "notReadyAddresses": addresses(not_ready), "ports": [{"port": 80}]});
+        let metadata = json!({"name": "db", "namespace": "shop", "uid": "u"});
+        serde_json::from_value(json!({"metadata": metadata, "subsets": [subset]})).unwrap()
+    }
+
+    #[test]
+    fn an_address_that_does_not_fit_is_not_withdrawn() {
+        use Urgency::{Readiness, Soft, Withdrawal};
+        let [a, b, c, invalid] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "invalid"];
+        let before = mirror(&endpoints(&[b, c], &[]), &[], 2).plan.types;
+        let mut stored: Vec<EndpointSlice> = before.into_iter().flat_map(|plan| plan.create).collect();
+        stored.iter_mut().for_each(|slice| slice.metadata.name = Some("db-1".into()));
+        for (ready, not_ready, max, expected) in [
+            (&[a, b][..], &[c][..], 2, Withdrawal),
+            (&[a, b, c], &[], 2, Readiness),
+            (&[a, b], &[], 2, Withdrawal),
+            (&[b, invalid], &[], 2, Withdrawal),
+            (&[b, c], &[], 1, Soft),
+        ] {
+            let (mirror, urgency) = mirror_by_urgency(&endpoints(ready, not_ready), &stored, &[], max, false);
+            assert_eq!(urgency, expected, "{ready:?}, not {not_ready:?}, at most {max}");
+            assert_eq!(mirror.plan.types[0].update.len(), 1, "{:?}", mirror.plan);
+        }
+    }
 }

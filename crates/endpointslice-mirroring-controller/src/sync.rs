@@ -12,14 +12,13 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{ManagedSlices, StaleCache, SyncError, decode_all};
 use endpointslice::plan::AddressTypePlan;
-use endpointslice::urgency::prioritize;
 use endpointslice::{SlicePlan, Urgency};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceMirroringController;
-use crate::mirror::{Mirror, is_mirrored, mirror_beside, opts_out};
+use crate::mirror::{Mirror, is_mirrored, mirror_by_urgency, opts_out};
 
 /// A consistent read of the cache.
 struct Snapshot {
@@ -87,10 +86,7 @@ impl EndpointSliceMirroringController {
     ) -> Result<(Mirror, Urgency), SyncError> {
         let (existing, terminating) = (decode_all(&slices.current)?, decode_all(&slices.terminating)?);
         let max = self.config.max_endpoints_per_subset;
-        let mut mirror = mirror_beside(&cached.decode()?, &existing, &terminating, max);
-        let stored: Vec<_> = existing.into_iter().chain(terminating).collect();
-        let urgency = prioritize(&mut mirror.plan, &stored, is_local, |_| []);
-        Ok((mirror, urgency))
+        Ok(mirror_by_urgency(&cached.decode()?, &existing, &terminating, max, is_local))
     }
 
     /// Reads the cache, and slices by `read`. Fails if the Endpoints or the Service could not be decoded: then nothing is

@@ -4,7 +4,6 @@ use parking_lot::{RecursiveRwLock, RecursiveRwLockReadGuard, RecursiveRwLockWrit
 
 use crate::state::State;
 
-pub(super) type ReadGuard<'a> = RecursiveRwLockReadGuard<'a, State>;
 pub(super) type WriteGuard<'a> = RecursiveRwLockWriteGuard<'a, State>;
 
 /// The state, and a turnstile before it.
@@ -26,7 +25,7 @@ impl StateLock {
     }
 
     /// Locks the state for reading; `is_nested` if this thread has locked it already.
-    pub(super) fn read(&self, is_nested: bool) -> ReadGuard<'_> {
+    pub(super) fn read(&self, is_nested: bool) -> RecursiveRwLockReadGuard<'_, State> {
         let _passing = (!is_nested).then(|| self.turnstile.read());
         self.state.read()
     }

@@ -137,7 +137,10 @@ fn release_build() -> Result<Variable, Error> {
 
 fn build(folder: &str, options: &[&str]) -> Result<Variable, Error> {
     if let Ok(given) = std::env::var("ECM_BIN") {
-        return Ok(("ECM_BIN", given));
+        // What reads it may run in another folder than the caller's.
+        let path =
+            std::path::absolute(&given).map_err(|error| Error::Other(format!("ECM_BIN={given}: {error}")))?;
+        return Ok(("ECM_BIN", path.display().to_string()));
     }
     shell::run(&[&["cargo", "build", "--locked"][..], options].concat(), &[])?;
     Ok(("ECM_BIN", format!("{}/{folder}/endpoint-controller-manager", shell::target_folder()?)))
@@ -170,7 +173,7 @@ fn built(
     shell::run(&[&["cargo", "build", "--locked", "-p", "tests", "--bin", name], profile].concat(), &[])?;
     let program = format!("{}/{folder}/{name}", shell::target_folder()?);
     let words = std::iter::once(&program).chain(words).map(String::as_str);
-    Err(shell::exec(&words.collect::<Vec<_>>(), &borrowed(variables)))
+    Err(shell::exec_here(&words.collect::<Vec<_>>(), &borrowed(variables)))
 }
 
 /// Runs scenarios of `tests` with debug builds on real servers.

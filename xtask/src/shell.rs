@@ -1,4 +1,4 @@
-//! Commands at the root of the repository, and its files.
+//! Commands, most of them at the root of the repository, and its files.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -23,9 +23,16 @@ pub(crate) fn root() -> &'static Path {
 }
 
 fn command(words: &[&str], variables: &[(&str, &str)]) -> Command {
+    let mut command = here(words, variables);
+    command.current_dir(root());
+    command
+}
+
+/// A command in the caller's folder.
+fn here(words: &[&str], variables: &[(&str, &str)]) -> Command {
     let (program, arguments) = words.split_first().unwrap_or((&"", &[]));
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(root()).envs(variables.iter().copied());
+    command.args(arguments).envs(variables.iter().copied());
     command
 }
 
@@ -47,6 +54,12 @@ pub(crate) fn run(words: &[&str], variables: &[(&str, &str)]) -> Result<(), Erro
 pub(crate) fn exec(words: &[&str], variables: &[(&str, &str)]) -> Error {
     eprintln!("xtask: {}", words.join(" "));
     failed(words, &command(words, variables).exec())
+}
+
+/// The same in the caller's folder, from which paths among the `words` are named.
+pub(crate) fn exec_here(words: &[&str], variables: &[(&str, &str)]) -> Error {
+    eprintln!("xtask: {}", words.join(" "));
+    failed(words, &here(words, variables).exec())
 }
 
 /// Runs a command, and returns what it prints.
@@ -123,4 +136,22 @@ pub(crate) fn change(path: impl AsRef<Path>, change: impl FnOnce(&str) -> String
         return Ok(());
     }
     fs::write(&path, changed).map_err(|error| Error::File { path, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_program_runs_in_the_callers_folder_and_cargo_at_the_root() {
+        let folder = |mut command: Command| {
+            let printed = command.output().unwrap().stdout;
+            PathBuf::from(String::from_utf8(printed).unwrap().trim_end())
+        };
+        let caller = std::env::current_dir().unwrap();
+        assert_eq!(folder(here(&["pwd", "-P"], &[])), caller);
+        let at_root = folder(command(&["pwd", "-P"], &[]));
+        assert_eq!(at_root, root().canonicalize().unwrap());
+        assert_ne!(at_root, caller, "cargo runs tests in the folder of their crate");
+    }
 }

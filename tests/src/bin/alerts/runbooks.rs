@@ -49,6 +49,7 @@ async fn run_block(stage: &Stage, page: &Path, block: &str) {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("bash")
         .args(["-euo", "pipefail", "-c", block])
+        .current_dir(repository(""))
         .env("PATH", format!("{}:{path}", tools.display()))
         .env("KUBECONFIG", kubeconfig)
         .env("PROMETHEUS", stage.prometheus.url())

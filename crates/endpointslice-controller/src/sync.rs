@@ -140,7 +140,7 @@ impl EndpointSliceController {
         let applied = self.slices.apply(sync, key, &plan, Urgency::Soft).await;
         self.metrics.common.written(&applied);
         if !applied.waits {
-            debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
+            debug!(controller = Self::NAME, key = %key, slices = applied.deleted, "Deleted slices of a delegated Service");
         }
         applied.into_result()
     }

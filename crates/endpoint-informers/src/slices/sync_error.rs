@@ -74,9 +74,10 @@ impl controller_kit::worker::SyncError for SyncError {
             Self::Unclear(error) => vec![Cause::of_request(0, error)],
             Self::Unreadable(_) | Self::Missing(_) => vec![Cause::FAILURE],
             // The back-off starts again when other pods or nodes are missing.
-            Self::Skipped(_) => {
+            Self::Skipped(skipped) => {
                 let mut hasher = DefaultHasher::new();
-                self.to_string().hash(&mut hasher);
+                // All of them: the message names the first few.
+                skipped.iter().for_each(|skipped| describe(skipped).hash(&mut hasher));
                 vec![Cause::Failure { fingerprint: hasher.finish(), reason: FailureReason::Other }]
             }
         }
@@ -131,5 +132,15 @@ mod tests {
         let error = SyncError::unless_complete(&[address, node]).unwrap_err();
         assert_eq!(error.to_string(), "skipping Pod web-1: Node \"n1\" not found");
         assert!(!error.is_transient() && SyncError::from(StaleCache).is_transient());
+    }
+
+    #[test]
+    fn the_back_off_starts_again_for_another_pod_that_the_message_does_not_name() {
+        let reason = SkippedReason::NodeNotFound("n1".into());
+        let skip = |name: &str| Skipped { name: name.into(), reason: reason.clone() };
+        let error = |last: &str| SyncError::Skipped(["a", "b", "c", "d", "e", last].map(skip).into());
+        assert_eq!(error("f").to_string(), error("g").to_string());
+        assert_eq!(error("f").causes(), error("f").causes());
+        assert_ne!(error("f").causes(), error("g").causes());
     }
 }

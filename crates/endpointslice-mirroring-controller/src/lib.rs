@@ -16,4 +16,4 @@ mod mirror;
 mod sync;
 
 pub use controller::{Config, EndpointSliceMirroringController};
-pub use mirror::{Mirror, is_mirrored, mirror, mirror_beside};
+pub use mirror::{Mirror, is_mirrored, mirror, mirror_with_terminating};

@@ -37,12 +37,12 @@ pub(crate) fn opts_out(endpoints: &CachedEndpoints) -> bool {
 ///
 /// `existing` are the slices that this controller manages for the Service of the same name.
 pub fn mirror(endpoints: &Endpoints, existing: &[EndpointSlice], max: usize) -> Mirror {
-    mirror_beside(endpoints, existing, &[], max)
+    mirror_with_terminating(endpoints, existing, &[], max)
 }
 
 /// The same with `terminating` slices, which are being deleted but kept by finalizers. They no longer count as mirrors,
 /// and must publish only addresses of the Endpoints.
-pub fn mirror_beside(
+pub fn mirror_with_terminating(
     endpoints: &Endpoints,
     existing: &[EndpointSlice],
     terminating: &[EndpointSlice],
@@ -72,10 +72,10 @@ pub(crate) fn mirror_by_urgency(
 ) -> (Mirror, Urgency) {
     let stored: Vec<&EndpointSlice> = existing.iter().chain(terminating).collect();
     let prioritized = |plan: &mut SlicePlan| prioritize(plan, &stored, is_local, |_| []);
-    let mut mirror = mirror_beside(endpoints, existing, terminating, max);
+    let mut mirror = mirror_with_terminating(endpoints, existing, terminating, max);
     let mut urgency = prioritized(&mut mirror.plan);
     if urgency == Urgency::Withdrawal && mirror.skipped > mirror.invalid {
-        let mut uncut = mirror_beside(endpoints, existing, terminating, usize::MAX);
+        let mut uncut = mirror_with_terminating(endpoints, existing, terminating, usize::MAX);
         // Endpoints change, although nothing does without a maximum.
         urgency = prioritized(&mut uncut.plan).min(Urgency::Soft);
     }

@@ -201,7 +201,8 @@ fn mirror_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut V
     };
     let (existing, terminating) = (owned(&group.slices), owned(&group.deleted));
     let max = context.options.max_per_subset();
-    let mirror = endpointslice_mirroring_controller::mirror_beside(endpoints, &existing, &terminating, max);
+    let mirror =
+        endpointslice_mirroring_controller::mirror_with_terminating(endpoints, &existing, &terminating, max);
     if mirror.plan.is_empty() || is_recent(context, group) {
         return;
     }

@@ -16,7 +16,7 @@ use kube_api::time::{Clock, with_clock};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The surroundings of a simulated process.
+/// The environment of a simulated process.
 pub trait Environment: Clock + 'static {
     /// Pending while the process is stopped. Called before each poll of a task; wakes the context when the process may
     /// continue.

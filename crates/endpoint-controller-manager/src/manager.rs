@@ -76,7 +76,7 @@ pub(crate) fn run_here(
     config.log();
     Runtimes::start().map_err(ManagerError::Runtime)?.run(|handles| async {
         let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
-        let surroundings = Surroundings {
+        let context = ProcessContext {
             handles,
             connect: Arc::new(connect),
             logs: Some(logs),
@@ -87,14 +87,14 @@ pub(crate) fn run_here(
         };
         tokio::select! {
             biased;
-            ended = run(config, surroundings, stop) => ended,
+            ended = run(config, context, stop) => ended,
             () = end => Ok(()),
         }
     })
 }
 
 /// The parts of the system that a process uses.
-pub(crate) struct Surroundings {
+pub(crate) struct ProcessContext {
     pub(crate) handles: Handles,
     pub(crate) connect: Connect,
     /// Counts log lines, if this process writes them.
@@ -112,13 +112,13 @@ pub(crate) struct Surroundings {
 /// Runs a process until `stop`.
 pub(crate) async fn run(
     config: Config,
-    surroundings: Surroundings,
+    context: ProcessContext,
     mut stop: StopSignals,
 ) -> Result<(), ManagerError> {
     info!(version = version::VERSION, commit = version::COMMIT, kubernetes = version::KUBERNETES, "Starting");
     // Clients belong to the runtime in which they are made.
-    let work = surroundings.handles.work.clone();
-    let start = spawn_on(&work, Manager::start(config, surroundings));
+    let work = context.handles.work.clone();
+    let start = spawn_on(&work, Manager::start(config, context));
     let manager = tokio::select! {
         biased;
         manager = start => manager??,
@@ -175,8 +175,8 @@ impl Background {
 
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
-    async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
-        let Surroundings { handles, connect, logs, metrics, memory, shadow, approvals } = surroundings;
+    async fn start(config: Config, context: ProcessContext) -> Result<Self, ManagerError> {
+        let ProcessContext { handles, connect, logs, metrics, memory, shadow, approvals } = context;
         let (config, shadow) = (&config, shadow.as_deref());
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(config, &mut registry);

@@ -1,7 +1,7 @@
 //! A process of this program inside another one, such as a simulation.
 //!
 //! It is the process that [`main`](crate::main) runs, from its command line to the release of the Lease. Only its
-//! surroundings are given instead of taken from the system: connections, the runtime and signals. Its tasks and its wall
+//! context is given instead of taken from the system: connections, the runtime and signals. Its tasks and its wall
 //! clock have the seam [`controller_kit::environment`].
 
 use std::error::Error;
@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::config::Config;
-use crate::manager::{self, Surroundings};
+use crate::manager::{self, ProcessContext};
 use crate::options;
 use crate::runtimes::Handles;
 use crate::signals::{Approvals, StopSignals};
@@ -65,7 +65,7 @@ impl Process {
         let runtime = Handle::current();
         let handles = Handles { control: runtime.clone(), server: runtime.clone(), work: runtime };
         let stop = StopSignals::channel(self.terminate);
-        let surroundings = Surroundings {
+        let context = ProcessContext {
             handles,
             connect,
             logs: None,
@@ -74,6 +74,6 @@ impl Process {
             shadow: None,
             approvals: Approvals::default(),
         };
-        Ok(manager::run(config, surroundings, stop).await?)
+        Ok(manager::run(config, context, stop).await?)
     }
 }

@@ -30,7 +30,7 @@ impl Rule {
     }
 }
 
-/// The surroundings of a Service.
+/// The snapshot that rules read, and facts about all of it.
 pub(super) struct Context<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) options: &'a Options,

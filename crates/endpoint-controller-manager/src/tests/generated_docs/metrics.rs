@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{REFRESH, api_server, assert_current};
 use crate::logging::Logs;
-use crate::manager::{self, Surroundings};
+use crate::manager::{self, ProcessContext};
 use crate::options;
 use crate::runtimes::{Handles, Runtimes};
 use crate::shadow;
@@ -153,7 +153,7 @@ fn metrics_md_is_current() {
     let config = options::parse(words).unwrap();
     let logs = Logs::to(std::io::sink(), 1);
     let (metrics, slis) = Runtimes::start().unwrap().run(async |handles: Handles| {
-        let surroundings = Surroundings {
+        let context = ProcessContext {
             handles,
             // The server has no TLS, for which no certificate would be read.
             connect: Arc::new(move |config: &kube::Config| {
@@ -169,7 +169,7 @@ fn metrics_md_is_current() {
         };
         let stop = StopSignals::listen().unwrap();
         tokio::select! {
-            ended = manager::run(config, surroundings, stop) => panic!("{ended:?}"),
+            ended = manager::run(config, context, stop) => panic!("{ended:?}"),
             pages = scrape(certificates, port) => pages,
             () = tokio::time::sleep(LIMIT) => panic!("{LAST:?} have not appeared"),
         }

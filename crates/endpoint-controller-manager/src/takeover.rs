@@ -1,7 +1,7 @@
 //! The takeover gate: controllers start only if their first writes are few.
 //!
 //! A wrong flag, a wrong feature gate or a wrong cluster shows itself in the first plans: they would rewrite everything.
-//! With `--takeover-max-writes=N`, a new leader makes all plans before its controllers run. If they come to more than N
+//! With `--takeover-max-writes=N`, a new leader makes all plans before its controllers run. If they amount to more than N
 //! writes, it waits, for an approval or until the plans have become fewer, and holds the Lease meanwhile.
 
 mod approval;
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use crate::controller_set::first_writes::{FirstWrite, FirstWrites, Foreseen};
+use crate::controller_set::first_writes::{DryRun, FirstWrite, FirstWrites};
 use crate::signals::Approvals;
 use approval::{ANNOTATION, approval};
 
@@ -81,33 +81,33 @@ impl TakeoverGate {
         let lease = self.lease.as_ref().map(|(lease, _)| lease);
         let (mut awaited, mut reported) = (None, None::<(String, Instant)>);
         loop {
-            let foreseen = tokio::select! {
+            let dry_run = tokio::select! {
                 biased;
                 lost = lifecycle.lost() => return Err(lost),
-                foreseen = self.foresee() => foreseen?,
+                dry_run = self.dry_run() => dry_run?,
             };
-            if foreseen.total <= self.max_writes {
-                self.open(foreseen.total);
+            if dry_run.total <= self.max_writes {
+                self.open(dry_run.total);
                 return Ok(());
             }
             // Before the message that leads to one.
             let signals = awaited.get_or_insert_with(|| self.approvals.awaited());
             // The first count: without a writer, live changes of the cluster change the number all the time.
             match &mut reported {
-                None => reported = Some((self.report(&foreseen), Instant::now())),
+                None => reported = Some((self.report(&dry_run), Instant::now())),
                 Some((message, time)) if time.elapsed() >= EVENT_PERIOD => {
                     *time = Instant::now();
                     self.event(EventType::Warning, "TakeoverHeld", message);
                 }
                 Some(_) => {}
             }
-            self.closed.send_replace(Some(self.reason(foreseen.total)));
+            self.closed.send_replace(Some(self.reason(dry_run.total)));
             tokio::select! {
                 biased;
                 lost = lifecycle.lost() => return Err(lost),
                 by = approval(signals, lease) => {
                     info!(by, "The takeover is approved");
-                    self.open(foreseen.total);
+                    self.open(dry_run.total);
                     return Ok(());
                 }
                 () = sleep(INTERVAL) => {}
@@ -116,12 +116,12 @@ impl TakeoverGate {
     }
 
     /// Plans away from the election: the plan of a large Service would delay a renewal of the Lease. May be cancelled.
-    async fn foresee(&self) -> Result<Foreseen, LifecycleError> {
+    async fn dry_run(&self) -> Result<DryRun, LifecycleError> {
         let first_writes = Arc::clone(&self.first_writes);
         let mut tasks = JoinSet::new();
-        spawn_in(&mut tasks, &self.runtime, async move { first_writes.foresee(SHOWN).await });
+        spawn_in(&mut tasks, &self.runtime, async move { first_writes.dry_run(SHOWN).await });
         match tasks.join_next().await {
-            Some(Ok(foreseen)) => Ok(foreseen),
+            Some(Ok(dry_run)) => Ok(dry_run),
             Some(Err(error)) => Err(LifecycleError::TaskEnded(error.to_string())),
             None => Err(LifecycleError::TaskEnded("the plans of the takeover gate".to_owned())),
         }
@@ -150,15 +150,15 @@ impl TakeoverGate {
     }
 
     /// Says why the gate is closed. Returns the message of the event.
-    fn report(&self, foreseen: &Foreseen) -> String {
-        let reason = self.reason(foreseen.total);
-        warn!(writes = foreseen.total, max = self.max_writes, "Not starting the controllers: {reason}");
-        for write in &foreseen.shown {
+    fn report(&self, dry_run: &DryRun) -> String {
+        let reason = self.reason(dry_run.total);
+        warn!(writes = dry_run.total, max = self.max_writes, "Not starting the controllers: {reason}");
+        for write in &dry_run.shown {
             let FirstWrite { controller, key, write } = write;
             warn!(controller, service = %key, "Would {write}{}", fields(write));
         }
         let first: Vec<String> =
-            foreseen.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
+            dry_run.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
         let message = format!("{reason}. The first of them: {}", first.join(", "));
         self.event(EventType::Warning, "TakeoverHeld", &message);
         message

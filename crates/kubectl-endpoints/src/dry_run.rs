@@ -106,7 +106,7 @@ impl DryRun {
         let connection = connect(&nowhere).map_err(|error| error_chain(&error))?;
         let client = |part| ApiClient::new(connection.clone(), config.encoding, part).read_only();
         let controllers = controller_set::prepare_all(config, &self.cache, client);
-        let first = controllers.first_writes.foresee(usize::MAX).await;
+        let first = controllers.first_writes.dry_run(usize::MAX).await;
         let mut changes: Vec<Change> = first.shown.into_iter().map(change).collect();
         changes.retain(|change| {
             change.action != Action::Create || !self.terminating.contains(&change.namespace)

@@ -203,7 +203,7 @@ impl<T: Served> TestApi<T> {
         emit_deletion::<K>(&self.cache, name, version);
     }
 
-    /// The writes received so far, as `METHOD name`. Fails if the controller did not foresee one.
+    /// The writes received so far, as `METHOD name`. Fails if the controller did not predict one.
     pub fn requests(&self) -> Vec<String> {
         let server = self.server.lock();
         server.predictions.assert_complete();

@@ -1,5 +1,5 @@
 //! A check of every test: a sync makes no write that the controller did not
-//! [foresee](endpoint_informers::controller::Controller::pending_writes).
+//! [predict](endpoint_informers::controller::Controller::pending_writes).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use parking_lot::Mutex;
 use crate::Served;
 use crate::server::Server;
 
-/// The writes that were foreseen so far, and those that came without.
+/// The writes that were predicted so far, and those that came without.
 #[derive(Default)]
 pub(crate) struct Predictions {
-    /// Whether the controller foresees writes, by its first answer.
-    foresees: Option<bool>,
-    foreseen: HashSet<String>,
-    unforeseen: Vec<String>,
+    /// Whether the controller predicts writes, by its first answer.
+    predicts: Option<bool>,
+    predicted: HashSet<String>,
+    unpredicted: Vec<String>,
 }
 
 impl Predictions {
     /// Compares a write, as `METHOD name`.
     pub(crate) fn check(&mut self, request: &str) {
-        if self.foresees == Some(true) && !self.foreseen.contains(request) {
-            self.unforeseen.push(request.to_owned());
+        if self.predicts == Some(true) && !self.predicted.contains(request) {
+            self.unpredicted.push(request.to_owned());
         }
     }
 
     pub(crate) fn assert_complete(&self) {
-        assert_eq!(self.unforeseen, [""; 0], "writes that pending_writes did not return");
+        assert_eq!(self.unpredicted, [""; 0], "writes that pending_writes did not return");
     }
 }
 
@@ -46,7 +46,7 @@ impl<T: Served> WritePolicy for Predicting<T> {
             return decision;
         }
         let writes = pending();
-        self.server.lock().predictions.foresees.get_or_insert(writes.is_some());
+        self.server.lock().predictions.predicts.get_or_insert(writes.is_some());
         let writes = writes.unwrap_or_default();
         let requests = writes.iter().map(|write| {
             let method = match write {
@@ -56,7 +56,7 @@ impl<T: Served> WritePolicy for Predicting<T> {
             };
             format!("{method} {}", write.name())
         });
-        self.server.lock().predictions.foreseen.extend(requests);
+        self.server.lock().predictions.predicted.extend(requests);
         decision
     }
 }

@@ -81,14 +81,14 @@ pub async fn run(options: &Options) -> Report {
         format!("--mirroring-max-endpoints-per-subset={}", options.max()),
         format!("--controllers={}", Controller::list(options.controllers)),
     ];
-    let mut foreseen = simulate::changes(&simulate::dump(upstream.world.client()).await, &flags);
+    let mut predicted = simulate::changes(&simulate::dump(upstream.world.client()).await, &flags);
     let synced = steps.last().map(|step| step.synced.clone()).unwrap_or_default();
-    foreseen.retain(|change| {
+    predicted.retain(|change| {
         !rewritten.contains(&change.service) && (!options.policy() || synced.contains(&change.service))
     });
-    let foreseen: Vec<String> = foreseen.iter().map(ToString::to_string).collect();
-    let differences = foreseen.join("\n");
-    assert!(foreseen.is_empty(), "seed {seed}: simulate --diff finds\n{differences}\nAgain: {again}");
+    let predicted: Vec<String> = predicted.iter().map(ToString::to_string).collect();
+    let differences = predicted.join("\n");
+    assert!(predicted.is_empty(), "seed {seed}: simulate --diff finds\n{differences}\nAgain: {again}");
     let (by_ours, by_upstream) = tokio::join!(
         Box::pin(upstream.hand_over(options.candidate)),
         Box::pin(ours.hand_over(Kind::Upstream))

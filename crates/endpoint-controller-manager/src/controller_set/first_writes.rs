@@ -7,13 +7,13 @@ use endpoint_informers::controller::Controller;
 use endpoint_informers::pending::PendingWrite;
 use tokio::task::yield_now;
 
-/// A controller whose first writes can be foreseen.
-trait Foreseeable: Send + Sync {
+/// A controller whose first writes can be planned in advance.
+trait Plannable: Send + Sync {
     fn keys(&self) -> Vec<ObjectKey>;
     fn pending(&self, key: &ObjectKey) -> Vec<PendingWrite>;
 }
 
-impl<C: Controller> Foreseeable for C {
+impl<C: Controller> Plannable for C {
     fn keys(&self) -> Vec<ObjectKey> {
         let mut keys = self.parts().cache.read(|state| self.initial_keys(state));
         keys.sort();
@@ -28,9 +28,9 @@ impl<C: Controller> Foreseeable for C {
     }
 }
 
-/// Foresees the writes that controllers would make if they started now. To be asked before they run.
+/// Plans the writes that controllers would make if they started now. To be asked before they run.
 #[derive(Default)]
-pub struct FirstWrites(Vec<(&'static str, Arc<dyn Foreseeable>)>);
+pub struct FirstWrites(Vec<(&'static str, Arc<dyn Plannable>)>);
 
 /// A write that a controller would make first.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub struct FirstWrite {
 
 /// The writes that controllers would make first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Foreseen {
+pub struct DryRun {
     /// The number of writes.
     pub total: usize,
     /// The first of them.
@@ -60,15 +60,15 @@ impl FirstWrites {
     /// Counts the writes, and returns the first `shown` of them. Other tasks run between two Services.
     ///
     /// Cost: a plan of every Service by each controller.
-    pub async fn foresee(&self, shown: usize) -> Foreseen {
-        let mut foreseen = Foreseen::default();
+    pub async fn dry_run(&self, shown: usize) -> DryRun {
+        let mut dry_run = DryRun::default();
         for (name, controller) in &self.0 {
             for key in controller.keys() {
                 let writes = controller.pending(&key);
-                foreseen.total += writes.len();
-                let rest = shown.saturating_sub(foreseen.shown.len());
+                dry_run.total += writes.len();
+                let rest = shown.saturating_sub(dry_run.shown.len());
                 let first = writes.into_iter().take(rest);
-                foreseen.shown.extend(first.map(|write| FirstWrite {
+                dry_run.shown.extend(first.map(|write| FirstWrite {
                     controller: name,
                     key: key.clone(),
                     write,
@@ -76,7 +76,7 @@ impl FirstWrites {
                 yield_now().await;
             }
         }
-        foreseen
+        dry_run
     }
 }
 
@@ -85,7 +85,7 @@ impl FirstWrites {
 struct Planned<F>(F);
 
 #[cfg(test)]
-impl<F: Fn() + Send + Sync> Foreseeable for Planned<F> {
+impl<F: Fn() + Send + Sync> Plannable for Planned<F> {
     fn keys(&self) -> Vec<ObjectKey> {
         vec![ObjectKey::new("shop", "web")]
     }

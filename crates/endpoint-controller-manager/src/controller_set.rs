@@ -42,8 +42,8 @@ pub struct ControllerSet {
     pub tasks: Vec<ControllerTask>,
     /// Their first writes.
     pub first_writes: FirstWrites,
-    /// The memory of each.
-    pub memories: Vec<Memory>,
+    /// The state of each between syncs.
+    pub states: Vec<ControllerState>,
     /// The name and the queue of each.
     pub queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
     /// The foreign writes that each sees; none of a shadow.
@@ -109,18 +109,18 @@ impl ControllerDeps<'_> {
         let repairs = parts.repairs.filter(|_| policy.is_none());
         set.foreign_writes.extend(repairs.map(|repairs| (C::NAME, repairs.foreign_writes())));
         set.first_writes.add(&controller);
-        set.memories.push(Memory::of(&controller));
+        set.states.push(ControllerState::of(&controller));
         set.queues.push((C::NAME, parts.queue.clone()));
         let in_flight = in_flight(self.config.rate.highest());
         set.tasks.push(ControllerTask::new((controller, events), in_flight, policy));
     }
 }
 
-/// The memory of a controller between syncs, to look into while it runs. Does not keep the controller.
+/// The keys that a controller keeps between syncs, to be read while it runs. Does not keep the controller alive.
 #[derive(Clone)]
-pub struct Memory(Arc<dyn Fn() -> Vec<(&'static str, ObjectKey)> + Send + Sync>);
+pub struct ControllerState(Arc<dyn Fn() -> Vec<(&'static str, ObjectKey)> + Send + Sync>);
 
-impl Memory {
+impl ControllerState {
     fn of<C: endpoint_informers::controller::Controller>(controller: &Arc<C>) -> Self {
         let controller = Arc::downgrade(controller);
         Self(Arc::new(move || {
@@ -141,7 +141,7 @@ impl Memory {
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for ControllerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.remembered()).finish()
     }

@@ -23,7 +23,7 @@ use crate::config::{Config, LeaderElection};
 use crate::connection::server_version::Skew;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::first_writes::FirstWrites;
-use crate::controller_set::{ControllerDeps, ControllerSet, Memory, informers};
+use crate::controller_set::{ControllerDeps, ControllerSet, ControllerState, informers};
 use crate::disruption::{self, DisruptionEvents};
 use crate::metrics::{build, client_certificate, foreign_writes, running_controllers, runtime};
 use crate::runtimes::{Handles, Runtimes};
@@ -81,7 +81,7 @@ pub(crate) fn run_here(
             connect: Arc::new(connect),
             logs: Some(logs),
             metrics: None,
-            memory: None,
+            controller_states: None,
             shadow,
             approvals: Approvals::listen().map_err(ManagerError::Runtime)?,
         };
@@ -101,8 +101,8 @@ pub(crate) struct ProcessContext {
     pub(crate) logs: Option<ErrorCounter>,
     /// Receives the metrics if they are not served.
     pub(crate) metrics: Option<oneshot::Sender<Arc<Registry>>>,
-    /// Receives the memory of each controller.
-    pub(crate) memory: Option<oneshot::Sender<Vec<Memory>>>,
+    /// Receives the state of each controller.
+    pub(crate) controller_states: Option<oneshot::Sender<Vec<ControllerState>>>,
     /// Receives what the controllers would write, instead of the API server.
     pub(crate) shadow: Option<Arc<Shadow>>,
     /// Those of the operator.
@@ -176,7 +176,8 @@ impl Background {
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
     async fn start(config: Config, context: ProcessContext) -> Result<Self, ManagerError> {
-        let ProcessContext { handles, connect, logs, metrics, memory, shadow, approvals } = context;
+        let ProcessContext { handles, connect, logs, metrics, controller_states, shadow, approvals } =
+            context;
         let (config, shadow) = (&config, shadow.as_deref());
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(config, &mut registry);
@@ -208,9 +209,9 @@ impl Manager {
         let deps = ControllerDeps { config, cache: &cache, queues: &queues, registry: &mut registry, shadow };
         let stopping = watch::Sender::new(false);
         let set = controllers(deps, &clients, &stopping, election.as_ref());
-        let ControllerSet { tasks: controllers, first_writes, memories, queues, foreign_writes } = set;
+        let ControllerSet { tasks: controllers, first_writes, states, queues, foreign_writes } = set;
         foreign_writes::register(foreign_writes, &mut registry);
-        offer(memory, || memories);
+        offer(controller_states, || states);
 
         let mut watches = Informers::new(reader, Arc::clone(&cache)).with_metrics(watch_metrics);
         informers::start(&mut watches, config);

@@ -20,7 +20,7 @@ use crate::runtimes::Handles;
 use crate::signals::{Approvals, StopSignals};
 
 pub use crate::api_clients::Connect;
-pub use crate::controller_set::Memory;
+pub use crate::controller_set::ControllerState;
 
 /// A checked configuration. Clones are cheap compared with parsing.
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ impl Configuration {
 pub struct Process {
     /// Receives the metrics once the caches are synced. Only without a server (`--secure-port=0`), which would serve them.
     pub metrics: oneshot::Sender<Arc<Registry>>,
-    /// Receives the memory of each controller before they run.
-    pub memory: oneshot::Sender<Vec<Memory>>,
+    /// Receives the state of each controller before they run.
+    pub states: oneshot::Sender<Vec<ControllerState>>,
     /// Asks the process to stop, as SIGTERM does; dropped unused, nothing does.
     pub terminate: oneshot::Receiver<()>,
 }
@@ -70,7 +70,7 @@ impl Process {
             connect,
             logs: None,
             metrics: Some(self.metrics),
-            memory: Some(self.memory),
+            controller_states: Some(self.states),
             shadow: None,
             approvals: Approvals::default(),
         };

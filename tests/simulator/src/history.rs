@@ -16,7 +16,7 @@ use crate::fault::Counts;
 use crate::oracle::bound::{bound, forgotten};
 use crate::oracle::end::{broken_rules, differences, read};
 use crate::oracle::growth::may_withhold_creates;
-use crate::oracle::memory::{is_failing, kept_memory};
+use crate::oracle::leaks::{is_failing, leaked};
 use crate::oracle::{order, outage};
 use crate::plan::Plan;
 use crate::replica::Replica;
@@ -156,10 +156,10 @@ async fn audited(world: &World) -> (Vec<Value>, Vec<String>) {
 /// Waits until no retry is left, and nothing is remembered of what is gone. Returns what is after the bound.
 async fn forget(world: &World, replicas: &[Replica], healed: Instant) -> Vec<String> {
     loop {
-        let kept = kept_memory(world, replicas);
-        let is_done = kept.is_empty() && !is_failing(replicas);
+        let leaked = leaked(world, replicas);
+        let is_done = leaked.is_empty() && !is_failing(replicas);
         if is_done || healed.elapsed() > forgotten(&world.plan) {
-            return kept;
+            return leaked;
         }
         sleep(5 * STEP).await;
     }

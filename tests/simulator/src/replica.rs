@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::environment::within;
-use endpoint_controller_manager::process::{Configuration, Connect, Memory, Process};
+use endpoint_controller_manager::process::{Configuration, Connect, ControllerState, Process};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::{oneshot, watch};
@@ -34,7 +34,7 @@ struct State {
     clocks: Arc<Clocks>,
     current: Mutex<Option<Arc<Host>>>,
     metrics: Mutex<Option<Arc<Registry>>>,
-    memory: Mutex<Vec<Memory>>,
+    states: Mutex<Vec<ControllerState>>,
 }
 
 const LOST: &str = "leader election lost";
@@ -54,7 +54,7 @@ impl Replica {
             clocks: Arc::new(Clocks::new(world.start)),
             current: Mutex::default(),
             metrics: Mutex::default(),
-            memory: Mutex::default(),
+            states: Mutex::default(),
         });
         let wanted = watch::Sender::new(true);
         let supervisor = tokio::spawn(Arc::clone(&state).supervise(wanted.subscribe()));
@@ -75,9 +75,9 @@ impl Replica {
         self.state.metrics.lock().clone()
     }
 
-    /// The memory of the controllers of its process.
-    pub fn memory(&self) -> Vec<Memory> {
-        self.state.memory.lock().clone()
+    /// The state that the controllers of its process keep.
+    pub fn controller_states(&self) -> Vec<ControllerState> {
+        self.state.states.lock().clone()
     }
 
     /// Moves its wall clock.
@@ -131,7 +131,7 @@ impl State {
             }
             *self.current.lock() = None;
             *self.metrics.lock() = None;
-            self.memory.lock().clear();
+            self.states.lock().clear();
             let mut rng = self.world.with(|state| state.dice.roll(format!("r{} restarts", self.number)));
             let delay = 200 + 20 * u64::try_from(rng.below(200)).unwrap_or_default();
             tokio::select! {
@@ -154,20 +154,20 @@ impl State {
 
     fn spawn(self: &Arc<Self>, host: &Arc<Host>) -> JoinHandle<Result<(), String>> {
         let (metrics, registry) = oneshot::channel();
-        let (memory, memories) = oneshot::channel();
+        let (states, kept) = oneshot::channel();
         let (terminate, terminated) = oneshot::channel();
         host.terminates_by(terminate);
         let (state, of) = (Arc::clone(self), Arc::clone(host));
         tokio::spawn(keep(registry, of, move |registry| *state.metrics.lock() = Some(registry)));
         let (state, of) = (Arc::clone(self), Arc::clone(host));
-        tokio::spawn(keep(memories, of, move |memories| *state.memory.lock() = memories));
+        tokio::spawn(keep(kept, of, move |kept| *state.states.lock() = kept));
         let (world, connected) = (Arc::downgrade(&self.world), Arc::clone(host));
         let connect: Connect =
             Arc::new(move |_| Ok(kube::Client::new(Connection::new(&world, &connected), "default")));
         let gate = self.world.with(|state| state.gate);
         let is_second = self.number == self.world.second_writer();
         let configuration = configuration(&self.world.plan.setup, gate, is_second);
-        let process = Process { metrics, memory, terminate: terminated };
+        let process = Process { metrics, states, terminate: terminated };
         let process = process.run(configuration, connect);
         let process = async { process.await.map_err(|error| kube_api::error_chain(&*error)) };
         tokio::spawn(within(Arc::clone(host) as _, process))

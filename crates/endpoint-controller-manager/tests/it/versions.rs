@@ -33,7 +33,7 @@ async fn events(minor: u16, flags: &[&str]) -> Vec<String> {
     let configuration = Configuration::parse(words.iter().chain(flags)).unwrap();
     let (terminate, terminated) = oneshot::channel();
     let process =
-        Process { metrics: oneshot::channel().0, memory: oneshot::channel().0, terminate: terminated };
+        Process { metrics: oneshot::channel().0, states: oneshot::channel().0, terminate: terminated };
     let connect = Arc::new(move |_: &kube::Config| Ok(kube::Client::new(router.clone(), "default")));
     let (ended, ()) = tokio::join!(process.run(configuration, connect), async {
         slices.recv().await.unwrap();

@@ -49,8 +49,9 @@ fn turns(plan: &Plan) -> u64 {
 /// The time within which controllers forget Services that need nothing: what they have seen of their pods is dropped by a
 /// look each minute that finds it a minute old, by a clock that may be slow.
 pub fn forgotten(plan: &Plan) -> Duration {
-    let memories = plan.setup.remembered_from.map_or(Duration::ZERO, |_| Duration::from_secs(2 * 60) * 5 / 4);
-    bound(plan) + memories
+    let sync_caches =
+        plan.setup.remembered_from.map_or(Duration::ZERO, |_| Duration::from_secs(2 * 60) * 5 / 4);
+    bound(plan) + sync_caches
 }
 
 /// True for faults that refuse writes or leave them without an answer: only these make a back-off grow.

@@ -6,7 +6,7 @@ pub mod commit;
 pub mod end;
 pub mod growth;
 pub mod lasting;
-pub mod memory;
+pub mod leaks;
 pub mod nobodys;
 pub mod order;
 pub mod outage;

@@ -163,7 +163,7 @@ fn metrics_md_is_current() {
             }),
             logs: Some(logs.dropped()),
             metrics: None,
-            memory: None,
+            controller_states: None,
             shadow: None,
             approvals: Approvals::default(),
         };

@@ -1,4 +1,4 @@
-//! The memory of controllers at the end: nothing of objects that are gone.
+//! The state that controllers keep at the end: nothing of objects that are gone.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +17,17 @@ const TRANSIENT: [&str; 6] =
 const FAILING: &str = "failing";
 
 /// The entries that a controller should have forgotten.
-pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
+pub fn leaked(world: &World, replicas: &[Replica]) -> Vec<String> {
     let mut names: BTreeSet<String> =
         ["Service", "Endpoints"].iter().flat_map(|kind| world.objects("v1", kind).into_keys()).collect();
     let slices = world.objects("discovery.k8s.io/v1", "EndpointSlice").into_values();
     names.extend(
         slices.filter_map(|slice| Some(slice["metadata"]["labels"][SERVICE_NAME].as_str()?.to_owned())),
     );
-    let mut kept = Vec::new();
+    let mut leaked = Vec::new();
     for replica in replicas {
-        for memory in replica.memory() {
-            let remembered = memory.remembered();
+        for state in replica.controller_states() {
+            let remembered = state.remembered();
             let fails = |key| remembered.iter().any(|(table, other)| *table == FAILING && other == key);
             for (table, key) in &remembered {
                 // Nothing of the other tenant goes.
@@ -38,16 +38,16 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
                 let is_retried = ["deferred", "sync_caches", "unfinished"].contains(table) && fails(key);
                 let is_transient = TRANSIENT.contains(table) && !is_retried;
                 if !exists || is_transient {
-                    kept.push(format!("r{} remembers {key} as {table}", replica.number()));
+                    leaked.push(format!("r{} remembers {key} as {table}", replica.number()));
                 }
             }
         }
     }
-    kept
+    leaked
 }
 
 /// True if some key is to be retried, which may be for ever.
 pub fn is_failing(replicas: &[Replica]) -> bool {
-    let memory = replicas.iter().flat_map(Replica::memory);
-    memory.flat_map(|memory| memory.remembered()).any(|(table, _)| table == FAILING)
+    let states = replicas.iter().flat_map(Replica::controller_states);
+    states.flat_map(|state| state.remembered()).any(|(table, _)| table == FAILING)
 }

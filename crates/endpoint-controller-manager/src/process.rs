@@ -34,12 +34,12 @@ impl Configuration {
             .map_err(|(Usage::Print(text) | Usage::Error(text))| text)
     }
 
-    /// The same, where a sync of a Service with at least this number of pods remembers what it has seen. The default is
+    /// The same, where a Service with at least this number of pods has a sync cache. The default is
     /// [`MIN_PODS`](endpoint_controllers_common::MIN_PODS); histories with few pods need less.
     #[must_use]
-    pub fn remembering_from(mut self, pods: usize) -> Self {
-        self.0.endpoints.remembered_from = pods;
-        self.0.endpointslice.remembered_from = pods;
+    pub fn with_sync_caches_from(mut self, pods: usize) -> Self {
+        self.0.endpoints.sync_cache_min_pods = pods;
+        self.0.endpointslice.sync_cache_min_pods = pods;
         self
     }
 }

@@ -8,7 +8,7 @@ use controller_kit::key::ObjectKey;
 use kube_api::time::{Instant, sleep};
 use parking_lot::Mutex;
 
-/// The default of the fewest pods of a Service that is remembered. With fewer, looking at all of them takes less than a
+/// The default of the fewest pods of a Service that has a sync cache. With fewer, looking at all of them takes less than a
 /// request.
 pub const MIN_PODS: usize = 100;
 /// The time after which a sync cache that is not used is dropped.
@@ -39,7 +39,7 @@ impl<M> SyncCaches<M> {
         self.by_service.lock().remove(key).map(|(_, sync_cache)| sync_cache)
     }
 
-    /// The Services that are remembered.
+    /// The Services with a sync cache.
     pub fn services(&self) -> Vec<ObjectKey> {
         self.by_service.lock().keys().cloned().collect()
     }

@@ -43,9 +43,9 @@ pub struct Config {
     /// True if a Service that is not in the cache may exist and belong to another controller (feature gate
     /// `EndpointControllerNameWellKnownLabel`).
     pub services_may_be_delegated: bool,
-    /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
+    /// The fewest pods of a Service that has a sync cache, so that the next sync costs what changed.
     /// [`MIN_PODS`](endpoint_controllers_common::MIN_PODS) but in tests.
-    pub remembered_from: usize,
+    pub sync_cache_min_pods: usize,
 }
 
 /// Writes the Endpoints of all Services with a selector, and deletes those whose Service was deleted.
@@ -100,7 +100,7 @@ impl EndpointsController {
             deferred: DeferredEvents::default(),
             trigger_times: Mutex::default(),
             waiting: Mutex::default(),
-            sync_caches: SyncCaches::new(config.remembered_from),
+            sync_caches: SyncCaches::new(config.sync_cache_min_pods),
         };
         (Arc::new(controller), events)
     }

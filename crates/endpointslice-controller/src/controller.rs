@@ -42,9 +42,9 @@ pub struct Config {
     /// The conditions of endpoints; with [`Conditions::ReadyOnly`], terminating pods are not published (feature gate
     /// `EndpointSliceTerminatingCondition`).
     pub conditions: Conditions,
-    /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
+    /// The fewest pods of a Service that has a sync cache, so that the next sync costs what changed.
     /// [`MIN_PODS`](endpoint_controllers_common::MIN_PODS) but in tests.
-    pub remembered_from: usize,
+    pub sync_cache_min_pods: usize,
     /// Whether writes that decide about no traffic wait up to 5 s for others of the same slice
     /// ([`endpointslice::coalescing`]; feature gate `EndpointSliceCoalescing`).
     pub coalescing: bool,
@@ -117,7 +117,7 @@ impl EndpointSliceController {
             doubtful: DoubtfulServices::default(),
             topology: Mutex::default(),
             deferrals: config.coalescing.then(Deferrals::new),
-            sync_caches: SyncCaches::new(config.remembered_from),
+            sync_caches: SyncCaches::new(config.sync_cache_min_pods),
             shares_changed_at: Mutex::default(),
             shares_changed: Notify::new(),
             metrics,

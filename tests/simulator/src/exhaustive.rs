@@ -169,7 +169,7 @@ fn setup(max: usize) -> Setup {
         custom_endpoints: true,
         retry_seconds: 2,
         quiet_seconds: 6,
-        remembered_from: Some(1),
+        sync_cache_min_pods: Some(1),
         coalescing: false,
         writes_per_second: None,
         keeps_ready: false,

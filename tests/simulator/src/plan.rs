@@ -52,7 +52,7 @@ impl Plan {
         let mut rates = if calm { Vec::new() } else { rates(&mut rng) };
         let mut timeline = timeline(seed, &mut rng, &setup, calm);
         // Last, so that the rest of a seed is the same with either.
-        setup.remembered_from = rng.percent(50).then_some(1);
+        setup.sync_cache_min_pods = rng.percent(50).then_some(1);
         setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         budget::add(seed, has_low_rate, &mut setup, &mut rates, &mut timeline);

@@ -234,8 +234,8 @@ fn configuration(setup: &Setup, gate: bool, is_second: bool) -> Configuration {
         let new = || Configuration::parse(&words).unwrap_or_else(|error| panic!("{error}"));
         parsed.entry(words.clone()).or_insert_with(new).clone()
     });
-    match setup.remembered_from {
-        Some(pods) => parsed.remembering_from(pods),
+    match setup.sync_cache_min_pods {
+        Some(pods) => parsed.with_sync_caches_from(pods),
         None => parsed,
     }
 }

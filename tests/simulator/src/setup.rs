@@ -31,9 +31,9 @@ pub struct Setup {
     pub retry_seconds: u64,
     /// The time without a write after which the history ends.
     pub quiet_seconds: u64,
-    /// The fewest pods of a Service that controllers remember between its syncs; `None` is the default, which no Service
+    /// The fewest pods of a Service that has a sync cache; `None` is the default, which no Service
     /// here reaches.
-    pub remembered_from: Option<usize>,
+    pub sync_cache_min_pods: Option<usize>,
     /// The feature gate `EndpointSliceCoalescing`; no seed has it on.
     pub coalescing: bool,
     /// `--kube-api-qps` and `--kube-api-burst` if they are so low that writes wait.
@@ -83,7 +83,7 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         retry_seconds: *rng.pick(&[2, 2, 5, 10]),
         // Sometimes longer than the wait for a stale cache.
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
-        remembered_from: None,
+        sync_cache_min_pods: None,
         coalescing: false,
         writes_per_second: None,
         keeps_ready: false,

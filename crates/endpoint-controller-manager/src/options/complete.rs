@@ -58,14 +58,14 @@ fn config(
             batch_period: settings.endpoints.batch_period,
             tolerate_unready_annotation: enabled(gates::TOLERATE_UNREADY_ENDPOINTS_ANNOTATION),
             services_may_be_delegated: enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
-            remembered_from: MIN_PODS,
+            sync_cache_min_pods: MIN_PODS,
         },
         endpointslice: endpointslice_controller::Config {
             workers: settings.endpointslice.workers,
             max_endpoints_per_slice: settings.endpointslice.max_endpoints,
             batch_period: settings.endpointslice.batch_period,
             conditions: if with_terminating { Conditions::All } else { Conditions::ReadyOnly },
-            remembered_from: MIN_PODS,
+            sync_cache_min_pods: MIN_PODS,
             coalescing: enabled(gates::ENDPOINT_SLICE_COALESCING),
         },
         mirroring: endpointslice_mirroring_controller::Config {

@@ -34,7 +34,7 @@ impl Harness {
             batch_period,
             tolerate_unready_annotation: false,
             services_may_be_delegated,
-            remembered_from: 1,
+            sync_cache_min_pods: 1,
         };
         Self(api.run_with_policy(policy, |cache, client, queues, _| {
             EndpointsController::new(config, cache, client, queues)

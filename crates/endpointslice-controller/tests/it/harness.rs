@@ -25,7 +25,7 @@ const CONFIG: Config = Config {
     max_endpoints_per_slice: 100,
     batch_period: Duration::ZERO,
     conditions: Conditions::All,
-    remembered_from: 1,
+    sync_cache_min_pods: 1,
     coalescing: false,
 };
 
@@ -58,8 +58,8 @@ impl Harness {
 
     /// Starts with one worker and slices of one endpoint: a few pods make many writes in a fixed order.
     pub(crate) fn start_small(api: &TestApi) -> Self {
-        let (workers, max_endpoints_per_slice, remembered_from) = (1, 1, MIN_PODS);
-        Self::run_with(api, Config { workers, max_endpoints_per_slice, remembered_from, ..CONFIG })
+        let (workers, max_endpoints_per_slice, sync_cache_min_pods) = (1, 1, MIN_PODS);
+        Self::run_with(api, Config { workers, max_endpoints_per_slice, sync_cache_min_pods, ..CONFIG })
     }
 
     fn run_with(api: &TestApi, config: Config) -> Self {

@@ -50,7 +50,7 @@ fn turns(plan: &Plan) -> u64 {
 /// look each minute that finds it a minute old, by a clock that may be slow.
 pub fn forgotten(plan: &Plan) -> Duration {
     let sync_caches =
-        plan.setup.remembered_from.map_or(Duration::ZERO, |_| Duration::from_secs(2 * 60) * 5 / 4);
+        plan.setup.sync_cache_min_pods.map_or(Duration::ZERO, |_| Duration::from_secs(2 * 60) * 5 / 4);
     bound(plan) + sync_caches
 }
 

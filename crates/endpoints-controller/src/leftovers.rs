@@ -176,7 +176,7 @@ impl EndpointsController {
             return deleted;
         }
         debug!(controller = Self::NAME, key = %key, "Deleted Endpoints");
-        tracker.settled(key);
+        tracker.synced(key);
         if let Some(uid) = &target.uid {
             tracker.deleted(key, uid.clone());
         }

@@ -182,7 +182,7 @@ impl EndpointsController {
         }
         let (endpoints, written) = match plan {
             Plan::Nothing => {
-                self.tracker.lock().settled(key);
+                self.tracker.lock().synced(key);
                 return Ok(());
             }
             Plan::Create(endpoints) => (endpoints, self.writer.create(sync, key, endpoints).await),
@@ -196,7 +196,7 @@ impl EndpointsController {
                 let is_created = matches!(plan, Plan::Create(_));
                 self.repairs.count_write(key, is_created.then_some(&uid), version);
                 let mut tracker = self.tracker.lock();
-                tracker.settled(key);
+                tracker.synced(key);
                 if let Some(version) = version {
                     tracker.wrote(key, uid, version, is_created);
                 }

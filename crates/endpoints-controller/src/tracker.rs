@@ -92,7 +92,7 @@ impl Tracker {
     }
 
     /// Records that the object is in sync.
-    pub(crate) fn settled(&mut self, key: &ObjectKey) {
+    pub(crate) fn synced(&mut self, key: &ObjectKey) {
         self.unanswered.remove(key);
     }
 

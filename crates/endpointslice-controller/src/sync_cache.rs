@@ -1,23 +1,23 @@
 //! The slices of one Service that need no write, found without building their endpoints.
 //!
 //! `plan` decides about every write, and `plan_incremental` needs the endpoints of those slices only that it may write. This
-//! module finds the others, which are *settled*: an encoded slice is settled if each of its endpoints is byte for byte what
+//! module finds the others, which are *up to date*: an encoded slice is so if each of its endpoints is byte for byte what
 //! would be written for the pod that it names. That takes a fifth of a microsecond an endpoint and allocates nothing for
 //! it, where decoding the slice and building the desired endpoints takes two and thirty allocations.
 //!
-//! Between syncs a [`SyncCache`] keeps the pods that the last sync saw and the settled slice that has each of them. A slice
-//! stays settled while the cache has the same `Arc` of it and of each of its pods; the next sync compares these pointers,
+//! Between syncs a [`SyncCache`] keeps the pods that the last sync saw and the up-to-date slice that has each of them. A slice
+//! stays up to date while the cache has the same `Arc` of it and of each of its pods; the next sync compares these pointers,
 //! and then the endpoints of those slices that were written since. So a sync costs some tens of
 //! nanoseconds a pod, ten of them with the cache locked, and two microseconds for each endpoint of a slice that changes or
 //! has just changed.
 //!
-//! Errors are on one side only: a slice that is not found to be settled is decoded and planned as before. These rules keep
+//! Errors are on one side only: a slice that is not found to be up to date is decoded and planned as before. These rules keep
 //! the plan equal:
 //!
 //! * What the comparison depends on besides pod and slice is the Service and the zones of nodes. A sync cache is of one version
 //!   of both, and is dropped if either changes.
 //! * An endpoint in two slices belongs to the first by name. Every slice that is read claims the pods that it names, and
-//!   slices that claim the same pod are not settled.
+//!   slices that claim the same pod are not up to date.
 //! * Topology hints, endpoints without the terminating condition, and objects that could not be decoded are left to `plan`
 //!   with all endpoints, as are addresses that the API server refuses.
 //!
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use endpoint_controllers_common::{ChangedPods, PodChanges, SeenPod, SeenPods};
 use endpoint_informers::kinds::CachedSlice;
 use endpointslice::desired::{Skipped, desired_from_service_with};
-use endpointslice::plan::{MissingEndpoints, Settled};
+use endpointslice::plan::{MissingEndpoints, UpToDateSlice};
 use endpointslice::{
     AddressType, Desired, Node, PlanOptions, Pod, PortSet, Service, SlicePlan, SliceTemplate,
     plan_incremental,
@@ -41,7 +41,7 @@ use kube_protobuf::{DecodeError, endpoint_target_name, split_endpoints};
 
 use crate::comparison::{Comparison, Expected};
 
-/// The pods and the settled slices of one Service.
+/// The pods and the up-to-date slices of one Service.
 ///
 /// Memory: about 90 bytes for each pod, and 200 for each slice.
 pub(crate) struct SyncCache {
@@ -49,7 +49,7 @@ pub(crate) struct SyncCache {
     /// The changes of zones that are taken into account.
     zones: u64,
     pods: SeenPods<Place>,
-    /// The settled slices, and while slices are compared also others, by a number that is never used again.
+    /// The up-to-date slices, and while slices are compared also others, by a number that is never used again.
     known: HashMap<u32, Known>,
     next: u32,
 }
@@ -68,9 +68,9 @@ struct Known {
     address_type: AddressType,
     ports: PortSet,
     endpoints: usize,
-    /// True if it has a ready endpoint; only of a settled slice.
+    /// True if it has a ready endpoint; only of an up-to-date slice.
     ready: bool,
-    settled: bool,
+    up_to_date: bool,
 }
 
 const NO_SLICE: u32 = u32::MAX;
@@ -112,7 +112,7 @@ impl SyncCache {
         self.pods.iter().map(|seen| &*seen.pod)
     }
 
-    /// Applies the changes of pods; `nodes` has those of the new pods. Slices of changed pods are no longer settled.
+    /// Applies the changes of pods; `nodes` has those of the new pods. Slices of changed pods are no longer up to date.
     pub(crate) fn update(&mut self, changes: PodChanges, nodes: &[Arc<Node>]) -> ChangedPods {
         let nodes: HashMap<&str, &Arc<Node>> = nodes.iter().map(|node| (&*node.name, node)).collect();
         let types = self.service.address_types();
@@ -135,7 +135,7 @@ impl SyncCache {
         })
     }
 
-    /// Finds the settled slices among the Service's current `slices`, and decodes the others.
+    /// Finds the up-to-date slices among the Service's current `slices`, and decodes the others.
     ///
     /// # Errors
     ///
@@ -153,9 +153,9 @@ impl SyncCache {
         for slice in slices.iter().filter(|slice| !known.contains(&Arc::as_ptr(slice))) {
             self.examine(slice, template, &mut comparison)?;
         }
-        self.known.retain(|_, known| known.settled);
-        let settled = self.addresses();
-        let open = slices.iter().filter(|slice| !settled.contains(&Arc::as_ptr(slice)));
+        self.known.retain(|_, known| known.up_to_date);
+        let up_to_date = self.addresses();
+        let open = slices.iter().filter(|slice| !up_to_date.contains(&Arc::as_ptr(slice)));
         open.map(|slice| slice.decode()).collect()
     }
 
@@ -173,7 +173,7 @@ impl SyncCache {
         let encoded = slice.encoded.unpack();
         let (head, endpoints) = split_endpoints(&encoded)?;
         let Some(address_type) = AddressType::parse(&head.address_type) else { return Ok(()) };
-        let mut settled = comparison.is_possible() && template.is_current(&head) && !endpoints.is_empty();
+        let mut up_to_date = comparison.is_possible() && template.is_current(&head) && !endpoints.is_empty();
         let ports = PortSet::new(head.ports.unwrap_or_default());
         let mut ready = false;
         let number = self.next;
@@ -181,30 +181,30 @@ impl SyncCache {
         for endpoint in &endpoints {
             let named = endpoint_target_name(endpoint).and_then(|name| self.pods.find_mut(name));
             let Some(SeenPod { pod, value }) = named else {
-                settled = false;
+                up_to_date = false;
                 continue;
             };
             let position = position(address_type);
             // The Service may have lost the address type of the slice.
-            settled = settled && value.wanted.get(position) == Some(&true);
+            up_to_date = up_to_date && value.wanted.get(position) == Some(&true);
             let Some(claim) = value.claims.get_mut(position) else { continue };
             let before = std::mem::replace(claim, number);
             if before == number {
-                settled = false;
+                up_to_date = false;
             } else if let Some(other) = self.known.get_mut(&before) {
-                (other.settled, settled) = (false, false);
+                (other.up_to_date, up_to_date) = (false, false);
             }
             let node = value.node.as_deref();
             let expected = Expected { service: &self.service, pod, node, address_type, ports: &ports };
-            settled = settled && comparison.is_as_expected(endpoint, &expected);
+            up_to_date = up_to_date && comparison.is_as_expected(endpoint, &expected);
             ready |= self.service.publish_not_ready_addresses || pod.ready && !pod.is_terminating();
         }
         let (slice, endpoints) = (Arc::clone(slice), endpoints.len());
-        self.known.insert(number, Known { slice, address_type, ports, endpoints, ready, settled });
+        self.known.insert(number, Known { slice, address_type, ports, endpoints, ready, up_to_date });
         Ok(())
     }
 
-    /// The plan of all slices and pods, where `open` are the slices that are not settled; slices whose endpoints are needed
+    /// The plan of all slices and pods, where `open` are the slices that are not up to date; slices whose endpoints are needed
     /// are moved there. Also returns the endpoints that are left out.
     ///
     /// # Errors
@@ -217,10 +217,10 @@ impl SyncCache {
         options: &PlanOptions,
     ) -> Result<(SlicePlan, Vec<Skipped>), DecodeError> {
         loop {
-            let (numbers, settled): (Vec<u32>, Vec<Settled<'_>>) = self.settled().unzip();
+            let (numbers, up_to_date): (Vec<u32>, Vec<UpToDateSlice<'_>>) = self.up_to_date().unzip();
             let desired = self.desired();
             let mut skipped = desired.skipped().to_vec();
-            match plan_incremental(open, &settled, desired, template, options) {
+            match plan_incremental(open, &up_to_date, desired, template, options) {
                 Ok(plan) => {
                     skipped.retain(|skipped| !plan.keeps(skipped));
                     return Ok((plan, skipped));
@@ -236,41 +236,41 @@ impl SyncCache {
         }
     }
 
-    /// The ports of the settled slices of this address type that have a ready endpoint.
+    /// The ports of the up-to-date slices of this address type that have a ready endpoint.
     pub(crate) fn ready_groups(&self, address_type: AddressType) -> impl Iterator<Item = &PortSet> {
         let is_ready = move |known: &&Known| known.ready && known.address_type == address_type;
         self.known.values().filter(is_ready).map(|known| &known.ports)
     }
 
-    /// True if a settled slice of this group has a ready endpoint.
+    /// True if an up-to-date slice of this group has a ready endpoint.
     pub(crate) fn has_ready(&self, address_type: AddressType, ports: &PortSet) -> bool {
         self.ready_groups(address_type).any(|ready| ready == ports)
     }
 
-    fn settled(&self) -> impl Iterator<Item = (u32, Settled<'_>)> {
+    fn up_to_date(&self) -> impl Iterator<Item = (u32, UpToDateSlice<'_>)> {
         self.known.iter().map(|(number, known)| {
             let Known { slice, address_type, ports, endpoints, .. } = known;
             let (address_type, endpoints) = (*address_type, *endpoints);
-            (*number, Settled { name: &slice.name, address_type, ports, endpoints })
+            (*number, UpToDateSlice { name: &slice.name, address_type, ports, endpoints })
         })
     }
 
-    /// The endpoints that are in no settled slice, and the groups of those that are.
+    /// The endpoints that are in no up-to-date slice, and the groups of those that are.
     fn desired(&self) -> Desired {
         let mut open: Vec<(&SeenPod<Place>, [bool; 2])> = vec![];
         for seen in self.pods.iter() {
-            let settled = seen.value.claims.map(|slice| self.known.contains_key(&slice));
-            let mut of_type = seen.value.wanted.into_iter().zip(settled);
-            if seen.value.wanted == [false; 2] || of_type.any(|(wanted, settled)| wanted && !settled) {
-                open.push((seen, settled));
+            let up_to_date = seen.value.claims.map(|slice| self.known.contains_key(&slice));
+            let mut of_type = seen.value.wanted.into_iter().zip(up_to_date);
+            if seen.value.wanted == [false; 2] || of_type.any(|(wanted, up_to_date)| wanted && !up_to_date) {
+                open.push((seen, up_to_date));
             }
         }
         open.sort_unstable_by(|(a, _), (b, _)| a.pod.name.cmp(&b.pod.name));
         let nodes = open.iter().filter_map(|(seen, _)| seen.value.node.as_deref());
         let nodes: HashMap<&str, &Node> = nodes.map(|node| (&*node.name, node)).collect();
-        let partly = open.iter().filter(|(_, settled)| *settled != [false; 2]);
+        let partly = open.iter().filter(|(_, up_to_date)| *up_to_date != [false; 2]);
         let partly: HashMap<&str, [bool; 2]> =
-            partly.map(|(seen, settled)| (&*seen.pod.name, *settled)).collect();
+            partly.map(|(seen, up_to_date)| (&*seen.pod.name, *up_to_date)).collect();
         let pods = open.iter().map(|(seen, _)| &*seen.pod);
         let addresses = |pod| addresses_outside(pod, partly.get(&*pod.name));
         let mut desired =
@@ -288,10 +288,10 @@ impl SyncCache {
     }
 }
 
-/// The addresses of a pod, without those of the types that are `settled`.
-fn addresses_outside<'a>(pod: &'a Pod, settled: Option<&[bool; 2]>) -> Cow<'a, [IpAddr]> {
-    let Some(settled) = settled else { return Cow::Borrowed(&pod.addresses) };
-    let is_open = |address: &IpAddr| settled.get(position(AddressType::of(*address))) == Some(&false);
+/// The addresses of a pod, without those of the types that are up to date.
+fn addresses_outside<'a>(pod: &'a Pod, up_to_date: Option<&[bool; 2]>) -> Cow<'a, [IpAddr]> {
+    let Some(up_to_date) = up_to_date else { return Cow::Borrowed(&pod.addresses) };
+    let is_open = |address: &IpAddr| up_to_date.get(position(AddressType::of(*address))) == Some(&false);
     Cow::Owned(pod.addresses.iter().copied().filter(is_open).collect())
 }
 

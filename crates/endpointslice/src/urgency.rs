@@ -116,8 +116,8 @@ impl Published<'_> {
 /// The urgency of a plan that was made from the slices `stored`. If it withdraws endpoints, puts the writes that do so first
 /// ([`AddressTypePlan::withdrawals`]); `is_local` if the Service has a `Local` traffic policy.
 ///
-/// Slices that were left out as [settled](crate::plan::Settled) may be absent; `ready_elsewhere` then returns the ports of those
-/// of an address type that have a ready endpoint.
+/// Slices that were left out as [up to date](crate::plan::UpToDateSlice) may be absent; `ready_elsewhere` then returns the
+/// ports of those of an address type that have a ready endpoint.
 ///
 /// Endpoints of an older owner's slices, such as those of a Service that was replaced by another one of its name, have to be
 /// published again: the garbage collector deletes these slices, whatever the plan does.
@@ -258,8 +258,8 @@ fn renewed<'a>(
         if changed.contains(name_of(slice)) { stays_ready(slice) } else { has_ready(slice) }
     };
     let stored = named.values().copied().filter(of_type).filter(stays).map(of_slice);
-    let settled = elsewhere.into_iter().map(|ports| port_names(ports.as_slice(), is_headless));
-    let mut kept = stored.chain(settled);
+    let up_to_date = elsewhere.into_iter().map(|ports| port_names(ports.as_slice(), is_headless));
+    let mut kept = stored.chain(up_to_date);
     while !renewed.is_empty()
         && let Some(ports) = kept.next()
     {

@@ -71,7 +71,7 @@ fn a_deleted_service_leaves_no_record_but_a_late_create() {
     assert!(tracker.waiting.contains(&key));
     assert!(tracker.forget(&key, now + LATE).is_none() && !tracker.wake(&key), "it has not");
     tracker.unanswered(&key);
-    tracker.settled(&key);
+    tracker.synced(&key);
     assert_eq!(tracker.forget(&key, now), None, "another write was answered");
     let Tracker { written, lists: _, waiting, unanswered, orphaned, deleted, started_at: _ } = tracker;
     assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty());

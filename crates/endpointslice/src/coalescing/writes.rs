@@ -68,8 +68,8 @@ impl EndpointKey {
 /// Finds the writes of a plan that may wait, by the [rules](super) for the Service. Returns all writes of its address types.
 ///
 /// `stored` has the slices that the plan was made from; slices that were left out as
-/// [settled](crate::plan::Settled) may be absent, and `is_ready_elsewhere` then says of a group whether one of them has a
-/// ready endpoint. `pods` are all pods of the Service.
+/// [up to date](crate::plan::UpToDateSlice) may be absent, and `is_ready_elsewhere` then says of a group whether one of them
+/// has a ready endpoint. `pods` are all pods of the Service.
 ///
 /// Cost: a hash of each endpoint of the slices that are written; if one of them may wait, also of each endpoint in `stored`,
 /// and a pass over the pods.

@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
-use super::settled::{MissingEndpoints, SettledOfGroup};
 use super::template::SliceTemplate;
+use super::up_to_date::{MissingEndpoints, UpToDateOfGroup};
 use crate::desired::{Conditions, EndpointSet, PortSet, equal_beyond_identity};
 use crate::model::{AddressType, endpoint_list, endpoints_of};
 
@@ -44,11 +44,11 @@ impl<S> Default for Packed<'_, S> {
     }
 }
 
-/// Packs `desired` into slices of at most `max` endpoints, alongside the `settled` slices of the group.
+/// Packs `desired` into slices of at most `max` endpoints, alongside the up-to-date slices of the group.
 ///
-/// Fails if a settled slice takes the remainder.
+/// Fails if an up-to-date slice takes the remainder.
 pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
-    (existing, settled): (Vec<&'a S>, SettledOfGroup<'_>),
+    (existing, up_to_date): (Vec<&'a S>, UpToDateOfGroup<'_>),
     mut desired: EndpointSet,
     conditions: Conditions,
     max: usize,
@@ -71,13 +71,13 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
         if let Some((room, position)) = fit {
             let name =
                 packed.unchanged.get(position).and_then(|slice| (*slice).borrow().metadata.name.as_deref());
-            settled.unless_tighter(rest.len(), max, Some((room, name)))?;
+            up_to_date.unless_tighter(rest.len(), max, Some((room, name)))?;
             let mut slice = packed.unchanged.remove(position).borrow().clone();
             fill(&mut slice, &mut rest, max);
             packed.update.push(slice);
         } else {
             if rest.len() < max {
-                settled.unless_tighter(rest.len(), max, None)?;
+                up_to_date.unless_tighter(rest.len(), max, None)?;
             }
             let mut slice = template.new_slice(address_type, ports.clone());
             fill(&mut slice, &mut rest, max);

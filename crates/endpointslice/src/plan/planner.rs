@@ -17,10 +17,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::hints::Hints;
 use super::options::{Packing, PlanOptions};
 use super::pack::{endpoint_count, pack, pack_single, reduce};
-use super::settled::{MissingEndpoints, Settled, SettledOfType};
 use super::slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
 use super::template::SliceTemplate;
 use super::tolerated::{present, unchanged, with_tolerated};
+use super::up_to_date::{MissingEndpoints, UpToDateOfType, UpToDateSlice};
 use crate::desired::{Conditions, Desired, EndpointSet, PortSet, Tolerated};
 use crate::model::{AddressType, endpoints_of_mut};
 use crate::topology::{TopologyOutcome, add_hints};
@@ -58,25 +58,25 @@ pub fn plan<S: Borrow<EndpointSlice>>(
     template: &SliceTemplate,
     options: &PlanOptions,
 ) -> SlicePlan {
-    // Only settled slices can be asked for.
+    // Only up-to-date slices can be asked for.
     plan_incremental(existing, &[], desired, template, options).unwrap_or_default()
 }
 
-/// [`plan()`] for slices that are mostly [`Settled`] already: the same plan, without building their endpoints.
+/// [`plan()`] for slices that are mostly up to date already: the same plan, without building their endpoints.
 ///
-/// `existing` are the other slices, and `desired` has the endpoints that are in no settled slice. It must have the group
-/// of each settled slice all the same, in every address type in which the plan of all endpoints would have it.
+/// `existing` are the other slices, and `desired` has the endpoints that are in no up-to-date slice. It must have the group
+/// of each up-to-date slice all the same, in every address type in which the plan of all endpoints would have it.
 ///
 /// # Errors
 ///
-/// The endpoints of some settled slices are needed, because one of them is written, or because the rules look at all of
+/// The endpoints of some up-to-date slices are needed, because one of them is written, or because the rules look at all of
 /// them. The caller moves these slices to `existing` and their endpoints to `desired`, and plans again: at most three times
 /// in all, because the error names the slices of all groups and address types.
 ///
-/// Cost: linear in the endpoints of `existing` and `desired`, and in the number of settled slices.
+/// Cost: linear in the endpoints of `existing` and `desired`, and in the number of up-to-date slices.
 pub fn plan_incremental<S: Borrow<EndpointSlice>>(
     existing: &[S],
-    settled: &[Settled<'_>],
+    up_to_date: &[UpToDateSlice<'_>],
     desired: Desired,
     template: &SliceTemplate,
     options: &PlanOptions,
@@ -96,12 +96,12 @@ pub fn plan_incremental<S: Borrow<EndpointSlice>>(
     let types = types.into_iter().map(|(address_type, groups)| {
         let existing = by_type.remove(&address_type).unwrap_or_default();
         let tolerated = tolerated.remove(&address_type).unwrap_or_default();
-        let settled = SettledOfType::new(settled, address_type);
+        let up_to_date = UpToDateOfType::new(up_to_date, address_type);
         if !tolerated.is_empty() || matches!(options.hints, Hints::Topology(_)) {
-            settled.unless_any()?;
+            up_to_date.unless_any()?;
         }
         let plan = |groups| {
-            plan_type(existing.clone(), &settled, (groups, conditions), template, options, address_type)
+            plan_type(existing.clone(), &up_to_date, (groups, conditions), template, options, address_type)
         };
         plan_around(&existing, groups, &tolerated, template, plan)
     });
@@ -144,14 +144,14 @@ fn plan_around<S: Borrow<EndpointSlice>>(
 
 fn plan_type<S: Borrow<EndpointSlice>>(
     existing: Vec<&S>,
-    settled: &SettledOfType<'_>,
+    up_to_date: &UpToDateOfType<'_>,
     (desired, conditions): (BTreeMap<PortSet, EndpointSet>, Conditions),
     template: &SliceTemplate,
     options: &PlanOptions,
     address_type: AddressType,
 ) -> Result<AddressTypePlan, MissingEndpoints> {
     let max = options.packing.max();
-    let existing_count = existing.len() + settled.len();
+    let existing_count = existing.len() + up_to_date.len();
     let (owned, mut delete): (Vec<&S>, Vec<&S>) =
         existing.into_iter().partition(|slice| template.accepts((*slice).borrow()));
     let mut by_ports: BTreeMap<PortSet, Vec<&S>> = BTreeMap::new();
@@ -165,13 +165,13 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     let mut needed = MissingEndpoints::default();
     for (ports, endpoints) in desired {
         let present = by_ports.remove(&ports).unwrap_or_default();
-        let settled = settled.of_group(&ports);
-        let endpoint_count = endpoints.len() + settled.endpoints();
-        let present_count = present.len() + settled.len();
+        let up_to_date = up_to_date.of_group(&ports);
+        let endpoint_count = endpoints.len() + up_to_date.endpoints();
+        let present_count = present.len() + up_to_date.len();
         let group = (address_type, &ports);
         let packed = match options.packing {
-            Packing::Pack { .. } => pack((present, settled), endpoints, conditions, max, template, group),
-            Packing::Single { .. } => settled
+            Packing::Pack { .. } => pack((present, up_to_date), endpoints, conditions, max, template, group),
+            Packing::Single { .. } => up_to_date
                 .unless_any()
                 .map(|()| pack_single(present, endpoints, conditions, max, template, group)),
         };

@@ -42,8 +42,8 @@ fn slice(text: &str) -> EndpointSlice {
 /// The urgency of a change from `stored` to `wanted`, both lists of slices: those of a new name are created.
 fn of(stored: &[&str], wanted: &[&str]) -> Urgency {
     let (plan, stored) = planned(stored, wanted);
-    let settled = [PortSet::of(&slice("settled 9"))];
-    urgency(&plan, &stored, |_| &settled)
+    let up_to_date = [PortSet::of(&slice("up-to-date 9"))];
+    urgency(&plan, &stored, |_| &up_to_date)
 }
 
 /// The plan of that change, and the slices `stored`.
@@ -111,10 +111,10 @@ fn withdrawals_that_depend_on_no_other_write_come_before_everything_else() {
     }
     // A slice that was left out of `stored` has the port under another number.
     let (mut plan, stored) = planned(&["a 80 1:rs"], &["a 80", "new 80 2:rs"]);
-    let settled = [PortSet::of(&slice("settled 81"))];
-    withdrawals_first(&mut plan, &stored, false, |_| &settled);
+    let up_to_date = [PortSet::of(&slice("up-to-date 81"))];
+    withdrawals_first(&mut plan, &stored, false, |_| &up_to_date);
     assert_eq!(plan.types[0].withdrawals.len(), 1);
-    withdrawals_first(&mut plan, &stored, true, |_| &settled);
+    withdrawals_first(&mut plan, &stored, true, |_| &up_to_date);
     assert!(plan.types[0].withdrawals.is_empty(), "of a Service with a local policy");
 }
 

@@ -11,7 +11,7 @@
 
 mod checks;
 mod generator;
-mod settled;
+mod up_to_date;
 
 use std::collections::BTreeSet;
 
@@ -193,7 +193,7 @@ proptest! {
             cluster.apply(&cluster.plan());
             set_readiness(&mut cluster, ready);
         }
-        prop_assert_eq!(settled::plan_incremental_some(&cluster, described)?, cluster.plan());
+        prop_assert_eq!(up_to_date::plan_incremental_some(&cluster, described)?, cluster.plan());
     }
 
     /// From nothing, one pod at a time: each step costs one write, or none if the pod is not published.

@@ -9,7 +9,7 @@ use crate::model::AddressType;
 /// metadata and hints are right, and it has at least one endpoint. All its endpoints are desired in the group of its ports,
 /// equal to the desired ones, and in no other slice.
 #[derive(Clone, Copy, Debug)]
-pub struct Settled<'a> {
+pub struct UpToDateSlice<'a> {
     /// The name.
     pub name: &'a str,
     /// The address type.
@@ -20,7 +20,7 @@ pub struct Settled<'a> {
     pub endpoints: usize,
 }
 
-/// The positions of the settled slices whose endpoints a plan depends on.
+/// The positions of the up-to-date slices whose endpoints a plan depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissingEndpoints(pub Vec<usize>);
 
@@ -36,17 +36,17 @@ impl MissingEndpoints {
     }
 }
 
-/// The settled slices of one address type by ports, with their positions.
-pub(super) struct SettledOfType<'a>(BTreeMap<&'a PortSet, Vec<(usize, Settled<'a>)>>);
+/// The up-to-date slices of one address type by ports, with their positions.
+pub(super) struct UpToDateOfType<'a>(BTreeMap<&'a PortSet, Vec<(usize, UpToDateSlice<'a>)>>);
 
-/// The settled slices of one group, with their positions.
+/// The up-to-date slices of one group, with their positions.
 #[derive(Clone, Copy)]
-pub(super) struct SettledOfGroup<'a>(&'a [(usize, Settled<'a>)]);
+pub(super) struct UpToDateOfGroup<'a>(&'a [(usize, UpToDateSlice<'a>)]);
 
-impl<'a> SettledOfType<'a> {
-    pub(super) fn new(settled: &[Settled<'a>], address_type: AddressType) -> Self {
+impl<'a> UpToDateOfType<'a> {
+    pub(super) fn new(up_to_date: &[UpToDateSlice<'a>], address_type: AddressType) -> Self {
         let mut by_ports: BTreeMap<&PortSet, Vec<_>> = BTreeMap::new();
-        for (position, slice) in settled.iter().enumerate() {
+        for (position, slice) in up_to_date.iter().enumerate() {
             if slice.address_type == address_type {
                 by_ports.entry(slice.ports).or_default().push((position, *slice));
             }
@@ -54,8 +54,8 @@ impl<'a> SettledOfType<'a> {
         Self(by_ports)
     }
 
-    pub(super) fn of_group(&self, ports: &PortSet) -> SettledOfGroup<'_> {
-        SettledOfGroup(self.0.get(ports).map_or(&[], Vec::as_slice))
+    pub(super) fn of_group(&self, ports: &PortSet) -> UpToDateOfGroup<'_> {
+        UpToDateOfGroup(self.0.get(ports).map_or(&[], Vec::as_slice))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -68,7 +68,7 @@ impl<'a> SettledOfType<'a> {
     }
 }
 
-impl SettledOfGroup<'_> {
+impl UpToDateOfGroup<'_> {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

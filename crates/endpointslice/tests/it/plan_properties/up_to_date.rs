@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointslice::plan::{MissingEndpoints, Settled};
+use endpointslice::plan::{MissingEndpoints, UpToDateSlice};
 use endpointslice::{AddressType, Desired, Packing, PlanOptions, PortSet, SlicePlan, plan, plan_incremental};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn is_of_group(slice: &EndpointSlice, address_type: AddressType, group: &PortSet
 }
 
 /// True if the slice is right by itself, and no other slice has one of its endpoints.
-fn is_settled(slice: &EndpointSlice, cluster: &Cluster) -> bool {
+fn is_up_to_date(slice: &EndpointSlice, cluster: &Cluster) -> bool {
     let own: BTreeSet<String> = identities(slice).into_iter().collect();
     let others = cluster.slices.iter().filter(|other| name_of(other) != name_of(slice));
     let mut shared = others.filter(|other| other.address_type == slice.address_type).flat_map(identities);
@@ -40,10 +40,11 @@ fn is_settled(slice: &EndpointSlice, cluster: &Cluster) -> bool {
     plan(&[slice], alone, &cluster.template(), &options).is_empty()
 }
 
-/// The plan, with some of the settled slices described: by the bits of `described`.
+/// The plan, with some of the up-to-date slices described: by the bits of `described`.
 pub(super) fn plan_incremental_some(cluster: &Cluster, described: u64) -> Result<SlicePlan, TestCaseError> {
     let chosen = cluster.slices.iter().enumerate();
-    let chosen = chosen.filter(|(number, slice)| described >> number & 1 == 1 && is_settled(slice, cluster));
+    let chosen =
+        chosen.filter(|(number, slice)| described >> number & 1 == 1 && is_up_to_date(slice, cluster));
     let mut chosen: Vec<&EndpointSlice> = chosen.map(|(_, slice)| slice).collect();
     for _ in 0..MAX_ROUNDS {
         let is_chosen = |slice: &&EndpointSlice| chosen.iter().any(|other| name_of(other) == name_of(slice));
@@ -57,17 +58,17 @@ pub(super) fn plan_incremental_some(cluster: &Cluster, described: u64) -> Result
                 prop_assert!(set.take(endpoint).is_some());
             }
         }
-        let settled: Vec<Settled<'_>> = chosen
+        let up_to_date: Vec<UpToDateSlice<'_>> = chosen
             .iter()
             .zip(&groups)
-            .map(|(slice, ports)| Settled {
+            .map(|(slice, ports)| UpToDateSlice {
                 name: name_of(slice),
                 address_type: AddressType::parse(&slice.address_type).unwrap(),
                 ports,
                 endpoints: size(slice),
             })
             .collect();
-        match plan_incremental(&others, &settled, desired, &cluster.template(), &cluster.options()) {
+        match plan_incremental(&others, &up_to_date, desired, &cluster.template(), &cluster.options()) {
             Ok(plan) => return Ok(plan),
             Err(MissingEndpoints(positions)) => {
                 prop_assert!(!positions.is_empty());
@@ -93,14 +94,14 @@ fn the_slices_of_all_groups_are_asked_for_at_once() {
         desired.insert(AddressType::Ipv4, group.clone(), endpoint_of(format!("10.1.0.{number}")));
     }
     let names: Vec<String> = (0..groups.len()).map(|number| format!("web-{number}")).collect();
-    let settled: Vec<Settled<'_>> = names
+    let up_to_date: Vec<UpToDateSlice<'_>> = names
         .iter()
         .zip(&groups)
-        .map(|(name, ports)| Settled { name, address_type: AddressType::Ipv4, ports, endpoints: 1 })
+        .map(|(name, ports)| UpToDateSlice { name, address_type: AddressType::Ipv4, ports, endpoints: 1 })
         .collect();
     let cluster = Cluster::with_pods(0);
     let none: [EndpointSlice; 0] = [];
-    let planned = plan_incremental(&none, &settled, desired, &cluster.template(), &cluster.options());
+    let planned = plan_incremental(&none, &up_to_date, desired, &cluster.template(), &cluster.options());
     assert_eq!(planned, Err(MissingEndpoints((0..groups.len()).collect())));
 }
 

@@ -1,7 +1,7 @@
 //! `simulate`: the controllers on an API server in memory, with objects from files, until nothing is left to do.
 //!
 //! ```text
-//! input ─> plan ─> load ─> API server <── controllers, until quiet
+//! input ─> plan ─> load ─> API server <── controllers, until idle
 //!            │                 │
 //!            └─> dry run       └─> print, serve
 //! ```
@@ -17,12 +17,12 @@ mod controllers;
 mod diff;
 mod explained;
 mod failures;
+mod idle;
 mod kubeconfig;
 mod kubelets;
 mod load;
 mod plan;
 mod print;
-mod quiet;
 mod refusal;
 mod result;
 mod serve;

@@ -9,19 +9,19 @@ use endpoint_informers::lifecycle::{Lifecycle, LifecycleError};
 use endpoint_informers::list_watch::{Informers, RelistTimeout};
 use kube_api::{ApiClient, error_chain};
 
-use super::quiet::{Failing, Quiet};
+use super::idle::{Failing, Idle};
 use crate::exit::Failure;
 
 /// Controllers whose caches are synced, ready to run.
 pub(crate) struct Controllers {
     lifecycle: Lifecycle,
     /// Tells when nothing is left to do.
-    pub(crate) quiet: Quiet,
+    pub(crate) idle: Idle,
     /// Kept, because the list-watches end with it.
     watches: Informers,
 }
 
-/// Reasons for which controllers do not come to an end.
+/// Reasons for which controllers do not end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControllersError {
     #[error(transparent)]
@@ -58,15 +58,15 @@ impl Controllers {
             () = caches.synced() => {}
             ended = watches.ended() => return Err(ControllersError::TaskEnded(ended)),
         }
-        let quiet = Quiet::new(caches.clone(), queues);
-        Ok(Self { lifecycle: Lifecycle::new(caches, tasks), quiet, watches })
+        let idle = Idle::new(caches.clone(), queues);
+        Ok(Self { lifecycle: Lifecycle::new(caches, tasks), idle, watches })
     }
 
     /// Runs until nothing is left to do, and returns the keys that keep failing.
-    pub(crate) async fn run_until_quiet(self) -> Result<Vec<Failing>, ControllersError> {
-        let quiet = self.quiet.clone();
+    pub(crate) async fn run_until_idle(self) -> Result<Vec<Failing>, ControllersError> {
+        let idle = self.idle.clone();
         let mut outcome = Ok(Vec::new());
-        self.run_until(async { outcome = quiet.reached().await }).await?;
+        self.run_until(async { outcome = idle.reached().await }).await?;
         Ok(outcome?)
     }
 

@@ -30,12 +30,12 @@ pub(crate) async fn serve(
     let controllers = session.controllers(simulation, progress).await?;
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(listener.run(async { drop(ended.await) }));
-    let quiet = controllers.quiet.clone();
+    let idle = controllers.idle.clone();
     let client = session.server.client();
     let workloads = Workloads::start(&client).await?;
     let ready = async {
         // An error ends the controllers, which report it.
-        let _ = quiet.reached().await;
+        let _ = idle.reached().await;
         progress.step(String::new);
         for line in &session.notes {
             note(line);

@@ -9,13 +9,13 @@ use super::api::Api;
 use super::command::Simulation;
 use super::controllers::Controllers;
 use super::failures::Failures;
-use super::quiet::Failing;
+use super::idle::Failing;
 use super::server::Server;
 use super::{load, result, skipped};
 use crate::exit::{Code, Failure};
 use crate::progress::Progress;
 
-/// The time after which controllers that do not come to an end are given up. They take a fraction of a second, or minutes
+/// The time after which controllers that do not become idle are given up. They take a fraction of a second, or minutes
 /// for the dump of a huge cluster.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
@@ -64,8 +64,8 @@ impl Session {
     ) -> Result<Controllers, Failure> {
         progress.step(|| "Filling the caches of the controllers".to_owned());
         let controllers = Controllers::start(&simulation.config, &self.server.client()).await?;
-        let quiet = controllers.quiet.clone();
-        progress.step(move || format!("Running the controllers, {} Services queued", quiet.queued()));
+        let idle = controllers.idle.clone();
+        progress.step(move || format!("Running the controllers, {} Services queued", idle.queued()));
         Ok(controllers)
     }
 
@@ -77,7 +77,7 @@ impl Session {
         progress: &Progress,
     ) -> Result<(Vec<ServiceReport>, bool), Failure> {
         let controllers = self.controllers(simulation, progress).await?;
-        let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet()));
+        let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_idle()));
         let mut failing = running.await.map_err(|_| unfinished())??;
         let namespace = scope(simulation);
         failing.retain(|failing| namespace.is_empty() || *failing.key.namespace == *namespace);

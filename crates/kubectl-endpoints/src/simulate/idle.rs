@@ -1,4 +1,4 @@
-//! Waiting until controllers have nothing left to do.
+//! Waits until controllers are idle.
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
@@ -11,7 +11,7 @@ const PATIENCE: u32 = 3;
 /// The queues of controllers and the cache they share, to wait until all changes are handled. For an API server that no other
 /// client changes.
 #[derive(Clone, Debug)]
-pub(crate) struct Quiet {
+pub(crate) struct Idle {
     caches: Caches,
     queues: Vec<(&'static str, WorkQueue<ObjectKey>)>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Failing {
     pub(crate) key: ObjectKey,
 }
 
-impl Quiet {
+impl Idle {
     pub(crate) fn new(caches: Caches, queues: Vec<(&'static str, WorkQueue<ObjectKey>)>) -> Self {
         Self { caches, queues }
     }

@@ -56,36 +56,36 @@ impl Controller for Steps {
     }
 }
 
-/// Runs a controller with these initial keys until it is quiet; returns the seconds that took, and the keys that fail.
-async fn quiet_after(keys: &[&str]) -> (u64, Vec<Failing>) {
+/// Runs a controller with these initial keys until it is idle; returns the seconds that took, and the keys that fail.
+async fn idle_after(keys: &[&str]) -> (u64, Vec<Failing>) {
     let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
     let client = ApiClient::new(connect(&nowhere).unwrap(), Encoding::Protobuf, "us");
     let (cache, queue) = (Arc::default(), WorkQueue::new(RateLimit::default()));
-    let quiet = Quiet::new(Caches::default(), vec![("steps", queue.clone())]);
+    let idle = Idle::new(Caches::default(), vec![("steps", queue.clone())]);
     let keys = keys.iter().map(|name| ObjectKey::new("ns", *name)).collect();
     let parts = (Arc::new(Steps { cache, queue, keys }), Recorder::new(client, "us").1);
     let lifecycle = Lifecycle::new(Caches::default(), [ControllerTask::new(parts, 0, None)]);
-    assert!(timeout(SECOND, quiet.reached()).await.is_err(), "no controller runs yet");
+    assert!(timeout(SECOND, idle.reached()).await.is_err(), "no controller runs yet");
     let (start, mut failing) = (Instant::now(), Vec::new());
     let reached = async {
-        failing = quiet.reached().await.unwrap();
+        failing = idle.reached().await.unwrap();
     };
     lifecycle.run_until(reached).await.unwrap();
     (start.elapsed().as_secs(), failing)
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_keys_it_is_quiet_at_once() {
-    assert_eq!(quiet_after(&[]).await, (0, vec![]));
+async fn without_keys_it_is_idle_at_once() {
+    assert_eq!(idle_after(&[]).await, (0, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn delayed_keys_are_waited_for() {
-    assert_eq!(quiet_after(&["first"]).await, (4, vec![]));
+    assert_eq!(idle_after(&["first"]).await, (4, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_keeps_failing_is_reported() {
     let failing = vec![Failing { controller: "steps", key: ObjectKey::new("ns", "bad") }];
-    assert_eq!(quiet_after(&["bad", "good"]).await, (3, failing));
+    assert_eq!(idle_after(&["bad", "good"]).await, (3, failing));
 }

@@ -29,7 +29,7 @@
 //! | `release` | what older Kubernetes releases do in another way |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
-//! | [`shadow`] | `shadow` beside a manager, with the rights of deploy/shadow; random operations under it |
+//! | [`shadow`] | `shadow` beside a manager, with the permissions of deploy/shadow; random operations under it |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen

@@ -1,4 +1,4 @@
-//! The subcommand `shadow` beside a manager, with the rights of deploy/shadow, and random operations under both.
+//! The subcommand `shadow` beside a manager, with the permissions of deploy/shadow, and random operations under both.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::random::{Help, PATIENCE, apply};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
-/// Its user, which has no rights but these.
+/// Its user, which has no permissions but these.
 pub const USER: User = User::ThirdParty;
 
 /// A running `shadow`.
@@ -38,7 +38,7 @@ pub struct End {
 }
 
 impl Shadow {
-    /// Starts it with these flags and a report in JSON, and waits until it compares. Its user gets the rights of
+    /// Starts it with these flags and a report in JSON, and waits until it compares. Its user gets the permissions of
     /// deploy/shadow.
     pub async fn start(cluster: &Cluster, flags: &[String]) -> Self {
         cluster.allow_shadow(USER).await;

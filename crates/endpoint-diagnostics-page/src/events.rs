@@ -8,7 +8,7 @@
 //! | `resync` | – | none: the cursor is not known, and the client reads the list again |
 //! | `alive` | – | none: 15 s have passed |
 //!
-//! A stream ends after five minutes, so that a client whose rights are gone does not follow for longer.
+//! A stream ends after five minutes, so that a client whose permissions are gone does not follow for longer.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ mod command;
 mod facts;
 mod gather;
 mod output;
-mod rights;
+mod permissions;
 mod subject;
 mod unknown;
 mod writers;

@@ -137,12 +137,12 @@ impl Cluster {
                 cluster.grant_roles(user).await;
             }
         }
-        cluster.wait_for_rights().await;
+        cluster.wait_for_permissions().await;
         cluster
     }
 
     /// Starts the embedded API server over HTTPS in this process, for tests that are not about the API server. It refuses
-    /// no user, so rights are not tested. It writes the audit log that [`Self::audit`] reads.
+    /// no user, so permissions are not tested. It writes the audit log that [`Self::audit`] reads.
     pub async fn embedded() -> Self {
         let folder = folder();
         let [port] = ports::free();
@@ -291,7 +291,7 @@ impl Cluster {
         self.start_apiserver().await;
     }
 
-    /// Grants the controllers' user the rights that deploy/ grants for the authentication and authorization of clients.
+    /// Grants the controllers' user the permissions that deploy/ grants for the authentication and authorization of clients.
     pub async fn allow_delegation(&self) {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
@@ -310,7 +310,7 @@ impl Cluster {
         self.bind(None, &role, &requests::account(namespace, account)).await;
     }
 
-    /// Grants a user the rights of deploy/shadow, and waits until the authorizer has loaded them.
+    /// Grants a user the permissions of deploy/shadow, and waits until the authorizer has loaded them.
     pub async fn allow_shadow(&self, user: User) {
         let documents = documents("deploy/shadow/shadow.yaml");
         let role = documents.iter().find(|document| document["kind"] == "ClusterRole");
@@ -318,7 +318,7 @@ impl Cluster {
         self.bind(None, &role, &requests::user(user.name())).await;
         let services: Api<k8s_openapi::api::core::v1::Service> = Api::all(self.client_of(user).await);
         let first = ListParams::default().limit(1);
-        wait::until("rights to read", LIMIT, || services.list(&first)).await;
+        wait::until("permissions to read", LIMIT, || services.list(&first)).await;
     }
 
     /// Binds a `ClusterRole`, or a Role of a namespace.
@@ -349,7 +349,7 @@ impl Cluster {
         answer["status"]["token"].as_str().expect("a token").to_owned()
     }
 
-    /// Creates the Lease of deploy/, and grants the controllers' user the rights that deploy/ grants for the election.
+    /// Creates the Lease of deploy/, and grants the controllers' user the permissions that deploy/ grants for the election.
     pub async fn allow_election(&self) {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
@@ -393,12 +393,12 @@ impl Cluster {
     }
 
     /// Waits until the authorizer has loaded the roles of all users.
-    async fn wait_for_rights(&self) {
+    async fn wait_for_permissions(&self) {
         for user in User::ALL.into_iter().filter(|user| !user.roles().is_empty()) {
             // Services are the only resource that all three roles may list.
             let services: Api<k8s_openapi::api::core::v1::Service> = Api::all(self.client_of(user).await);
             let first = ListParams::default().limit(1);
-            wait::until("rights of a controller's user", LIMIT, || services.list(&first)).await;
+            wait::until("permissions of a controller's user", LIMIT, || services.list(&first)).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `explain` as a plugin of kubectl, against the real API server, with the rights of one namespace.
+//! `explain` as a plugin of kubectl, against the real API server, with the permissions of one namespace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ use tests::{binaries, requests};
 
 use crate::deploy::manifests::authorized;
 
-/// The rights that `docs/operate/explain.md` names.
+/// The permissions that `docs/operate/explain.md` names.
 const RULES: &str = r#"[
     {"apiGroups": [""], "resources": ["services", "pods", "endpoints"], "verbs": ["list"]},
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]}]"#;
@@ -73,7 +73,7 @@ async fn reader(run: &Run) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_rights_of_a_namespace_are_enough() {
+async fn the_permissions_of_a_namespace_are_enough() {
     let run = Box::pin(Run::start_as(Kind::Upstream, ManagerOptions::of(Controller::ALL))).await;
     let ports = json!([{"name": "http", "port": 80, "targetPort": 8080}]);
     run.world.service("web", json!({}), json!({"selector": {"app": "web"}, "ports": ports})).await;

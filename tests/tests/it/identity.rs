@@ -97,7 +97,7 @@ async fn each_controller_writes_as_its_service_account() {
     let mut writes: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     let mut tokens = Vec::new();
     for request in &requests {
-        // A conflict is no lack of rights: the cache was behind.
+        // A conflict is not a lack of permissions: the cache was behind.
         let is_allowed = request.code < 300 || request.code == 409;
         assert!(is_allowed || request.resource == "serviceaccounts/token", "{request}");
         let part = request.user_agent.rsplit_once('/').unwrap().1;

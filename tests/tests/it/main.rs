@@ -14,14 +14,14 @@
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |
 //! | [`readers`] | `audit`, `explain` and `shadow` under random operations: nothing wrong about what upstream wrote |
-//! | [`explain`] | it needs few rights, and is a plugin of kubectl |
+//! | [`explain`] | it needs few permissions, and is a plugin of kubectl |
 //! | [`audit`] | dead DNS servers are named; repairs touch only objects of the controllers |
 //! | [`preflight`] | each planted fault is found, and nothing is written but access reviews |
 //! | [`shadow`] | each planted difference is named |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |
 //! | [`documented_commands`] | programs know the flags in documents, the chart knows the values, files exist |
-//! | [`deploy`] | manifests, and the rights in them |
+//! | [`deploy`] | manifests, and the permissions in them |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

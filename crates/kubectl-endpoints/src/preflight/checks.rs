@@ -3,7 +3,7 @@
 mod built_in;
 mod leases;
 mod leftovers;
-mod rights;
+mod permissions;
 mod server;
 mod takeover;
 mod writers;
@@ -29,7 +29,7 @@ pub(super) fn checks(facts: &Facts, config: &Config, subject: &Subject, before_r
         Check::new(PRIORITY, requests),
         Check::new(PRIORITY_OF_LEASE, of_lease),
     ];
-    checks.extend(rights::rights(&facts.rights, subject));
+    checks.extend(permissions::permissions(&facts.permissions, subject));
     checks.extend([
         Check::new(WRITERS, writers::last_writers(facts, config)),
         Check::new(UPSTREAM_LEASE, leases::upstream(facts)),

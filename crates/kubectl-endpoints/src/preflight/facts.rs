@@ -3,7 +3,7 @@
 use endpoint_controller_manager::connection::server_version::ServerVersion;
 use jiff::Timestamp;
 
-use super::rights::Need;
+use super::permissions::Need;
 use super::unknown::Fact;
 use super::writers::Writers;
 use crate::lease::Lease;
@@ -20,7 +20,7 @@ pub(super) struct Facts {
     pub(super) priority: Fact<Option<Priority>>,
     /// The priority of a read of the Lease.
     pub(super) priority_of_lease: Fact<Option<Priority>>,
-    pub(super) rights: Vec<Answer>,
+    pub(super) permissions: Vec<Answer>,
     pub(super) upstream_lease: Fact<Option<Lease>>,
     pub(super) own_lease: Fact<Option<Lease>>,
     /// The pods of kube-controller-manager.

@@ -34,9 +34,9 @@ pub(super) async fn gather(
     let (now, version) = server::version(cluster, &requests).await?;
     let (namespace, name) = lease_name(config);
     let own_lease = kube_system::lease(&requests, (namespace, name), now).await;
-    let rights = access::rights(&requests, config, !matches!(own_lease, Ok(None)), subject);
+    let permissions = access::permissions(&requests, config, !matches!(own_lease, Ok(None)), subject);
     let priorities = priority::priorities(&requests, subject, (namespace, name));
-    let (rights, (priority, priority_of_lease)) = join(rights, priorities).await;
+    let (permissions, (priority, priority_of_lease)) = join(permissions, priorities).await;
     let (writers, takeover) = objects::objects(cluster, config, confirm_after).await;
     Ok(Facts {
         now,
@@ -44,7 +44,7 @@ pub(super) async fn gather(
         streaming: server::streaming(&requests).await,
         priority,
         priority_of_lease,
-        rights,
+        permissions,
         upstream_lease: kube_system::lease(&requests, (SYSTEM, "kube-controller-manager"), now).await,
         own_lease,
         managers: kube_system::managers(&requests).await,

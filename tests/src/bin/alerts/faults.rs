@@ -59,7 +59,7 @@ pub(crate) async fn run() -> ExitCode {
     show.blocks += runbooks::run(&show.stage, "README").await;
     println!("no alert at rest\n\n{:12}{:23}fault", "fires after", "alert");
     show.shadow_has_other_flags().await;
-    show.rights_are_withdrawn().await;
+    show.permissions_are_withdrawn().await;
     show.another_client_writes().await;
     show.api_server_restarts().await;
     show.leaders_are_killed().await;
@@ -139,7 +139,7 @@ impl Show {
     }
 
     /// Writes, lists and new watches are refused. A pod changes, and the standby starts anew.
-    async fn rights_are_withdrawn(&mut self) {
+    async fn permissions_are_withdrawn(&mut self) {
         let alerts = ["WriteForbidden", "NotReady", "SyncErrors", "ListWatchFailing", "ChangeUnwritten"];
         self.silent(&alerts).await;
         let standby = 1 - self.stage.leader().await.expect("a leader");

@@ -20,7 +20,7 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Creates its service account, with the right to read metrics.
+    /// Creates its service account, with the permission to read metrics.
     pub(crate) async fn prepare(cluster: &Cluster) -> Self {
         Self { token: cluster.scraper(NAMESPACE, ACCOUNT).await }
     }

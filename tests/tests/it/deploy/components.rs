@@ -53,7 +53,7 @@ async fn with_service_account_credentials_the_program_itself_writes_no_endpoints
     assert!(writes("endpointslicemirroring-controller").contains("endpointslices"));
 }
 
-/// `OpenShift`'s admission plugin does not run here: the rights are compared with what it asks for.
+/// `OpenShift`'s admission plugin does not run here: the permissions are compared with what it asks for.
 #[test]
 fn openshift_gets_a_right_for_each_controller() {
     let plain = with_components("base", &[]);

@@ -1,4 +1,4 @@
-//! `deploy/`: a real API server accepts the manifests, the program works with exactly the rights that they grant, and
+//! `deploy/`: a real API server accepts the manifests, the program works with exactly the permissions that they grant, and
 //! upstream accepts the flags that disable its built-in controllers.
 
 mod built_ins;
@@ -9,8 +9,8 @@ mod forge;
 pub(crate) mod manifests;
 mod monitoring;
 mod page;
+mod permissions;
 mod priority;
-mod rights;
 pub(crate) mod site;
 mod static_pod;
 

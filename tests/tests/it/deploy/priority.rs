@@ -214,7 +214,7 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
     assert!(protected.stop().await.success());
 }
 
-/// Rights of the flood, and of the program with another Lease.
+/// Permissions of the flood, and of the program with another Lease.
 async fn allow(admin: &Client) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flood"}});
     create(admin, &namespace).await.unwrap();

@@ -19,7 +19,7 @@ async fn each_planted_fault_is_found() {
     let site = Site::prepare().await;
     let (upstream, world) = site.settle().await;
     site.manager_pod("kcm", "*").await;
-    rights(&site);
+    permissions(&site);
     plans(&site, &world).await;
     kubeadm(&site).await;
     leftovers(&site).await;
@@ -29,7 +29,7 @@ async fn each_planted_fault_is_found() {
     two_writers(&site).await;
 }
 
-fn rights(site: &Site) {
+fn permissions(site: &Site) {
     let report = site.preflight(&["--service-account=kube-system:nobody", "--confirm-after=0"]);
     assert_eq!(report.code, 3);
     report.expect("rbac-endpointslice-controller", "failed", "may not: list services, watch services");

@@ -24,9 +24,9 @@ async fn an_api_server_that_cannot_be_reached_is_one_line() {
     }
 }
 
-/// An API server without streaming lists and without priority and fairness, and a user without rights.
+/// An API server without streaming lists and without priority and fairness, and a user without permissions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn missing_rights_are_one_line_for_each_check() {
+async fn missing_permissions_are_one_line_for_each_check() {
     let flags = ["--feature-gates=WatchList=false", "--enable-priority-and-fairness=false"];
     let apiserver_flags = flags.map(str::to_owned).to_vec();
     let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
@@ -56,7 +56,7 @@ async fn missing_rights_are_one_line_for_each_check() {
     ] {
         report.expect(id, "notChecked", &format!("This needs permission to {right}"));
     }
-    // Its own rights are known to every user.
+    // Its own permissions are known to every user.
     let report = site.preflight_as(User::ThirdParty, &[]);
     report.expect("rbac-endpoints-controller", "failed", "may not: list services");
 }

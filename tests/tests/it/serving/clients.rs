@@ -39,7 +39,7 @@ pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Autho
     ]
 }
 
-/// Grants the delegate and the scraper their rights.
+/// Grants the delegate and the scraper their permissions.
 pub(crate) async fn grant(client: &Client) {
     for (user, namespace, role) in [
         (DELEGATE, None, "system:auth-delegator"),

@@ -19,7 +19,7 @@ use requests::Case;
 use shape::shape;
 use tls::Authority;
 
-/// The user for delegated authentication and authorization, with no further rights.
+/// The user for delegated authentication and authorization, with no further permissions.
 const DELEGATE: User = User::ThirdParty;
 
 /// A leader whose controllers use service accounts, as kubeadm runs it.

@@ -9,14 +9,14 @@ use jiff::Timestamp;
 
 use super::super::check::{self, Status};
 use super::super::facts::{Answer, ManagerPod, Priority, Takeover};
-use super::super::rights::{Present, needs};
+use super::super::permissions::{Present, needs};
 use super::super::unknown::Unknown;
 use super::super::writers::{Writers, Written};
 use super::*;
 use crate::lease::Lease;
 
 const NOW: i64 = 10_000;
-/// A cluster that asks for every right.
+/// A cluster that asks for every permission.
 const EVERYTHING: Present = Present { openshift: true, lease: false };
 const OFF: &str = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller";
 
@@ -63,7 +63,7 @@ fn facts() -> Facts {
         streaming: Ok(true),
         priority: Ok(Some(level("workload-high"))),
         priority_of_lease: Ok(Some(level("leader-election"))),
-        rights: needs(&config(&[]), EVERYTHING).into_iter().map(allowed).collect(),
+        permissions: needs(&config(&[]), EVERYTHING).into_iter().map(allowed).collect(),
         upstream_lease: Ok(Some(lease("node-1_x", NOW - 2))),
         own_lease: Ok(None),
         managers: Ok(vec![pod("kcm-1", "*,bootstrapsigner,tokencleaner")]),
@@ -110,7 +110,7 @@ fn a_prepared_cluster_is_in_order() {
     ids.dedup();
     assert_eq!((ids.len(), checks.len()), (18, 18));
     let page = include_str!("../../../../../docs/operate/preflight.md");
-    ids.push(check::ACCOUNT_RIGHTS.name);
+    ids.push(check::ACCOUNT_RBAC.name);
     for id in ids {
         assert!(page.contains(&format!("`{id}`")), "docs/operate/preflight.md lacks {id}");
     }
@@ -124,7 +124,7 @@ fn what_may_not_be_read_is_not_checked() {
         streaming: Err(unknown()),
         priority: Err(unknown()),
         priority_of_lease: Err(unknown()),
-        rights: needs(&config(&[]), EVERYTHING)
+        permissions: needs(&config(&[]), EVERYTHING)
             .into_iter()
             .map(|need| Answer { need, allowed: Err(unknown()) })
             .collect(),
@@ -200,31 +200,31 @@ fn shared_priority_levels_are_warned_about() {
 }
 
 #[test]
-fn missing_rights_are_named() {
+fn missing_permissions_are_named() {
     let without = |is_missing: fn(&str) -> bool| {
         changed(|facts| {
-            for answer in &mut facts.rights {
+            for answer in &mut facts.permissions {
                 answer.allowed = Ok(!is_missing(&answer.need.text()));
             }
         })
     };
-    let facts = without(|right| right == "delete endpointslices");
-    expect(&facts, check::SLICE_RIGHTS, Status::Failed, "may not: delete endpointslices");
-    let remedy = find(&facts, &[], &Subject::Caller, check::SLICE_RIGHTS).remedy.unwrap();
+    let facts = without(|permission| permission == "delete endpointslices");
+    expect(&facts, check::SLICE_RBAC, Status::Failed, "may not: delete endpointslices");
+    let remedy = find(&facts, &[], &Subject::Caller, check::SLICE_RBAC).remedy.unwrap();
     assert!(remedy.contains("upgrade first with preflight.enabled=false"), "{remedy}");
-    expect(&facts, check::ENDPOINTS_RIGHTS, Status::Ok, "--service-account");
+    expect(&facts, check::ENDPOINTS_RBAC, Status::Ok, "--service-account");
     let user = Subject::User("me".to_owned());
-    let message = find(&facts, &[], &user, check::ENDPOINTS_RIGHTS).message;
+    let message = find(&facts, &[], &user, check::ENDPOINTS_RBAC).message;
     assert_eq!(message, "me has all of 12 permissions");
-    let facts = without(|right| right.ends_with("/restricted"));
-    expect(&facts, check::ENDPOINTS_RIGHTS, Status::Failed, "create endpoints/restricted");
-    let facts = without(|right| right.contains("leases"));
-    expect(&facts, check::LEASE_RIGHTS, Status::Failed, "get leases kube-system/endpoint-controller-manager");
+    let facts = without(|permission| permission.ends_with("/restricted"));
+    expect(&facts, check::ENDPOINTS_RBAC, Status::Failed, "create endpoints/restricted");
+    let facts = without(|permission| permission.contains("leases"));
+    expect(&facts, check::LEASE_RBAC, Status::Failed, "get leases kube-system/endpoint-controller-manager");
     // Not needed everywhere.
-    let facts = without(|right| right.contains("/finalizers"));
-    expect(&facts, check::SLICE_RIGHTS, Status::Warning, "update services/finalizers");
-    let facts = without(|right| right.contains("reviews"));
-    expect(&facts, check::SERVING_RIGHTS, Status::Warning, "tokenreviews");
+    let facts = without(|permission| permission.contains("/finalizers"));
+    expect(&facts, check::SLICE_RBAC, Status::Warning, "update services/finalizers");
+    let facts = without(|permission| permission.contains("reviews"));
+    expect(&facts, check::SERVING_RBAC, Status::Warning, "tokenreviews");
 }
 
 #[test]

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::requests::Requests;
 use crate::lease::SYSTEM;
 use crate::preflight::facts::Answer;
-use crate::preflight::rights::{Need, Present, needs};
+use crate::preflight::permissions::{Need, Present, needs};
 use crate::preflight::subject::{Subject, account, groups};
 use crate::preflight::unknown::Fact;
 
 /// Asks for each permission that the program needs. `lease` tells whether its Lease exists.
-pub(super) async fn rights(
+pub(super) async fn permissions(
     requests: &Requests<'_>,
     config: &Config,
     lease: bool,

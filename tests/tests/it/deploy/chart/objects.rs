@@ -219,7 +219,7 @@ fn flags_follow_from_values() {
     ];
     let expected: Vec<String> = defaults.into_iter().chain(more.map(str::to_owned)).collect();
     assert_eq!(flags(&values), expected);
-    // A controller that does not run has no rights.
+    // A controller that does not run has no permissions.
     let objects = template(SYSTEM, &values);
     assert!(!objects.iter().any(|object| name(object).contains("mirroring")));
 }

@@ -65,7 +65,7 @@ fn a_label_of_two_values_is_there_once() {
 }
 
 #[test]
-fn an_account_of_the_operators_has_all_rights() {
+fn an_account_of_the_operators_has_all_permissions() {
     let values = json!({"serviceAccount": {"create": false, "name": "mine"}, "lease": {"hold": true}, "preflight": {"enabled": true}});
     let objects = template("endpoints", &values);
     assert!(!objects.iter().any(|object| name(object) == "ServiceAccount endpoints/mine"));

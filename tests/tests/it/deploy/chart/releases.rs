@@ -142,7 +142,7 @@ async fn shows_hold(manager: &Manager, is_held: bool) {
 
 /// Elected by the Lease in kube-system, with the priority of kube-controller-manager.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_in_another_namespace_has_its_rights_and_its_priority() {
+async fn a_release_in_another_namespace_has_its_permissions_and_its_priority() {
     const NAMESPACE: &str = "endpoint-controllers";
     let site = Site::prepare(&[], deployment(), Vec::new()).await;
     let world = World::prepare(site.cluster.client(), Controller::ALL).await;

@@ -3,9 +3,7 @@
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controllers::Controller;
 
-use super::check::{
-    ACCOUNT_RIGHTS, ENDPOINTS_RIGHTS, Id, LEASE_RIGHTS, MIRRORING_RIGHTS, SERVING_RIGHTS, SLICE_RIGHTS,
-};
+use super::check::{ACCOUNT_RBAC, ENDPOINTS_RBAC, Id, LEASE_RBAC, MIRRORING_RBAC, SERVING_RBAC, SLICE_RBAC};
 use crate::lease::lease_name;
 
 /// The namespace of service accounts and of authentication settings.
@@ -154,9 +152,9 @@ pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
     let mut needs = Vec::new();
     for controller in &config.controllers {
         let (check, rules) = match controller {
-            Controller::Endpoints => (ENDPOINTS_RIGHTS, OF_ENDPOINTS),
-            Controller::EndpointSlice => (SLICE_RIGHTS, OF_SLICES),
-            Controller::EndpointSliceMirroring => (MIRRORING_RIGHTS, OF_MIRRORING),
+            Controller::Endpoints => (ENDPOINTS_RBAC, OF_ENDPOINTS),
+            Controller::EndpointSlice => (SLICE_RBAC, OF_SLICES),
+            Controller::EndpointSliceMirroring => (MIRRORING_RBAC, OF_MIRRORING),
         };
         // With credentials of their own, controllers write with these; the informers are the program's.
         let account = config.use_service_account_credentials.then(|| controller.client());
@@ -170,9 +168,9 @@ pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
         }
     }
     if config.leader_election.is_some() {
-        needs.extend(OF_ELECTION.iter().flat_map(|rule| of_rule(LEASE_RIGHTS, rule, lease)));
+        needs.extend(OF_ELECTION.iter().flat_map(|rule| of_rule(LEASE_RBAC, rule, lease)));
     }
-    needs.extend(OF_SERVING.iter().flat_map(|rule| of_rule(SERVING_RIGHTS, rule, lease)));
+    needs.extend(OF_SERVING.iter().flat_map(|rule| of_rule(SERVING_RBAC, rule, lease)));
     needs.retain(|need| present.requires(need));
     needs
 }
@@ -180,7 +178,7 @@ pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
 /// The permission for a token of a controller's service account.
 fn token(account: &'static str) -> Need {
     Need {
-        check: ACCOUNT_RIGHTS,
+        check: ACCOUNT_RBAC,
         group: "",
         resource: "serviceaccounts",
         subresource: "token",

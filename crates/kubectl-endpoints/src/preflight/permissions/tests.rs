@@ -63,10 +63,10 @@ fn needed_with(config: &Config, present: Present, check: Id) -> BTreeSet<String>
 fn the_table_is_what_the_roles_grant() {
     let config = config(&[]);
     for (check, file) in [
-        (ENDPOINTS_RIGHTS, "endpoints-controller"),
-        (SLICE_RIGHTS, "endpointslice-controller"),
-        (MIRRORING_RIGHTS, "endpointslice-mirroring-controller"),
-        (LEASE_RIGHTS, "leader-election"),
+        (ENDPOINTS_RBAC, "endpoints-controller"),
+        (SLICE_RBAC, "endpointslice-controller"),
+        (MIRRORING_RBAC, "endpointslice-mirroring-controller"),
+        (LEASE_RBAC, "leader-election"),
     ] {
         assert_eq!(needed(&config, check), granted(file), "{file}");
     }
@@ -86,7 +86,7 @@ fn the_bound_roles_are_those_of_the_table() {
         .collect();
     let expected = ["extension-apiserver-authentication-reader", "system:auth-delegator"];
     assert_eq!(roles, expected.map(str::to_owned).into());
-    let needed = needed(&config(&[]), SERVING_RIGHTS);
+    let needed = needed(&config(&[]), SERVING_RBAC);
     let expected = [
         ": get configmaps kube-system/extension-apiserver-authentication",
         "authentication.k8s.io: create tokenreviews",
@@ -96,18 +96,18 @@ fn the_bound_roles_are_those_of_the_table() {
 }
 
 #[test]
-fn the_cluster_decides_about_the_rights() {
+fn the_cluster_decides_about_the_permissions() {
     let more = |present, check| -> Vec<String> {
         let usual = needed(&config(&[]), check);
         needed_with(&config(&[]), present, check).difference(&usual).cloned().collect()
     };
     let openshift = Present { openshift: true, ..USUAL };
-    assert_eq!(more(openshift, ENDPOINTS_RIGHTS), [": create endpoints/restricted"]);
-    for check in [SLICE_RIGHTS, MIRRORING_RIGHTS] {
+    assert_eq!(more(openshift, ENDPOINTS_RBAC), [": create endpoints/restricted"]);
+    for check in [SLICE_RBAC, MIRRORING_RBAC] {
         assert_eq!(more(openshift, check), ["discovery.k8s.io: create endpointslices/restricted"]);
     }
     let without_lease = Present { lease: false, ..USUAL };
-    assert_eq!(more(without_lease, LEASE_RIGHTS), ["coordination.k8s.io: create leases in kube-system"]);
+    assert_eq!(more(without_lease, LEASE_RBAC), ["coordination.k8s.io: create leases in kube-system"]);
 }
 
 #[test]
@@ -117,27 +117,27 @@ fn the_gate_for_disruptions_decides_about_nodes() {
         let usual = needed(&config(&[]), check);
         needed(&config(&[gate]), check).difference(&usual).cloned().collect()
     };
-    assert_eq!(more(ENDPOINTS_RIGHTS), [": list nodes", ": watch nodes"]);
-    assert!(more(SLICE_RIGHTS).is_empty());
+    assert_eq!(more(ENDPOINTS_RBAC), [": list nodes", ": watch nodes"]);
+    assert!(more(SLICE_RBAC).is_empty());
 }
 
 #[test]
-fn flags_decide_about_the_rights() {
+fn flags_decide_about_the_permissions() {
     let checks = |flags: &[&str]| -> BTreeSet<&str> {
         needs(&config(flags), USUAL).iter().map(|need| need.check.name).collect()
     };
     let one = checks(&["--controllers=endpointslice-controller", "--leader-elect=false"]);
     assert_eq!(one, ["rbac-endpointslice-controller", "rbac-serving"].into());
 
-    let lease = needed(&config(&["--leader-elect-resource-name=mine"]), LEASE_RIGHTS);
+    let lease = needed(&config(&["--leader-elect-resource-name=mine"]), LEASE_RBAC);
     assert!(lease.contains("coordination.k8s.io: update leases kube-system/mine"), "{lease:?}");
 
     let accounts = config(&["--use-service-account-credentials=true", "--controllers=endpoint"]);
-    let own = needed(&accounts, ENDPOINTS_RIGHTS);
+    let own = needed(&accounts, ENDPOINTS_RBAC);
     assert!(
         own.contains(": list pods") && own.contains(": create endpoints (by endpoint-controller)"),
         "{own:?}"
     );
-    let tokens = needed(&accounts, ACCOUNT_RIGHTS);
+    let tokens = needed(&accounts, ACCOUNT_RBAC);
     assert_eq!(tokens, [": create serviceaccounts/token kube-system/endpoint-controller".to_owned()].into());
 }

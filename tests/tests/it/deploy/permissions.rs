@@ -1,4 +1,4 @@
-//! The program under the Deployment's `ServiceAccount` and flags: its rights suffice, and it uses each of them.
+//! The program under the Deployment's `ServiceAccount` and flags: its permissions suffice, and it uses each of them.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -21,14 +21,14 @@ use tests::workload::PHASES;
 use super::manifests::{deployment, file, folder, is_allowed, kustomization};
 use super::site::{ACCOUNT, SYSTEM, Site, user};
 
-/// Each file of rights, and the client name in the user agent of the requests that need them.
+/// Each file of permissions, and the client name in the user agent of the requests that need them.
 const ROLES: [(&str, &str); 4] = [
     ("endpoints-controller", "endpoint-controller"),
     ("endpointslice-controller", "endpointslice-controller"),
     ("endpointslice-mirroring-controller", "endpointslicemirroring-controller"),
     ("leader-election", "leader-election"),
 ];
-/// Rights that no request of ours needs: an admission plugin checks them for our user. [`without_rights`] shows the
+/// Permissions that no request of ours needs: an admission plugin checks them for our user. [`without_permissions`] shows the
 /// effect of their lack.
 const ASKED_ON_ADMISSION: [(&str, &str); 2] =
     [("update", "services/finalizers"), ("update", "endpoints/finalizers")];
@@ -51,9 +51,9 @@ fn no_rule_is_broader_than_needed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_right_is_needed_and_none_is_missing() {
     let flags = [
-        // Makes clients list in pages, which needs a right of its own.
+        // Makes clients list in pages, which needs a permission of its own.
         "--feature-gates=WatchList=false",
-        // Makes the owner references of slices depend on rights.
+        // Makes the owner references of slices depend on permissions.
         "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
     ];
     let objects = kustomization("overlays/monitoring");
@@ -63,8 +63,8 @@ async fn every_right_is_needed_and_none_is_missing() {
     Box::pin(work(&site, &world)).await;
     Box::pin(swap(&site, &world)).await;
     assert_allowed(&requests(&site, start));
-    Box::pin(without_rights(&site, &world, start)).await;
-    no_client_used_the_rights_of_another(&requests(&site, start));
+    Box::pin(without_permissions(&site, &world, start)).await;
+    no_client_used_the_permissions_of_another(&requests(&site, start));
 }
 
 /// The requests of the program to the API server.
@@ -152,7 +152,7 @@ async fn pages(kubeconfig: &std::path::Path) -> Pages {
 }
 
 /// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is released. Applying the base afterwards, on the
-/// client's side or the server's, does not release it, and the program needs no right to create the Lease. Applying the hold
+/// client's side or the server's, does not release it, and the program needs no permission to create the Lease. Applying the hold
 /// again does not take the Lease from the leader.
 async fn swap(site: &Site, world: &World) {
     site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
@@ -242,9 +242,9 @@ fn kubectl(site: &Site, args: &[&str]) {
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Without the right to create Endpoints or to set owners, each controller fails and retries. With the events about that,
-/// every right has been used since `begin`.
-async fn without_rights(site: &Site, world: &World, begin: Mark) {
+/// Without the permission to create Endpoints or to set owners, each controller fails and retries. With the events about that,
+/// every permission has been used since `begin`.
+async fn without_permissions(site: &Site, world: &World, begin: Mark) {
     let manager = start(site).await;
     world.sync().await;
     let mark = site.cluster.audit().mark();
@@ -281,7 +281,10 @@ async fn without_rights(site: &Site, world: &World, begin: Mark) {
     })
     .await;
     // Events are written later, and not all of them if the program is stopped meanwhile.
-    wait::until("every right to be used", LIMIT, async || all_rights_are_used(&requests(site, begin))).await;
+    wait::until("every permission to be used", LIMIT, async || {
+        all_permissions_are_used(&requests(site, begin))
+    })
+    .await;
     assert!(manager.stop().await.success());
 }
 
@@ -327,13 +330,13 @@ fn used(requests: &[Request], client: &str) -> BTreeSet<(String, String)> {
     granted.map(|request| (request.verb.clone(), request.resource.clone())).collect()
 }
 
-fn all_rights_are_used(requests: &[Request]) -> Result<(), String> {
+fn all_permissions_are_used(requests: &[Request]) -> Result<(), String> {
     let reads = used(requests, "shared-informers");
     for (role, client) in ROLES {
         let used = used(requests, client);
         let unused: Vec<_> = allowed(role)
             .into_iter()
-            .filter(|right| !used.contains(right) && !reads.contains(right))
+            .filter(|permission| !used.contains(permission) && !reads.contains(permission))
             .filter(|(verb, resource)| !ASKED_ON_ADMISSION.contains(&(verb, resource)))
             // A takeover gate that stays closed counts its event, after ten minutes.
             .filter(|(verb, _)| role != "leader-election" || verb != "patch")
@@ -346,7 +349,7 @@ fn all_rights_are_used(requests: &[Request]) -> Result<(), String> {
 }
 
 /// All roles are bound to one account.
-fn no_client_used_the_rights_of_another(requests: &[Request]) {
+fn no_client_used_the_permissions_of_another(requests: &[Request]) {
     for (role, client) in ROLES {
         let (allowed, used) = (allowed(role), used(requests, client));
         let foreign: Vec<_> = used.difference(&allowed).collect();

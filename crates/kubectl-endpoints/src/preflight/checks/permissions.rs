@@ -6,7 +6,7 @@ use crate::preflight::check::{Check, Id, Judged, counted, failed, ok, warning};
 use crate::preflight::facts::Answer;
 use crate::preflight::subject::Subject;
 
-pub(super) fn rights(answers: &[Answer], subject: &Subject) -> Vec<Check> {
+pub(super) fn permissions(answers: &[Answer], subject: &Subject) -> Vec<Check> {
     let mut ids: Vec<Id> = Vec::new();
     for answer in answers {
         if !ids.contains(&answer.need.check) {

@@ -26,13 +26,13 @@ mod write;
 
 use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
-use command::Swap;
+use command::Migration;
 use drive::Ended;
 
 pub(crate) use command::{command, parse};
 pub(crate) use facts::Goal;
 
-impl Command for Swap {
+impl Command for Migration {
     async fn run(self) -> Result<Code, Failure> {
         match Box::pin(drive::drive(&self)).await? {
             Ended::Done => Ok(Code::Done),

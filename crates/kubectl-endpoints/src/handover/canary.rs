@@ -15,7 +15,7 @@ use kube_api::time::{Instant, sleep};
 use kube_api::{ApiError, Preconditions, error_chain};
 use serde_json::json;
 
-use super::command::Swap;
+use super::command::Migration;
 use super::patience::{PATIENCE, PERIOD, patiently};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
@@ -54,12 +54,16 @@ pub(super) async fn silence(cluster: &Cluster) -> Result<Duration, Failure> {
 ///
 /// # Errors
 /// A line about what the API server refused, or about what others made of its name.
-pub(super) async fn writers(cluster: &Cluster, swap: &Swap, limit: Duration) -> Result<Vec<String>, Failure> {
+pub(super) async fn writers(
+    cluster: &Cluster,
+    migration: &Migration,
+    limit: Duration,
+) -> Result<Vec<String>, Failure> {
     let place = Place {
         cluster,
-        namespace: swap.canary.as_deref().unwrap_or(NAMESPACE),
-        controllers: &swap.controllers,
-        is_mirrored: swap.controllers == [Controller::EndpointSliceMirroring],
+        namespace: migration.canary.as_deref().unwrap_or(NAMESPACE),
+        controllers: &migration.controllers,
+        is_mirrored: migration.controllers == [Controller::EndpointSliceMirroring],
     };
     // While no server answers, no program can write: the next canary begins anew.
     let seen = patiently(limit + PATIENCE, async || place.writers(limit).await).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::options;
 
-use super::command::Swap;
+use super::command::Migration;
 use super::observe::State;
 use super::own_flags;
 use crate::cluster::Cluster;
@@ -25,17 +25,17 @@ const STRICT: [&str; 2] = [DELETIONS.name, UPSTREAM_LEASE.name];
 /// A line about what cannot be read.
 pub(super) async fn refusal(
     cluster: &Cluster,
-    swap: &Swap,
+    migration: &Migration,
     state: &State,
 ) -> Result<Option<String>, Failure> {
     let template = state.template.as_ref();
     let account = template.and_then(|spec| spec.service_account_name.as_ref());
-    let account =
-        account.and_then(|name| Subject::service_account(&format!("{}:{name}", swap.deployment[0])).ok());
+    let account = account
+        .and_then(|name| Subject::service_account(&format!("{}:{name}", migration.deployment[0])).ok());
     let subject = account.unwrap_or(Subject::Caller);
     // Without its arguments, the controllers of the migration are known.
     let words = template.and_then(|spec| own_flags::arguments(spec).ok()).unwrap_or_default();
-    let checks = preflight::run(cluster, &config(swap, &words)?, &subject, CONFIRM_AFTER, false).await?;
+    let checks = preflight::run(cluster, &config(migration, &words)?, &subject, CONFIRM_AFTER, false).await?;
     let lines: Vec<String> = checks.iter().filter(|check| is_reason(check)).map(line).collect();
     Ok((!lines.is_empty())
         .then(|| format!("`preflight` says:\n{}\n--skip-checks goes on all the same", lines.join("\n"))))
@@ -51,8 +51,8 @@ fn line(check: &Check) -> String {
 }
 
 /// The configuration of ours; without words, or with words that do not tell, that of its controllers alone.
-fn config(swap: &Swap, words: &[String]) -> Result<Config, Failure> {
-    let names: Vec<&str> = swap.controllers.iter().map(|controller| controller.name()).collect();
+fn config(migration: &Migration, words: &[String]) -> Result<Config, Failure> {
+    let names: Vec<&str> = migration.controllers.iter().map(|controller| controller.name()).collect();
     let parse = |words: &[String]| options::parse_remote(words).map_err(Failure::Input);
     let of_controllers = [format!("--controllers={}", names.join(","))];
     if words.is_empty() {
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_controllers_of_the_swap_are_looked_at_where_the_command_line_is_not_known() {
+    fn only_the_controllers_of_the_migration_are_looked_at_where_the_command_line_is_not_known() {
         for form in ["deployment", "static-pods", "processes"] {
             let words = [format!("--ours={form}"), "--controllers=endpointslicemirroring".to_owned()]
                 .map(std::ffi::OsString::from);
-            let Ok(swap) = command::parse(Goal::Handover, &words) else { panic!("{words:?}") };
+            let Ok(migration) = command::parse(Goal::Handover, &words) else { panic!("{words:?}") };
             let looked_at = |words: &[&str]| {
                 let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-                config(&swap, &words).unwrap_or_else(|_| panic!("{words:?}")).controllers
+                config(&migration, &words).unwrap_or_else(|_| panic!("{words:?}")).controllers
             };
             for unknown in [&[][..], &["--no-such-flag"], &["--config=/dev/null"]] {
                 assert_eq!(looked_at(unknown), [Controller::EndpointSliceMirroring], "{form} {unknown:?}");

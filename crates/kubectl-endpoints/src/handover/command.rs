@@ -26,7 +26,7 @@ const OURS_AS: Forms<Form> = Forms(&[
 
 /// A checked command line.
 #[derive(Debug)]
-pub(crate) struct Swap {
+pub(crate) struct Migration {
     pub(super) goal: Goal,
     pub(super) target: Target,
     /// The controllers that change hands.
@@ -128,8 +128,8 @@ struct Flags {
 ///
 /// # Errors
 /// The text or the message to print instead.
-pub(crate) fn parse(goal: Goal, words: &[OsString]) -> Result<Swap, Usage> {
-    swap(goal, flags::parse(command(goal), words)?).map_err(Usage::Error)
+pub(crate) fn parse(goal: Goal, words: &[OsString]) -> Result<Migration, Usage> {
+    migration(goal, flags::parse(command(goal), words)?).map_err(Usage::Error)
 }
 
 /// The command.
@@ -141,14 +141,14 @@ pub(crate) fn command(goal: Goal) -> Command {
     flags.name(goal.name()).about(goal.about()).override_usage(usage).after_help(after)
 }
 
-fn swap(goal: Goal, flags: Flags) -> Result<Swap, String> {
+fn migration(goal: Goal, flags: Flags) -> Result<Migration, String> {
     flags.cluster.check()?;
     if flags.cluster.request_timeout.is_some() {
         return Err("--request-timeout has no meaning for a migration: --timeout limits each step".to_owned());
     }
     let controllers = controllers::selected(&flags.controllers)?;
     let (Qualified(deployment), Qualified(lease)) = (flags.deployment, flags.lease);
-    Ok(Swap {
+    Ok(Migration {
         goal,
         target: Target::all(flags.cluster),
         controllers,
@@ -187,29 +187,35 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Swap, String> {
+    fn parsed(line: &str) -> Result<Migration, String> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(Goal::Handover, &words).map_err(|(Usage::Error(text) | Usage::Print(text))| text)
     }
 
     #[test]
     fn the_defaults_are_those_of_deploy() {
-        let swap = parsed("").unwrap();
-        assert_eq!((swap.form, swap.yes, swap.dry_run), (Form::Deployment, false, false));
-        assert_eq!(swap.controllers, Controller::ALL);
-        assert_eq!(swap.settings.lease, "kube-system/endpoint-controller-manager");
+        let migration = parsed("").unwrap();
+        assert_eq!((migration.form, migration.yes, migration.dry_run), (Form::Deployment, false, false));
+        assert_eq!(migration.controllers, Controller::ALL);
+        assert_eq!(migration.settings.lease, "kube-system/endpoint-controller-manager");
     }
 
     #[test]
-    fn flags_name_the_parts_of_a_swap() {
-        let swap = parsed(
+    fn flags_name_the_parts_of_a_migration() {
+        let migration = parsed(
             "--controllers=endpointslicemirroring --ours=static-pods --lease=a/b --deployment c/d --timeout=5m -y \
              --context=x",
         )
         .unwrap();
-        assert_eq!(swap.controllers, [Controller::EndpointSliceMirroring]);
-        assert_eq!((swap.form, swap.timeout, swap.yes), (Form::StaticPods, Duration::from_secs(300), true));
-        assert_eq!((swap.lease.join("/"), swap.deployment.join("/")), ("a/b".to_owned(), "c/d".to_owned()));
-        assert_eq!(swap.target.cluster.context.as_deref(), Some("x"));
+        assert_eq!(migration.controllers, [Controller::EndpointSliceMirroring]);
+        assert_eq!(
+            (migration.form, migration.timeout, migration.yes),
+            (Form::StaticPods, Duration::from_secs(300), true)
+        );
+        assert_eq!(
+            (migration.lease.join("/"), migration.deployment.join("/")),
+            ("a/b".to_owned(), "c/d".to_owned())
+        );
+        assert_eq!(migration.target.cluster.context.as_deref(), Some("x"));
     }
 }

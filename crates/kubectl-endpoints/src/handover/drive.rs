@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube_api::time::{Instant, sleep};
 use kube_api::{ApiError, error_chain};
 
-use super::command::Swap;
+use super::command::Migration;
 use super::facts::{Facts, Goal, Record};
 use super::observe::{Observer, State};
 use super::patience::{PATIENCE, PERIOD, patiently};
@@ -35,32 +35,32 @@ pub(super) enum Ended {
 ///
 /// # Errors
 /// A line about a request that failed, a question without an answer, or a step that took too long.
-pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
-    let cluster = Cluster::of(&swap.target, swap.goal.name()).await?;
-    drive_in(&cluster, swap).await
+pub(super) async fn drive(migration: &Migration) -> Result<Ended, Failure> {
+    let cluster = Cluster::of(&migration.target, migration.goal.name()).await?;
+    drive_in(&cluster, migration).await
 }
 
 /// The same in a cluster.
-async fn drive_in(cluster: &Cluster, swap: &Swap) -> Result<Ended, Failure> {
-    let mut observer = Observer::new(cluster, swap);
-    let state = first_look(cluster, swap, &mut observer).await?;
+async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Ended, Failure> {
+    let mut observer = Observer::new(cluster, migration);
+    let state = first_look(cluster, migration, &mut observer).await?;
     let has_all = state.facts.has_pods() && state.facts.all(Facts::is_with);
-    if swap.goal == Goal::Rollback && state.facts.lease.is_none() && has_all {
+    if migration.goal == Goal::Rollback && state.facts.lease.is_none() && has_all {
         print(
             "Nothing to roll back: endpoint-controller-manager has no Lease, and kube-controller-manager has the controllers\n",
         );
         return Ok(Ended::Done);
     }
-    print(&format!("{} in {}\n{}\n", title(swap), cluster.server, instructions::seen(&state.facts)));
-    if let Some(reason) = begin(swap, cluster, &state).await? {
+    print(&format!("{} in {}\n{}\n", title(migration), cluster.server, instructions::seen(&state.facts)));
+    if let Some(reason) = begin(migration, cluster, &state).await? {
         return Ok(Ended::Refused(reason));
     }
-    if swap.dry_run {
-        print(&plan(swap, &state.facts));
+    if migration.dry_run {
+        print(&plan(migration, &state.facts));
         return Ok(Ended::Done);
     }
     Drive {
-        swap,
+        migration,
         cluster,
         shown: None,
         step: None,
@@ -76,11 +76,15 @@ async fn drive_in(cluster: &Cluster, swap: &Swap) -> Result<Ended, Failure> {
 
 /// Reads the cluster until it is known whether the holder of our Lease lives: one that has ended without a release looks as if
 /// it did.
-async fn first_look(cluster: &Cluster, swap: &Swap, observer: &mut Observer<'_>) -> Result<State, Failure> {
+async fn first_look(
+    cluster: &Cluster,
+    migration: &Migration,
+    observer: &mut Observer<'_>,
+) -> Result<State, Failure> {
     let is_known = |state: &State| state.facts.lease.as_ref().is_none_or(|lease| lease.is_watched);
     let mut state = observer.read().await.map_err(|error| unread(cluster, &error))?;
     if !is_known(&state) {
-        let lease = &swap.settings.lease;
+        let lease = &migration.settings.lease;
         print(&format!("waiting for the holder of the Lease {lease} to renew it, or the Lease to expire\n"));
     }
     while !is_known(&state) {
@@ -91,22 +95,22 @@ async fn first_look(cluster: &Cluster, swap: &Swap, observer: &mut Observer<'_>)
 }
 
 /// Looks for reasons not to begin, unless the migration has begun.
-async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
-    if let Some(reason) = misfit(swap, &state.facts) {
+async fn begin(migration: &Migration, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
+    if let Some(reason) = misfit(migration, &state.facts) {
         return Ok(Some(reason));
     }
-    if swap.goal == Goal::Rollback || swap.skip_checks || has_begun(&state.facts) {
+    if migration.goal == Goal::Rollback || migration.skip_checks || has_begun(&state.facts) {
         return Ok(None);
     }
-    checks::refusal(cluster, swap, state).await
+    checks::refusal(cluster, migration, state).await
 }
 
-fn title(swap: &Swap) -> String {
-    format!("{} of {}", swap.goal.name(), own_flags::names(&swap.controllers))
+fn title(migration: &Migration) -> String {
+    format!("{} of {}", migration.goal.name(), own_flags::names(&migration.controllers))
 }
 
 struct Drive<'a> {
-    swap: &'a Swap,
+    migration: &'a Migration,
     cluster: &'a Cluster,
     /// The instruction that was shown last.
     shown: Option<String>,
@@ -131,21 +135,21 @@ impl Drive<'_> {
                 return Ok(Ended::Refused(reason));
             }
             self.follow(&mut state.facts);
-            let Some((index, step)) = next(self.swap.goal, &state.facts) else {
-                self.enter(steps(self.swap.goal).len(), &state.facts);
+            let Some((index, step)) = next(self.migration.goal, &state.facts) else {
+                self.enter(steps(self.migration.goal).len(), &state.facts);
                 if let Some(reason) = self.see_writer(&state.facts).await? {
                     return Ok(Ended::Refused(reason));
                 }
                 print(
-                    &(gap::line(self.swap.goal, &state.facts)
+                    &(gap::line(self.migration.goal, &state.facts)
                         + "\n"
-                        + &instructions::after(self.swap.goal, &state.facts)),
+                        + &instructions::after(self.migration.goal, &state.facts)),
                 );
                 return Ok(Ended::Done);
             };
             self.enter(index, &state.facts);
             self.check_time(step)?;
-            let action = (step.action)(&state.facts, &self.swap.settings);
+            let action = (step.action)(&state.facts, &self.migration.settings);
             self.approved = self.approved.filter(|request| action == Action::Write(*request));
             match action {
                 Action::Refuse(reason) => return Ok(Ended::Refused(reason)),
@@ -174,9 +178,9 @@ impl Drive<'_> {
     /// The reason to stop, if another command has begun the other direction since this one began.
     fn overtaken(&mut self, record: &Record) -> Option<String> {
         let goal = record.goal?;
-        self.has_begun |= goal == self.swap.goal;
-        (self.has_begun && goal != self.swap.goal).then(|| {
-            let (lease, goal) = (&self.swap.settings.lease, goal.name());
+        self.has_begun |= goal == self.migration.goal;
+        (self.has_begun && goal != self.migration.goal).then(|| {
+            let (lease, goal) = (&self.migration.settings.lease, goal.name());
             format!(
                 "a {goal} was begun by another command, as the Lease {lease} says: continue with that one"
             )
@@ -185,9 +189,9 @@ impl Drive<'_> {
 
     /// Adds what was seen before to the facts.
     fn follow(&mut self, facts: &mut Facts) {
-        self.has_led |= self.swap.goal == Goal::Handover && facts.record.released && facts.leads();
+        self.has_led |= self.migration.goal == Goal::Handover && facts.record.released && facts.leads();
         facts.has_led = self.has_led;
-        if self.swap.goal != Goal::Handover
+        if self.migration.goal != Goal::Handover
             || facts.record.goal != Some(Goal::Handover)
             || facts.record.released
         {
@@ -200,7 +204,7 @@ impl Drive<'_> {
 
     /// Prints the steps that are done, and the one that begins.
     fn enter(&mut self, index: usize, facts: &Facts) {
-        let steps = steps(self.swap.goal);
+        let steps = steps(self.migration.goal);
         let current = self.step.map(|(current, _)| current);
         if current == Some(index) {
             return;
@@ -231,8 +235,8 @@ impl Drive<'_> {
     }
 
     async fn write(&mut self, state: &State, request: Write) -> Result<(), Failure> {
-        let what = write::describe(request, self.swap);
-        if !self.swap.yes && self.approved != Some(request) {
+        let what = write::describe(request, self.migration);
+        if !self.migration.yes && self.approved != Some(request) {
             if !is_yes(&format!("  {what}?")).await? {
                 return Err(Failure::Input(format!("nothing was done after the reply to: {what}")));
             }
@@ -241,7 +245,7 @@ impl Drive<'_> {
             self.restart_time();
             return Ok(());
         }
-        if write::send(self.cluster, self.swap, state, request).await? {
+        if write::send(self.cluster, self.migration, state, request).await? {
             self.approved = None;
             self.has_begun = true;
             print(&format!("  {what}: written\n"));
@@ -270,12 +274,13 @@ impl Drive<'_> {
         loop {
             let mut state = read(self.cluster, observer).await?;
             // The answer may have taken days.
-            if state.facts.record.goal != Some(self.swap.goal) {
+            if state.facts.record.goal != Some(self.migration.goal) {
                 return Ok(());
             }
             self.follow(&mut state.facts);
             let record = confirmed(asked, &state.facts, step);
-            if write::note(self.cluster, self.swap, &state, &record).await? || start.elapsed() > PATIENCE {
+            if write::note(self.cluster, self.migration, &state, &record).await? || start.elapsed() > PATIENCE
+            {
                 return Ok(());
             }
             sleep(PERIOD).await;
@@ -290,7 +295,7 @@ impl Drive<'_> {
     ) -> Result<Option<String>, Failure> {
         let time = canary::silence(self.cluster).await?;
         self.show(&format!("  waiting {} s for a write, which must not come\n", time.as_secs()));
-        let writers = canary::writers(self.cluster, self.swap, time).await?;
+        let writers = canary::writers(self.cluster, self.migration, time).await?;
         if !writers.is_empty() {
             return Ok(Some(format!(
                 "{} writes, though endpoint-controller-manager does not lead: a kube-controller-manager still has the \
@@ -301,7 +306,7 @@ impl Drive<'_> {
         }
         let state = read(self.cluster, observer).await?;
         if let Some(record) = silent(facts, &state.facts) {
-            write::note(self.cluster, self.swap, &state, &record).await?;
+            write::note(self.cluster, self.migration, &state, &record).await?;
         }
         Ok(None)
     }
@@ -312,30 +317,30 @@ impl Drive<'_> {
             return Ok(None);
         }
         let time = canary::silence(self.cluster).await? + SOON;
-        let writers = canary::writers(self.cluster, self.swap, time).await?;
-        Ok(wrong_writer(self.swap.goal, &facts.ours.writer, &writers))
+        let writers = canary::writers(self.cluster, self.migration, time).await?;
+        Ok(wrong_writer(self.migration.goal, &facts.ours.writer, &writers))
     }
 
     /// Writes what only this process has seen, from time to time.
     async fn keep_record(&mut self, state: &State) -> Result<(), Failure> {
         let facts = &state.facts;
-        if facts.lease.is_none() || facts.record.goal != Some(self.swap.goal) {
+        if facts.lease.is_none() || facts.record.goal != Some(self.migration.goal) {
             return Ok(());
         }
         let nodes = write::nodes(facts);
         let is_new = nodes.iter().any(|node| !facts.record.nodes.contains(node));
         let is_newer =
-            self.swap.goal == Goal::Handover && self.noted.elapsed() > RECORD_PERIOD && facts.is_held();
+            self.migration.goal == Goal::Handover && self.noted.elapsed() > RECORD_PERIOD && facts.is_held();
         if is_new || is_newer {
             self.noted = Instant::now();
             let record = Record { nodes, ..facts.record.clone() };
-            return write::note(self.cluster, self.swap, state, &record).await.map(drop);
+            return write::note(self.cluster, self.migration, state, &record).await.map(drop);
         }
         Ok(())
     }
 
     fn check_time(&self, step: &Step) -> Result<(), Failure> {
-        let limit = step.limit.unwrap_or(self.swap.timeout);
+        let limit = step.limit.unwrap_or(self.migration.timeout);
         match self.step {
             Some((_, since)) if since.elapsed() > limit => Err(Failure::Timeout(format!(
                 "not within {} s: {}. The same command continues; `rollback` goes back",

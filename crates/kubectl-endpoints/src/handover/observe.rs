@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kube_api::ApiError;
 use kube_api::time::Instant;
 
-use super::command::{self, Swap};
+use super::command::{self, Migration};
 use super::distribution::Distribution;
 use super::facts::{Deployed, Facts, Form, LeaseFacts, Ours, Record, Replica};
 use super::own_flags;
@@ -34,7 +34,7 @@ const OUR_PODS: &str = "app.kubernetes.io%2Fname%3Dendpoint-controller-manager";
 /// Reads a cluster again and again.
 pub(super) struct Observer<'a> {
     cluster: &'a Cluster,
-    swap: &'a Swap,
+    migration: &'a Migration,
     leases: Leases,
 }
 
@@ -60,14 +60,14 @@ pub(super) struct State {
 }
 
 impl<'a> Observer<'a> {
-    pub(super) fn new(cluster: &'a Cluster, swap: &'a Swap) -> Self {
-        Self { cluster, swap, leases: Leases::default() }
+    pub(super) fn new(cluster: &'a Cluster, migration: &'a Migration) -> Self {
+        Self { cluster, migration, leases: Leases::default() }
     }
 
     /// Reads everything.
     pub(super) async fn read(&mut self) -> Result<State, ApiError> {
-        let (swap, client) = (self.swap, &self.cluster.client);
-        let lease: Option<Lease> = find(client, &lease::path(&swap.lease)).await?;
+        let (migration, client) = (self.migration, &self.cluster.client);
+        let lease: Option<Lease> = find(client, &lease::path(&migration.lease)).await?;
         let record = lease.as_ref().map(record).unwrap_or_default();
         // The pods before the Lease that their processes hold: a process that a pod shows is not older than its Lease.
         let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector={BUILT_IN_PODS}");
@@ -91,8 +91,8 @@ impl<'a> Observer<'a> {
             None => Some(Gate::default()),
         };
         let mut facts = Facts {
-            controllers: swap.controllers.clone(),
-            wants_canary: swap.canary.is_some(),
+            controllers: migration.controllers.clone(),
+            wants_canary: migration.canary.is_some(),
             distribution,
             built_in: self.leases.facts("built-in", built_in.as_ref()),
             lease: own_lease,
@@ -109,7 +109,7 @@ impl<'a> Observer<'a> {
 
     /// The gate of the leader that acquired our Lease then; none if events may not be read.
     async fn gate(&self, acquired: Timestamp) -> Result<Option<Gate>, ApiError> {
-        let [namespace, name] = &self.swap.lease;
+        let [namespace, name] = &self.migration.lease;
         match Gate::read(&self.cluster.client, namespace, name, acquired).await {
             Ok(gate) => Ok(Some(gate)),
             Err(error) if error.is_forbidden() => Ok(None),
@@ -129,8 +129,8 @@ impl<'a> Observer<'a> {
 
     /// The replicas of ours, and the template of its Deployment.
     async fn ours(&self) -> Result<(Ours, Option<Box<PodSpec>>), ApiError> {
-        let [namespace, name] = &self.swap.deployment;
-        let (form, client) = (self.swap.form, &self.cluster.client);
+        let [namespace, name] = &self.migration.deployment;
+        let (form, client) = (self.migration.form, &self.cluster.client);
         let deployment: Option<Deployment> = match form {
             Form::Deployment => {
                 find(client, &format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}")).await?
@@ -150,8 +150,8 @@ impl<'a> Observer<'a> {
             Form::StaticPods => pods.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
             Form::Deployment | Form::Processes => template.into_iter().collect(),
         };
-        let swap = self.swap;
-        let flags = |spec| own_flags::of(spec, &swap.controllers, &swap.settings.lease);
+        let migration = self.migration;
+        let flags = |spec| own_flags::of(spec, &migration.controllers, &migration.settings.lease);
         let ours = Ours {
             form,
             deployment: deployment.as_ref().map(deployed),

@@ -1,29 +1,29 @@
 //! Decisions of a migration beyond its steps: whether it fits the cluster, and what an answer or a canary shows.
 
-use super::command::Swap;
+use super::command::Migration;
 use super::facts::{Facts, Form, Goal, Record};
 use super::steps::{Step, steps};
 use super::{instructions, write};
 use crate::preflight::UPSTREAM;
 
 /// The reason why the command does not fit the cluster.
-pub(super) fn misfit(swap: &Swap, facts: &Facts) -> Option<String> {
+pub(super) fn misfit(migration: &Migration, facts: &Facts) -> Option<String> {
     if facts.record.goal.is_none() && !facts.is_in_sight() {
         return Some(instructions::is_out_of_sight(facts));
     }
-    if swap.form != Form::Deployment || facts.ours.deployment.is_some() {
+    if migration.form != Form::Deployment || facts.ours.deployment.is_some() {
         return None;
     }
     if facts.ours.are_static {
         return Some(instructions::are_static_pods(facts));
     }
-    (swap.goal == Goal::Rollback && facts.leads())
-        .then(|| instructions::has_no_deployment(facts, &swap.settings))
+    (migration.goal == Goal::Rollback && facts.leads())
+        .then(|| instructions::has_no_deployment(facts, &migration.settings))
 }
 
 /// The text of `--dry-run`.
-pub(super) fn plan(swap: &Swap, facts: &Facts) -> String {
-    let steps = steps(swap.goal);
+pub(super) fn plan(migration: &Migration, facts: &Facts) -> String {
+    let steps = steps(migration.goal);
     let line = |(index, step): (usize, &Step)| {
         let state = match (step.is_done)(facts) {
             true if step.is_left_out(facts) => "left out",
@@ -33,7 +33,7 @@ pub(super) fn plan(swap: &Swap, facts: &Facts) -> String {
         format!("step {} of {}: {} ({state})", index + 1, steps.len(), step.name)
     };
     let mut lines: Vec<String> = steps.iter().enumerate().map(line).collect();
-    let on = swap.goal == Goal::Rollback;
+    let on = migration.goal == Goal::Rollback;
     let edit = |replica| instructions::change_replica(facts, replica, on);
     lines.extend(instructions::due(facts, on).into_iter().map(|replica| format!("\n{}", edit(replica))));
     lines.join("\n") + "\n"

@@ -1,5 +1,5 @@
 //! The steps on a model of a cluster: whatever happens between two looks, two programs never write at once, and both
-//! directions come to their end.
+//! directions end.
 
 mod model;
 
@@ -140,7 +140,7 @@ proptest! {
 
     /// The record of a migration that ended is still on the Lease when it was undone without the command.
     #[test]
-    fn a_swap_that_was_undone_by_hand_begins_anew(nodes in 1..4_u8, is_seen in any::<bool>()) {
+    fn a_migration_that_was_undone_by_hand_begins_anew(nodes in 1..4_u8, is_seen in any::<bool>()) {
         let mut model = Model::new(nodes, false, is_seen);
         prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
         model.roll_back_by_hand();
@@ -515,25 +515,26 @@ fn ours_writes_the_canary_under_its_own_name() {
 /// Before anything is changed, because what leads could not be stopped.
 #[test]
 fn a_rollback_without_the_deployment_of_the_leader_is_refused() {
-    let swap = |goal| command::parse(goal, &[]).unwrap_or_else(|_| panic!("the defaults"));
+    let migration = |goal| command::parse(goal, &[]).unwrap_or_else(|_| panic!("the defaults"));
     let mut model = Model::new(1, true, true);
     assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
     let mut facts = model.facts();
-    assert_eq!(rules::misfit(&swap(Goal::Rollback), &facts), None);
+    assert_eq!(rules::misfit(&migration(Goal::Rollback), &facts), None);
     facts.ours.deployment = None;
-    let reason = rules::misfit(&swap(Goal::Rollback), &facts).unwrap();
+    let reason = rules::misfit(&migration(Goal::Rollback), &facts).unwrap();
     assert!(reason.contains(&Model::settings().deployment) && reason.contains("--deployment"), "{reason}");
-    assert_eq!(rules::misfit(&swap(Goal::Handover), &facts), None);
+    assert_eq!(rules::misfit(&migration(Goal::Handover), &facts), None);
     facts.lease.as_mut().unwrap().live = false;
-    assert_eq!(rules::misfit(&swap(Goal::Rollback), &facts), None, "nothing is to be stopped");
+    assert_eq!(rules::misfit(&migration(Goal::Rollback), &facts), None, "nothing is to be stopped");
 }
 
 /// `--dry-run` calls the canary left out unless it is requested.
 #[test]
 fn a_dry_run_says_which_steps_are_left_out() {
-    let swap = command::parse(Goal::Handover, &[]).unwrap_or_else(|_| panic!("the defaults"));
+    let migration = command::parse(Goal::Handover, &[]).unwrap_or_else(|_| panic!("the defaults"));
     let mut facts = Model::new(1, true, true).facts();
-    let of_canary = |facts: &Facts| rules::plan(&swap, facts).lines().nth(4).unwrap_or_default().to_owned();
+    let of_canary =
+        |facts: &Facts| rules::plan(&migration, facts).lines().nth(4).unwrap_or_default().to_owned();
     let step = "step 5 of 8: see by a canary that kube-controller-manager does not write";
     assert_eq!(of_canary(&facts), format!("{step} (left out)"));
     // Of an earlier command that wanted it.

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::error_chain;
 use serde_json::json;
 
-use super::command::Swap;
+use super::command::Migration;
 use super::facts::{Facts, Goal, Record};
 use super::observe::{ANNOTATION, State};
 use super::steps::Write;
@@ -22,8 +22,8 @@ use crate::lease;
 const REASON: &str = "migration-from-built-in-controllers";
 
 /// A line that says what a request does.
-pub(super) fn describe(write: Write, swap: &Swap) -> String {
-    let (lease, deployment) = (&swap.settings.lease, &swap.settings.deployment);
+pub(super) fn describe(write: Write, migration: &Migration) -> String {
+    let (lease, deployment) = (&migration.settings.lease, &migration.settings.deployment);
     match write {
         Write::Hold => format!("hold the Lease {lease}"),
         Write::Release => format!("release the Lease {lease}"),
@@ -39,16 +39,16 @@ pub(super) fn describe(write: Write, swap: &Swap) -> String {
 /// A line about what the API server refused.
 pub(super) async fn send(
     cluster: &Cluster,
-    swap: &Swap,
+    migration: &Migration,
     state: &State,
     write: Write,
 ) -> Result<bool, Failure> {
     let facts = &state.facts;
     match write {
-        Write::Hold => put(cluster, swap, state, Some(true), &when_held(swap.goal, facts)).await,
-        Write::Release => put(cluster, swap, state, Some(false), &when_released(facts)).await,
-        Write::Record => note(cluster, swap, state, &begun(swap.goal, facts)).await,
-        Write::Scale(replicas) => scale(cluster, swap, replicas).await,
+        Write::Hold => put(cluster, migration, state, Some(true), &when_held(migration.goal, facts)).await,
+        Write::Release => put(cluster, migration, state, Some(false), &when_released(facts)).await,
+        Write::Record => note(cluster, migration, state, &begun(migration.goal, facts)).await,
+        Write::Scale(replicas) => scale(cluster, migration, replicas).await,
     }
 }
 
@@ -58,11 +58,11 @@ pub(super) async fn send(
 /// A line about what the API server refused.
 pub(super) async fn note(
     cluster: &Cluster,
-    swap: &Swap,
+    migration: &Migration,
     state: &State,
     record: &Record,
 ) -> Result<bool, Failure> {
-    put(cluster, swap, state, None, record).await
+    put(cluster, migration, state, None, record).await
 }
 
 /// The record at the beginning of a migration in this direction, or of its continuation.
@@ -119,13 +119,13 @@ pub(super) fn nodes(facts: &Facts) -> Vec<String> {
 /// Writes annotations of the Lease: the record, and a hold or its release. Who holds or held the Lease stays as it is.
 async fn put(
     cluster: &Cluster,
-    swap: &Swap,
+    migration: &Migration,
     state: &State,
     hold: Option<bool>,
     record: &Record,
 ) -> Result<bool, Failure> {
-    let [namespace, name] = &swap.lease;
-    let path = lease::path(&swap.lease);
+    let [namespace, name] = &migration.lease;
+    let path = lease::path(&migration.lease);
     let mut metadata = state.lease.as_ref().map_or_else(
         || ObjectMeta {
             namespace: Some(namespace.clone()),
@@ -144,7 +144,7 @@ async fn put(
             annotations.remove(HOLD.released);
         }
         Some(false) => {
-            let release = format!("{} at {}", swap.goal.name(), Timestamp::now());
+            let release = format!("{} at {}", migration.goal.name(), Timestamp::now());
             annotations.insert(HOLD.released.to_owned(), release);
         }
         None => {}
@@ -160,24 +160,24 @@ async fn put(
         Ok(_) => Ok(true),
         Err(error) if error.is_conflict() || error.is_already_exists() || error.is_unavailable() => Ok(false),
         Err(error) => {
-            let (lease, reason) = (&swap.settings.lease, error_chain(&error));
+            let (lease, reason) = (&migration.settings.lease, error_chain(&error));
             Err(Failure::Access(format!("cannot write the Lease {lease}: {reason}")))
         }
     }
 }
 
 /// Scales the Deployment of ours. Returns as [`send`] does.
-async fn scale(cluster: &Cluster, swap: &Swap, replicas: i32) -> Result<bool, Failure> {
-    let [namespace, name] = &swap.deployment;
+async fn scale(cluster: &Cluster, migration: &Migration, replicas: i32) -> Result<bool, Failure> {
+    let [namespace, name] = &migration.deployment;
     let failed = |reason: String| {
-        Failure::Access(format!("cannot scale the Deployment {}: {reason}", swap.settings.deployment))
+        Failure::Access(format!("cannot scale the Deployment {}: {reason}", migration.settings.deployment))
     };
     let request = Request::builder()
         .method(Method::PATCH)
         .uri(format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"))
         .header(header::CONTENT_TYPE, "application/merge-patch+json")
         .header(header::ACCEPT, "application/json")
-        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, swap.goal.name()))
+        .header(header::USER_AGENT, version::user_agent(crate::name::NAME, migration.goal.name()))
         .body(json!({"spec": {"replicas": replicas}}).to_string().into_bytes())
         .map_err(|error| failed(error.to_string()))?;
     is_written(cluster.http().request_text(request).await).map_err(failed)

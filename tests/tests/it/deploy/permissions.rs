@@ -61,7 +61,7 @@ async fn every_right_is_needed_and_none_is_missing() {
     let world = World::prepare(site.cluster.client(), Controller::ALL).await;
     let start = site.cluster.audit().mark();
     Box::pin(work(&site, &world)).await;
-    Box::pin(swap(&site, &world)).await;
+    Box::pin(migration(&site, &world)).await;
     assert_allowed(&requests(&site, start));
     Box::pin(without_permissions(&site, &world, start)).await;
     no_client_used_the_permissions_of_another(&requests(&site, start));
@@ -154,7 +154,7 @@ async fn pages(kubeconfig: &std::path::Path) -> Pages {
 /// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is released. Applying the base afterwards, on the
 /// client's side or the server's, does not release it, and the program needs no permission to create the Lease. Applying the hold
 /// again does not take the Lease from the leader.
-async fn swap(site: &Site, world: &World) {
+async fn migration(site: &Site, world: &World) {
     site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
     kubectl(site, &["create", "--filename=disable-built-ins/hold.yaml"]);
     for mode in ["--server-side=false", "--server-side=true"] {

@@ -23,7 +23,7 @@ fn over(server: ApiServer) -> (ApiServer, Cluster) {
     (server, Cluster::new(client, String::new(), None, "handover"))
 }
 
-fn swap(controllers: &str) -> Swap {
+fn migration(controllers: &str) -> Migration {
     let words = [OsString::from(format!("--controllers={controllers}"))];
     command::parse(Goal::Handover, &words).unwrap_or_else(|_| panic!("{controllers}"))
 }
@@ -85,7 +85,7 @@ async fn silence_takes_the_whole_time_and_leaves_nothing() {
     for controllers in ["*", "endpoint", "endpointslicemirroring"] {
         let (server, cluster) = cluster();
         let start = Instant::now();
-        let seen = writers(&cluster, &swap(controllers), QUIET).await.unwrap();
+        let seen = writers(&cluster, &migration(controllers), QUIET).await.unwrap();
         assert!(seen.is_empty(), "{controllers}: {seen:?}");
         assert!(start.elapsed() > QUIET, "{controllers}: {:?}", start.elapsed());
         assert!(left(&server).is_empty(), "{controllers}: {:?}", left(&server));
@@ -103,8 +103,8 @@ async fn the_writer_of_a_slice_is_named() {
             write(&cluster, &created(&server, owner, None).await, MANAGER).await;
             created(&server, "Service", None).await
         };
-        let swap = swap(controllers);
-        let (seen, service) = tokio::join!(writers(&cluster, &swap, QUIET), controller);
+        let migration = migration(controllers);
+        let (seen, service) = tokio::join!(writers(&cluster, &migration, QUIET), controller);
         assert_eq!(seen.unwrap(), [MANAGER], "{controllers}");
         assert_eq!(service["spec"]["selector"].is_object(), has_selector, "{controllers}: {service}");
         assert!(left(&server).is_empty(), "{controllers}: {:?}", left(&server));
@@ -116,18 +116,18 @@ async fn the_writer_of_a_slice_is_named() {
 async fn one_that_was_left_behind_is_replaced() {
     for (before, now) in [("*", "*"), ("*", "endpointslicemirroring"), ("endpointslicemirroring", "*")] {
         let (server, cluster) = cluster();
-        let swap_before = swap(before);
+        let migration_before = migration(before);
         let place = Place {
             cluster: &cluster,
             namespace: NAMESPACE,
-            controllers: &swap_before.controllers,
+            controllers: &migration_before.controllers,
             is_mirrored: before != "*",
         };
         place.create_service().await.unwrap();
         place.create_endpoints().await.unwrap();
         let kind = if before == "*" { "Service" } else { "Endpoints" };
         write(&cluster, &object(&server, kind).unwrap(), MANAGER).await;
-        let seen = writers(&cluster, &swap(now), QUIET).await.unwrap();
+        let seen = writers(&cluster, &migration(now), QUIET).await.unwrap();
         assert!(seen.is_empty(), "{before}, {now}: {seen:?}");
         assert!(left(&server).is_empty(), "{before}, {now}: {:?}", left(&server));
     }
@@ -148,8 +148,8 @@ async fn endpoints_that_are_deleted_are_made_again() {
         sleep(ALMOST).await;
         write(&cluster, &second, MANAGER).await;
     };
-    let swap = swap("endpointslicemirroring");
-    let (seen, ()) = tokio::join!(writers(&cluster, &swap, QUIET), controllers);
+    let migration = migration("endpointslicemirroring");
+    let (seen, ()) = tokio::join!(writers(&cluster, &migration, QUIET), controllers);
     assert_eq!(seen.unwrap(), [MANAGER]);
 }
 
@@ -162,7 +162,7 @@ async fn what_others_made_stays() {
             let object = if kind == "Service" { object } else { json!({"metadata": object["metadata"]}) };
             let path = format!("/api/v1/namespaces/default/{path}");
             let _: Value = cluster.client.create_json(&path, &object).await.unwrap();
-            let refused = writers(&cluster, &swap(controllers), QUIET).await.unwrap_err();
+            let refused = writers(&cluster, &migration(controllers), QUIET).await.unwrap_err();
             let Failure::Input(text) = refused else { panic!("{kind}, {controllers}: another failure") };
             let named = format!("the {kind} default/{NAME} was not made by this command");
             assert!(text.contains(&named) && text.contains("--canary-namespace"), "{text}");

@@ -18,7 +18,7 @@ fn cluster() -> Cluster {
     Cluster::new(client, String::new(), None, "handover")
 }
 
-fn swap(words: &[&str]) -> Swap {
+fn migration(words: &[&str]) -> Migration {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     command::parse(Goal::Handover, &words).unwrap_or_else(|_| panic!("{words:?}"))
 }
@@ -31,18 +31,18 @@ async fn create(cluster: &Cluster, name: &str, annotations: &Value, holder: &Val
 /// It looks at first as if it had renewed the Lease just now.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_has_ended_without_a_release_does_not_count() {
-    let (cluster, swap) = (cluster(), swap(&[]));
+    let (cluster, migration) = (cluster(), migration(&[]));
     let ended = json!({"holderIdentity": "killed_1", "leaseDurationSeconds": 15});
     create(&cluster, OURS, &json!({}), &ended).await;
-    let mut observer = Observer::new(&cluster, &swap);
-    let state = first_look(&cluster, &swap, &mut observer).await.unwrap();
+    let mut observer = Observer::new(&cluster, &migration);
+    let state = first_look(&cluster, &migration, &mut observer).await.unwrap();
     assert!(!state.facts.leads());
 }
 
 /// One that waits for the leader of kube-controller-manager to end, here.
 #[tokio::test(start_paused = true)]
 async fn a_command_ends_once_another_begins_the_other_direction() {
-    let (cluster, swap) = (cluster(), swap(&["--ours=processes", "--yes"]));
+    let (cluster, migration) = (cluster(), migration(&["--ours=processes", "--yes"]));
     let record = json!({"goal": "handover", "leader": "a_1", "confirmed": ["start", "standbys", "leader"]});
     let held = json!({"endpoint-controller-manager/hold": "a test", ANNOTATION: record.to_string()});
     create(&cluster, OURS, &held, &json!({})).await;
@@ -54,7 +54,7 @@ async fn a_command_ends_once_another_begins_the_other_direction() {
         let change = json!({"metadata": {"annotations": {ANNOTATION: record}}});
         let _: Lease = cluster.client.patch(&format!("{LEASES}/{OURS}"), &change).await.unwrap();
     };
-    let (ended, ()) = tokio::join!(Box::pin(drive_in(&cluster, &swap)), other);
+    let (ended, ()) = tokio::join!(Box::pin(drive_in(&cluster, &migration)), other);
     let Ok(Ended::Refused(reason)) = ended else { panic!("it goes on") };
     assert!(reason.contains("a rollback was begun by another command"), "{reason}");
 }

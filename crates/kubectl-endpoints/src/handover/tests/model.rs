@@ -182,7 +182,7 @@ impl Model {
         self.pass(Event::Time(60));
     }
 
-    /// The way back without the command.
+    /// The rollback without the command.
     pub(super) fn roll_back_by_hand(&mut self) {
         self.replicas = 0;
         self.pass(Event::Time(60));

@@ -148,7 +148,7 @@ fn a_replica_is_missing_of_those_that_the_chart_has() {
 }
 
 #[test]
-fn a_held_lease_is_that_of_the_swap() {
+fn a_held_lease_is_that_of_the_migration() {
     let lease = only(&template(SYSTEM, &json!({"lease": {"hold": true}})), "Lease");
     let hold = &file("disable-built-ins/hold.yaml")[0];
     assert_eq!(lease["metadata"]["annotations"], hold["metadata"]["annotations"]);

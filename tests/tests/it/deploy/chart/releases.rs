@@ -70,7 +70,7 @@ const WAYS: [(&str, &[&str]); 4] = [
     ("helm", &["--server-side=true", "--force-conflicts"]),
 ];
 
-/// The swap with the chart, in each way: on hold while the program starts, then released. Afterwards nothing that is applied
+/// The migration with the chart, in each way: on hold while the program starts, then released. Afterwards nothing that is applied
 /// takes the Lease from the leader, whatever of the hold it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn releases_are_installed_upgraded_and_rolled_back_under_a_leader() {

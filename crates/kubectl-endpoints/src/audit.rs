@@ -1,9 +1,9 @@
 //! `audit`: what is wrong with the Endpoints and EndpointSlices of a cluster.
 
 mod command;
+mod consumers;
 mod dns;
 mod fix;
-mod looks;
 mod output;
 mod proxy;
 mod request;
@@ -20,7 +20,7 @@ use crate::frame::Command;
 use crate::progress::Progress;
 
 use self::command::Audit;
-use self::looks::Asked;
+use self::consumers::ConsumerFindings;
 
 pub(crate) use command::{NAME, command, parse};
 
@@ -40,7 +40,7 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     if !command.target.files.is_empty() {
         let snapshot = files::read(&command.target)?;
         check_namespace(command, &snapshot, "the input")?;
-        let found = look(command, &snapshot).without_explained();
+        let found = findings(command, &snapshot).without_explained();
         report(command, &found, &snapshot)?;
         return Ok((found.gravest(), is_applied(command, &found)));
     }
@@ -48,13 +48,13 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
     let cluster = Cluster::of(&command.target, NAME).await?;
     let mut snapshot = cluster.read().await?;
     check_namespace(command, &snapshot, &cluster.server)?;
-    let mut found = look(command, &snapshot);
+    let mut found = findings(command, &snapshot);
     if found.gravest().is_some_and(|gravest| gravest > Severity::Info) && !command.confirm_after.is_zero() {
         let count = found.findings.len();
         progress.step(move || format!("{count} findings: reading the cluster again, because some may pass"));
         sleep(command.confirm_after).await;
         snapshot = cluster.read().await?;
-        found = look(command, &snapshot).confirming(&found);
+        found = findings(command, &snapshot).confirming(&found);
     }
     found = found.without_explained();
     let asked = ask(command, &cluster, &snapshot, &progress).await;
@@ -76,8 +76,13 @@ async fn run(command: &Audit) -> Result<(Option<Severity>, bool), Failure> {
 }
 
 /// Asks the consumers of slices that the command names.
-async fn ask(command: &Audit, cluster: &Cluster, snapshot: &Snapshot, progress: &Progress) -> Asked {
-    let mut asked = Asked::default();
+async fn ask(
+    command: &Audit,
+    cluster: &Cluster,
+    snapshot: &Snapshot,
+    progress: &Progress,
+) -> ConsumerFindings {
+    let mut asked = ConsumerFindings::default();
     // The faster first, which is compared with the slices that were just read.
     if let Some(timeout) = command.proxy() {
         progress.step(|| "Reading the rules of kube-proxy".to_owned());
@@ -101,7 +106,7 @@ fn check_namespace(command: &Audit, snapshot: &Snapshot, place: &str) -> Result<
 }
 
 /// The findings of the rules and the namespace that were asked for.
-fn look(command: &Audit, snapshot: &Snapshot) -> Findings {
+fn findings(command: &Audit, snapshot: &Snapshot) -> Findings {
     let mut found = audit(snapshot, &command.options());
     let is_wanted =
         |rule: &str| command.rules.is_empty() || command.rules.iter().any(|wanted| wanted == rule);

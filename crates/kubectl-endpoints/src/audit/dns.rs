@@ -15,29 +15,33 @@ use tokio::time::sleep;
 
 use self::server::Server;
 use super::command::Dns;
-use super::looks::Asked;
+use super::consumers::ConsumerFindings;
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
 
-/// The number of looks in which an answer must be wrong, after the first.
-const LOOKS: u32 = 8;
-/// The most looks: some answers may fail.
-const MAX_LOOKS: u32 = 2 * LOOKS;
+/// The number of checks in which an answer must be wrong, after the first.
+const CHECKS: u32 = 8;
+/// The most checks: some answers may fail.
+const MAX_CHECKS: u32 = 2 * CHECKS;
 const DNS_PORT: u16 = 53;
 
 /// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; its
-/// Services and slices are read again for each further look.
+/// Services and slices are read again for each further check.
 ///
-/// Cost: two questions for each headless Service and server, one server beside the other; at most five minutes for each look.
+/// Cost: two questions for each headless Service and server, one server alongside the other; at most five minutes for each check.
 ///
 /// # Errors
 /// There is no server, none answers, or the cluster cannot be read again.
-pub(super) async fn check(dns: &Dns, cluster: &Cluster, snapshot: &Snapshot) -> Result<Asked, Failure> {
+pub(super) async fn check(
+    dns: &Dns,
+    cluster: &Cluster,
+    snapshot: &Snapshot,
+) -> Result<ConsumerFindings, Failure> {
     let addresses = if dns.servers.is_empty() { servers(snapshot)? } else { dns.servers.clone() };
     let mut servers: Vec<Server> =
         addresses.into_iter().map(|address| Server::new(address, dns.timeout)).collect();
     let services = headless_services(snapshot);
-    join_all(servers.iter_mut().map(|server| server.look_first(&dns.domain, &services))).await;
+    join_all(servers.iter_mut().map(|server| server.check_first(&dns.domain, &services))).await;
     if let Some(first) = servers.first().filter(|_| servers.iter().all(Server::is_silent)) {
         return Err(Failure::Access(format!(
             "none of {} DNS servers answers: {first}; run this in a pod, or forward a port and name it by --dns-server",
@@ -45,18 +49,18 @@ pub(super) async fn check(dns: &Dns, cluster: &Cluster, snapshot: &Snapshot) -> 
         )));
     }
     let mut last = None;
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_CHECKS {
         if !servers.iter().any(Server::is_open) {
             break;
         }
-        sleep(dns.timeout / LOOKS).await;
+        sleep(dns.timeout / CHECKS).await;
         let services = headless_services(last.insert(cluster.read_slices().await?));
-        join_all(servers.iter_mut().map(|server| server.look_again(&dns.domain, &services))).await;
+        join_all(servers.iter_mut().map(|server| server.check_again(&dns.domain, &services))).await;
     }
     servers.iter().filter_map(Server::note).for_each(|note| exit::note(&note));
     let is_incomplete = servers.iter().any(|server| server.note().is_some());
     let findings = servers.iter().flat_map(Server::findings).collect();
-    let mut asked = Asked { findings, is_incomplete, ..Asked::default() };
+    let mut asked = ConsumerFindings { findings, is_incomplete, ..ConsumerFindings::default() };
     let snapshot = last.as_ref().unwrap_or(snapshot);
     for server in &servers {
         asked.touch(server.touches(snapshot));

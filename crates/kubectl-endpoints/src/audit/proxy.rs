@@ -16,14 +16,14 @@ use endpoint_diagnostics::audit::proxy::{Frontend, frontends};
 use tokio::time::sleep;
 
 use self::rules::Rules;
-use super::looks::{Asked, Suspects};
+use super::consumers::{ConsumerFindings, Suspects};
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
 
-/// The number of looks at which rules must be wrong, after the first.
-const LOOKS: u32 = 4;
-/// Rules that are wrong, right and wrong again are looked at for longer.
-const MAX_LOOKS: u32 = 2 * LOOKS;
+/// The number of checks in which rules must be wrong, after the first.
+const CHECKS: u32 = 4;
+/// Rules that are wrong, right and wrong again are checked for longer.
+const MAX_CHECKS: u32 = 2 * CHECKS;
 
 /// The rules of both families; none where kube-proxy has no table.
 struct Node {
@@ -51,7 +51,7 @@ impl Node {
 }
 
 /// Compares until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; its Services
-/// and slices are read again for each further look.
+/// and slices are read again for each further check.
 ///
 /// # Errors
 /// The rules or the cluster cannot be read.
@@ -59,7 +59,7 @@ pub(super) async fn check(
     timeout: Duration,
     cluster: &Cluster,
     snapshot: &Snapshot,
-) -> Result<Asked, Failure> {
+) -> Result<ConsumerFindings, Failure> {
     compare(timeout, cluster, snapshot, Node::read).await
 }
 
@@ -68,8 +68,8 @@ async fn compare(
     cluster: &Cluster,
     snapshot: &Snapshot,
     read: impl AsyncFn() -> Result<Node, Failure>,
-) -> Result<Asked, Failure> {
-    let mut asked = Asked::default();
+) -> Result<ConsumerFindings, Failure> {
+    let mut asked = ConsumerFindings::default();
     let mut suspects = Suspects::new(timeout);
     let node = read().await?;
     let mut without_table = 0;
@@ -86,17 +86,17 @@ async fn compare(
         ));
     }
     let mut last = None;
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_CHECKS {
         if suspects.open() == 0 {
             break;
         }
-        sleep(timeout / LOOKS).await;
+        sleep(timeout / CHECKS).await;
         let expected = frontends(last.insert(cluster.read_slices().await?));
         let node = read().await?;
         suspects.retain(|key| expected.contains_key(key));
         for (key, expected) in &expected {
             let Some(found) = node.targets(&key.1) else { continue };
-            suspects.look_again(key, |before| before.and(&found, expected));
+            suspects.check_again(key, |before| before.and(&found, expected));
         }
     }
     // Their table is gone.

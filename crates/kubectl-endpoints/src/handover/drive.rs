@@ -1,4 +1,4 @@
-//! The loop of a migration: look, decide, act.
+//! The loop of a migration: observe, decide, act.
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +43,7 @@ pub(super) async fn drive(migration: &Migration) -> Result<Ended, Failure> {
 /// The same in a cluster.
 async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Ended, Failure> {
     let mut observer = Observer::new(cluster, migration);
-    let state = first_look(cluster, migration, &mut observer).await?;
+    let state = first_observation(cluster, migration, &mut observer).await?;
     let has_all = state.facts.has_pods() && state.facts.all(Facts::is_with);
     if migration.goal == Goal::Rollback && state.facts.lease.is_none() && has_all {
         print(
@@ -76,7 +76,7 @@ async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Ended, Fai
 
 /// Reads the cluster until it is known whether the holder of our Lease lives: one that has ended without a release looks as if
 /// it did.
-async fn first_look(
+async fn first_observation(
     cluster: &Cluster,
     migration: &Migration,
     observer: &mut Observer<'_>,
@@ -240,7 +240,7 @@ impl Drive<'_> {
             if !is_yes(&format!("  {what}?")).await? {
                 return Err(Failure::Input(format!("nothing was done after the reply to: {what}")));
             }
-            // The answer may have taken days: the next look decides whether the request is still the right one.
+            // The answer may have taken days: the next observation decides whether the request is still the right one.
             self.approved = Some(request);
             self.restart_time();
             return Ok(());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube_api::ApiError;
 use kube_api::time::{Instant, sleep};
 
-/// The pause between two looks. The time without a writer ends with a look.
+/// The pause between two observations. The time without a writer ends with one.
 pub(super) const PERIOD: Duration = Duration::from_millis(500);
 /// The time for which the API server may fail to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);

@@ -40,7 +40,7 @@ pub(super) fn plan(migration: &Migration, facts: &Facts) -> String {
 }
 
 /// Returns the record of a canary for which nothing was written between these facts; none if the leader of
-/// kube-controller-manager changed meanwhile: a new leader fills its caches first, and the next look tries again.
+/// kube-controller-manager changed meanwhile: a new leader fills its caches first, and the next observation tries again.
 pub(super) fn silent(before: &Facts, after: &Facts) -> Option<Record> {
     let leader = after.built_in_leader();
     (leader == before.built_in_leader())

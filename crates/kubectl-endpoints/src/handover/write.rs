@@ -32,8 +32,8 @@ pub(super) fn describe(write: Write, migration: &Migration) -> String {
     }
 }
 
-/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no response: the next look
-/// decides anew.
+/// Sends a request. Returns false if the Lease has changed since the state was read, or there was no response: the next
+/// observation decides anew.
 ///
 /// # Errors
 /// A line about what the API server refused.
@@ -183,7 +183,7 @@ async fn scale(cluster: &Cluster, migration: &Migration, replicas: i32) -> Resul
     is_written(cluster.http().request_text(request).await).map_err(failed)
 }
 
-/// True if a write succeeded; false if another attempt may: the next look tells whether there is an API server.
+/// True if a write succeeded; false if another attempt may: the next observation tells whether there is an API server.
 ///
 /// # Errors
 /// The reason of a refusal.

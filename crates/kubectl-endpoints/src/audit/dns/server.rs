@@ -1,4 +1,4 @@
-//! One DNS server, over several looks.
+//! One DNS server, over several checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,11 +11,11 @@ use endpoint_diagnostics::snapshot::Snapshot;
 use tokio::time::timeout;
 
 use super::client::Client;
-use crate::audit::looks::Suspects;
+use crate::audit::consumers::Suspects;
 
-/// The longest time for one look.
-const LOOK: Duration = Duration::from_secs(300);
-/// Failures in a row after which a look ends.
+/// The longest time for one check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(300);
+/// Failures in a row after which a check ends.
 const MAX_FAILURES: u32 = 3;
 
 /// The headless Services, with their addresses.
@@ -37,8 +37,8 @@ impl Server {
     }
 
     /// Asks for all Services.
-    pub(super) async fn look_first(&mut self, domain: &str, services: &Services) {
-        let look = async {
+    pub(super) async fn check_first(&mut self, domain: &str, services: &Services) {
+        let check = async {
             let mut client = Client::connect(self.address).await?;
             check_domain(&mut client, domain).await?;
             let mut failures = 0;
@@ -59,7 +59,7 @@ impl Server {
             }
             Ok(())
         };
-        let failed = timeout(LOOK, look).await.unwrap_or_else(|_| Err(late()));
+        let failed = timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| Err(late()));
         self.unanswered = services.len() - self.answered;
         if let Err(error) = failed {
             self.error.get_or_insert(error);
@@ -67,11 +67,11 @@ impl Server {
     }
 
     /// Asks for those again that were wrong before.
-    pub(super) async fn look_again(&mut self, domain: &str, services: &Services) {
+    pub(super) async fn check_again(&mut self, domain: &str, services: &Services) {
         if !self.is_open() {
             return;
         }
-        let look = async {
+        let check = async {
             let mut client = Client::connect(self.address).await?;
             let expected: BTreeMap<_, _> = services.iter().map(|(key, expected)| (key, expected)).collect();
             self.suspects.retain(|key| expected.contains_key(key));
@@ -81,11 +81,11 @@ impl Server {
                 }
                 let name = name(key, domain);
                 let answer = client.addresses(&name).await.map_err(|error| format!("{name}: {error}"))?;
-                self.suspects.look_again(key, |before| answer.still_wrong(before, expected));
+                self.suspects.check_again(key, |before| answer.still_wrong(before, expected));
             }
             Ok(())
         };
-        let failed = timeout(LOOK, look).await.unwrap_or_else(|_| Err(late()));
+        let failed = timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| Err(late()));
         if let Err(error) = failed {
             self.error.get_or_insert(error);
         }
@@ -137,7 +137,7 @@ fn name(key: &ObjectKey, domain: &str) -> String {
 }
 
 fn late() -> String {
-    format!("not done after {} s", LOOK.as_secs())
+    format!("not done after {} s", CHECK_TIMEOUT.as_secs())
 }
 
 /// Asks for a name that each cluster has: of a wrong domain, every answer would be wrong.

@@ -57,12 +57,12 @@ fn node(web: &str, api: &str) -> Node {
     Node { ip: Some(Rules::parse(&listing.to_string()).unwrap()), ip6: None }
 }
 
-/// What looks find that see these rules one after the other, and the last for the rest of the time.
-async fn found(cluster: &Cluster, nodes: &[[&str; 2]]) -> Asked {
-    let looks = Mutex::new(0..);
+/// What checks find that see these rules one after the other, and the last for the rest of the time.
+async fn found(cluster: &Cluster, nodes: &[[&str; 2]]) -> ConsumerFindings {
+    let reads = Mutex::new(0..);
     let read = async || {
-        let look = looks.lock().unwrap().next().unwrap_or_default();
-        let [web, api] = nodes[nodes.len().min(look + 1) - 1];
+        let number = reads.lock().unwrap().next().unwrap_or_default();
+        let [web, api] = nodes[nodes.len().min(number + 1) - 1];
         Ok::<_, Failure>(node(web, api))
     };
     compare(TIMEOUT, cluster, &cluster.read().await.unwrap(), read).await.unwrap()

@@ -35,7 +35,7 @@ async fn a_leader_that_has_ended_without_a_release_does_not_count() {
     let ended = json!({"holderIdentity": "killed_1", "leaseDurationSeconds": 15});
     create(&cluster, OURS, &json!({}), &ended).await;
     let mut observer = Observer::new(&cluster, &migration);
-    let state = first_look(&cluster, &migration, &mut observer).await.unwrap();
+    let state = first_observation(&cluster, &migration, &mut observer).await.unwrap();
     assert!(!state.facts.leads());
 }
 

@@ -1,11 +1,11 @@
-//! The differences that are in two looks at a cluster whose objects change all the time.
+//! The differences that are in two passes over a cluster whose objects change all the time.
 
 use std::collections::HashMap;
 
 use cli_runtime::differences::{Action, Change, FieldChange};
 
-/// The changes that an earlier look found too, with the fields that would get the same value both times. An object that
-/// is written between the looks may differ in both, each time in something else: then it is late, not wrong.
+/// The changes that an earlier pass found too, with the fields that would get the same value both times. An object that
+/// is written between the passes may differ in both, each time in something else: then it is late, not wrong.
 pub(super) fn lasting(changes: Vec<Change>, earlier: &[Change]) -> Vec<Change> {
     let earlier: HashMap<_, _> = earlier.iter().map(|change| (key(change), &change.fields)).collect();
     let in_both = |mut change: Change| {
@@ -76,10 +76,10 @@ mod tests {
     /// A wrong gate on a Service whose pods change all the time.
     #[test]
     fn what_lasts_is_found_beside_what_is_late() {
-        let look = |time: &str, ready: bool| {
+        let pass = |time: &str, ready: bool| {
             update(&[(READY, json!(!ready), json!(ready)), (TRIGGER, json!(time), Value::Null)])
         };
-        let left = lasting(look("later", true), &look("earlier", false));
+        let left = lasting(pass("later", true), &pass("earlier", false));
         assert_eq!(left, update(&[(TRIGGER, json!("later"), Value::Null)]));
     }
 

@@ -25,7 +25,7 @@ const DELETED_AT_START: &str = "endpoints-without-service";
 const ACTION: &str = "plan a takeover";
 
 /// The number of times that a cluster is read, at most.
-const LOOKS: u32 = 5;
+const PASSES: u32 = 5;
 
 /// The field managers of the controllers' objects, and what a takeover would change. The lists are not of one moment, and a
 /// controller may be late: what is found is looked for again, and only what is the same each time counts.
@@ -34,21 +34,21 @@ pub(super) async fn objects(
     config: &Config,
     confirm_after: Duration,
 ) -> (Fact<Writers>, Fact<Takeover>) {
-    let (mut writers, mut latest) = look(cluster, config).await;
-    for _ in 1..LOOKS {
+    let (mut writers, mut latest) = pass(cluster, config).await;
+    for _ in 1..PASSES {
         let earlier = match latest {
-            Ok(look) if !look.planned.changes.is_empty() && !confirm_after.is_zero() => look,
-            settled => return (writers, settled.map(Look::takeover)),
+            Ok(pass) if !pass.planned.changes.is_empty() && !confirm_after.is_zero() => pass,
+            last => return (writers, last.map(Pass::takeover)),
         };
         sleep(confirm_after).await;
-        (writers, latest) = look(cluster, config).await;
-        latest = latest.map(|look| look.confirming(&earlier));
+        (writers, latest) = pass(cluster, config).await;
+        latest = latest.map(|pass| pass.confirming(&earlier));
     }
-    (writers, latest.map(Look::takeover))
+    (writers, latest.map(Pass::takeover))
 }
 
-/// One look at a cluster.
-struct Look {
+/// One pass over a cluster.
+struct Pass {
     planned: Planned,
     /// The findings about Endpoints that a start deletes.
     findings: Vec<Finding>,
@@ -56,7 +56,7 @@ struct Look {
     services: usize,
 }
 
-async fn look(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Look>) {
+async fn pass(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Pass>) {
     let mut reading = Reading::new(config);
     let (mut writers, mut all) = (Ok(()), Ok(()));
     for kind in Kind::ALWAYS {
@@ -75,7 +75,7 @@ async fn look(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Look>)
     }
     let writers = writers.map(|()| reading.writers.clone());
     match all {
-        Ok(()) => (writers, reading.look(config).await),
+        Ok(()) => (writers, reading.plan(config).await),
         Err(unknown) => (writers, Err(unknown)),
     }
 }
@@ -120,17 +120,17 @@ impl Reading {
         self.dry_run.add(&object)
     }
 
-    async fn look(self, config: &Config) -> Fact<Look> {
+    async fn plan(self, config: &Config) -> Fact<Pass> {
         let mut findings = audit(&self.snapshot, &Options::default()).findings;
         findings.retain(|finding| finding.rule == DELETED_AT_START);
         let services = self.snapshot.services().count();
         let planned = self.dry_run.plan(config).await.map_err(|reason| Unknown::failed(ACTION, &reason))?;
-        Ok(Look { planned, findings, unreadable: self.unreadable, services })
+        Ok(Pass { planned, findings, unreadable: self.unreadable, services })
     }
 }
 
-impl Look {
-    /// This look without what an earlier one did not find.
+impl Pass {
+    /// This pass without what an earlier one did not find.
     fn confirming(mut self, earlier: &Self) -> Self {
         self.planned.changes = lasting(self.planned.changes, &earlier.planned.changes);
         self

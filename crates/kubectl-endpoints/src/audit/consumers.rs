@@ -1,4 +1,4 @@
-//! The findings of several looks at consumers of slices.
+//! The findings of several checks of consumers of slices.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use crate::exit::Failure;
 
-/// The result of all looks at one kind of consumer, or at several.
+/// The result of all checks of one kind of consumer, or of several.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ConsumerFindings {
     pub(super) findings: Vec<Finding>,
     /// The slices to send again, each once.
     pub(super) touches: BTreeMap<ObjectRef, Repair>,
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     pub(super) failure: Option<Failure>,
 }
 
-impl Asked {
+impl ConsumerFindings {
     /// Adds what another kind of consumer has answered.
     pub(super) fn add(&mut self, asked: Result<Self, Failure>) {
         match asked {
@@ -41,7 +41,7 @@ impl Asked {
     }
 }
 
-/// The differences that every look at one consumer so far has shown.
+/// The differences that every check of one consumer so far has shown.
 pub(super) struct Suspects<K, T> {
     /// The time for which it must be wrong.
     timeout: Duration,
@@ -51,7 +51,7 @@ pub(super) struct Suspects<K, T> {
 struct Suspect<T> {
     wrong: Wrong<T>,
     since: Instant,
-    /// The time of the last look.
+    /// The time of the last check.
     until: Instant,
 }
 
@@ -66,7 +66,7 @@ impl<K: Ord, T: Target> Suspects<K, T> {
         Self { timeout, all: BTreeMap::new() }
     }
 
-    /// Adds what the first look has shown, if anything.
+    /// Adds what the first check has shown, if anything.
     pub(super) fn add(&mut self, key: K, wrong: Option<Wrong<T>>) {
         let now = Instant::now();
         self.all.extend(wrong.map(|wrong| (key, Suspect { wrong, since: now, until: now })));
@@ -81,8 +81,8 @@ impl<K: Ord, T: Target> Suspects<K, T> {
         self.all.retain(|key, _| exists(key));
     }
 
-    /// Notes another look, which shows what is still wrong.
-    pub(super) fn look_again(&mut self, key: &K, still: impl FnOnce(Wrong<T>) -> Option<Wrong<T>>) {
+    /// Notes another check, which shows what is still wrong.
+    pub(super) fn check_again(&mut self, key: &K, still: impl FnOnce(Wrong<T>) -> Option<Wrong<T>>) {
         let Some(suspect) = self.all.get_mut(key) else { return };
         match still(suspect.wrong.clone()) {
             Some(wrong) => (suspect.wrong, suspect.until) = (wrong, Instant::now()),

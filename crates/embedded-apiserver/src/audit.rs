@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// One request for objects, when its answer begins.
+/// One request for objects, when its response begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEvent {
     /// `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
@@ -28,7 +28,7 @@ pub struct AuditEvent {
     pub code: u16,
     /// The time at which the request came.
     pub received: Timestamp,
-    /// The time at which the answer began.
+    /// The time at which the response began.
     pub answered: Timestamp,
     /// The body of a write as a tree: the object, the patch, or the options of a deletion. Absent if there is none or it is
     /// malformed.

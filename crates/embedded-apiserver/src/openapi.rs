@@ -42,7 +42,7 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Bytes>>
 }
 
 fn version_2(headers: &HeaderMap) -> Response<Bytes> {
-    /// As clients ask for it; `@` is not allowed in media types, so the answer has a dot.
+    /// As clients ask for it; `@` is not allowed in media types, so the response has a dot.
     const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
     if accepted(headers).any(|name| [ASKED, ANSWERED, "*/*"].contains(&name)) {

@@ -74,7 +74,7 @@ impl<'a> Printer<'a> {
         out.extend_from_slice(b"]}");
     }
 
-    /// Appends the table of one object: the answer to a get, and the object of a watch event.
+    /// Appends the table of one object: the response to a get, and the object of a watch event.
     pub(crate) fn write_one(self, object: Value, columns: bool, out: &mut Vec<u8>) {
         let version = object.pointer("/metadata/resourceVersion");
         let metadata = version.map_or_else(|| json!({}), |version| json!({ "resourceVersion": version }));

@@ -1,6 +1,6 @@
 //! Reads and writes of single objects, and the opening of lists and watches.
 
-mod answer;
+mod response;
 mod send;
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use self::answer::{read_all, read_list, refusal};
+use self::response::{read_all, read_list, refusal};
 use self::send::{REQUEST_TIMEOUT, Sender};
 use crate::deadline::within;
 use crate::encoding::{Encoding, Object};
@@ -156,7 +156,7 @@ impl ApiClient {
     /// Reads the object at `path` (a consistent read).
     pub async fn get<T: Object>(&self, path: &str) -> Result<T, ApiError> {
         let (headers, body) = self.sender.request(Method::GET, path, Vec::new()).await?;
-        Encoding::of_answer(&headers).decode(&body)
+        Encoding::of_response(&headers).decode(&body)
     }
 
     /// Creates an object: POST to the collection at `path`, such as `/api/v1/namespaces/default/events`.
@@ -195,8 +195,8 @@ impl ApiClient {
         object: &T,
     ) -> Result<ObjectMeta, ApiError> {
         let body = self.sender.encoding.encode(object)?;
-        let (headers, answer) = self.write_raw(method, path, body).await?;
-        Encoding::of_answer(&headers).decode_metadata(&answer)
+        let (headers, response) = self.write_raw(method, path, body).await?;
+        Encoding::of_response(&headers).decode_metadata(&response)
     }
 
     /// Changes the object at `path` by a strategic merge patch.
@@ -245,8 +245,8 @@ impl ApiClient {
         body: Vec<u8>,
     ) -> Result<T, ApiError> {
         let sender = Sender { encoding: Encoding::Json, ..self.sender.clone() };
-        let (_, answer) = sender.request(method, path, body).await?;
-        serde_json::from_slice(&answer).map_err(ApiError::malformed)
+        let (_, response) = sender.request(method, path, body).await?;
+        serde_json::from_slice(&response).map_err(ApiError::malformed)
     }
 
     /// Opens a watch, whose body the caller reads. Only the wait for the header is bounded, by `header_timeout`.
@@ -287,7 +287,7 @@ impl ApiClient {
         let observed = self.sender.metrics.request(&Method::GET);
         observed.sent(0);
         let response = self.open(path_and_query, header_timeout).await?;
-        let encoding = Encoding::of_answer(response.headers());
+        let encoding = Encoding::of_response(response.headers());
         let body = read_list(response.into_body(), REQUEST_TIMEOUT, on_frame);
         let body = within(LIST_TIMEOUT, body).await?;
         observed.received(body.len());
@@ -296,7 +296,7 @@ impl ApiClient {
 
     async fn write<T: Object>(&self, method: Method, path: &str, body: Vec<u8>) -> Result<T, ApiError> {
         let (headers, body) = self.write_raw(method, path, body).await?;
-        Encoding::of_answer(&headers).decode(&body)
+        Encoding::of_response(&headers).decode(&body)
     }
 
     /// Sends a write while leadership is held, waits for the rate limit and the server included.

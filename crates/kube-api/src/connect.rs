@@ -35,7 +35,7 @@ pub struct ConnectError {
 /// Builds a client from a kubeconfig or in-cluster configuration, with connections of its own; clones share them.
 ///
 /// Authentication, TLS and the base URL are kube's. Its connector and middle layers are replaced: small writes must
-/// not wait for Nagle's algorithm, a dead peer must be noticed, and an overloaded server's answer must reach the work
+/// not wait for Nagle's algorithm, a dead peer must be noticed, and an overloaded server's response must reach the work
 /// queue instead of being retried below it for minutes.
 ///
 /// Over TLS the server is offered HTTP/2 before HTTP/1.1; without TLS it is HTTP/1.1. With HTTP/2, requests share one

@@ -72,13 +72,13 @@ impl Connections {
         let pool = Arc::clone(&self.pool.lock());
         let origin = Origin { pool: Arc::downgrade(&pool), connections: self };
         let mut wait = HeaderWait { since: Instant::now(), origin: Some(origin) };
-        let answer = pool.request(request).await;
+        let response = pool.request(request).await;
         let origin = wait.origin.take();
-        let mut answer = answer?;
+        let mut response = response?;
         if let Some(origin) = origin {
-            answer.extensions_mut().insert(origin);
+            response.extensions_mut().insert(origin);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// Replaces the pool, unless that has happened already.

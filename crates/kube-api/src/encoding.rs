@@ -63,7 +63,7 @@ impl Encoding {
     }
 
     /// The encoding of a response, by its `Content-Type`.
-    pub fn of_answer(headers: &http::HeaderMap) -> Self {
+    pub fn of_response(headers: &http::HeaderMap) -> Self {
         let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if content_type.is_some_and(|value| value.starts_with(PROTOBUF)) {
             Self::Protobuf

@@ -9,7 +9,7 @@
 //! # Which responses count
 //!
 //! A resourceVersion is the etcd revision of a change (comparable by KEP-5504). The rules hold for any number of API
-//! servers, however far their watch caches lag, because they compare only answers that etcd has confirmed:
+//! servers, however far their watch caches lag, because they compare only responses that etcd has confirmed:
 //!
 //! | response | must be | why |
 //! |---|---|---|
@@ -25,7 +25,7 @@
 //!   a webhook may have taken its changes out, or another writer have made the same.
 //! * Versions are compared within one resource only. `--etcd-servers-overrides` may keep others (Leases, Events) in an
 //!   etcd of their own, with revisions of their own.
-//! * After a restore, versions known before it do not count, nor do answers to requests that were sent before it.
+//! * After a restore, versions known before it do not count, nor do responses to requests that were sent before it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

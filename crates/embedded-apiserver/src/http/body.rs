@@ -1,4 +1,4 @@
-//! Bodies of requests and answers.
+//! Bodies of requests and responses.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::status::Status;
 /// Bytes of a request body: `MaxRequestBodyBytes` of the API server.
 const LIMIT: usize = 3 << 20;
 
-/// The body of an answer: bytes at once, or chunks as they come.
+/// The body of a response: bytes at once, or chunks as they come.
 pub struct Body(Content);
 
 type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;

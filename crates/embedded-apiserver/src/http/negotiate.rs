@@ -1,4 +1,4 @@
-//! Negotiation of the encoding of answers: `k8s.io/apiserver pkg/endpoints/handlers/negotiation`, without qualities and ranges.
+//! Negotiation of the encoding of responses: `k8s.io/apiserver pkg/endpoints/handlers/negotiation`, without qualities and ranges.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
@@ -33,7 +33,7 @@ impl Format {
         "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 }
 
-/// The agreed encoding of an answer.
+/// The agreed encoding of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) format: Format,
@@ -50,7 +50,7 @@ pub(crate) enum Endpoint {
     Other,
 }
 
-/// Chooses the encoding of the answer to a request: the first that the client names and the server has.
+/// Chooses the encoding of the response to a request: the first that the client names and the server has.
 pub(crate) fn negotiate(headers: &HeaderMap, endpoint: Endpoint) -> Result<Media, Status> {
     let refused = || {
         let message = format!("only the following media types are accepted: {}", Format::LIST);

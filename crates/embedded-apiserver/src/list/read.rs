@@ -156,7 +156,7 @@ impl<'a> Collected<'a> {
         self.visited += 1;
         if self.items.len() == self.limit {
             self.more = true;
-            // Without selectors the count of the rest is part of the answer.
+            // Without selectors the count of the rest is part of the response.
             return if selection.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
         if selection.is_empty() || selection.matches(object) {

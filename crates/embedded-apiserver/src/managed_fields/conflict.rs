@@ -26,7 +26,7 @@ pub(crate) fn outside<'a>(conflicts: &[Conflict<'a>], allowed: &Set<'_>) -> Vec<
     conflicts.iter().filter(|conflict| !allowed.has(&conflict.path)).cloned().collect()
 }
 
-/// The answer to the request, 409. Source: apimachinery `NewConflictError`.
+/// The response to the request, 409. Source: apimachinery `NewConflictError`.
 pub(crate) fn status(mut conflicts: Vec<Conflict<'_>>) -> Status {
     // upstream's causes are in the random order of a map
     conflicts.sort_by_cached_key(|conflict| conflict.owner.text());

@@ -1,4 +1,4 @@
-//! The answer to patches that do not apply.
+//! The response to patches that do not apply.
 
 use crate::status::{Details, Status};
 

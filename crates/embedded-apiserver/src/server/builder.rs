@@ -119,7 +119,7 @@ impl Builder {
         self
     }
 
-    /// Calls `auditor` with an event of each request for objects, when its answer begins. Without this, nothing is recorded.
+    /// Calls `auditor` with an event of each request for objects, when its response begins. Without this, nothing is recorded.
     #[must_use]
     pub fn audit(mut self, auditor: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
         self.auditor = Some(Box::new(auditor));

@@ -17,7 +17,7 @@ use tower::Service as _;
 
 use super::{ApiServer, Tls};
 use crate::http::Body;
-use crate::http::answer::error;
+use crate::http::response::error;
 use crate::status::Status;
 
 /// Time that connections get to finish their requests after the end of watches.
@@ -90,7 +90,7 @@ where
     _ = served.await;
 }
 
-/// The answer to a client that must name itself and does not.
+/// The response to a client that must name itself and does not.
 fn refusal<B>(server: &ApiServer, request: &Request<B>) -> Option<Response<Body>> {
     let headers = request.headers();
     if server.core.users.admit(request.uri().path(), headers) {

@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The answer of a verb.
+/// The response of a verb.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: u16,
@@ -56,7 +56,7 @@ pub(crate) struct Outcome {
     pub(crate) created: Option<String>,
 }
 
-/// The object of an answer.
+/// The object of a response.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// An object of the kind in the encoding of the store.
@@ -66,12 +66,12 @@ pub(crate) enum Content {
 }
 
 impl Outcome {
-    /// An answer.
+    /// A response.
     pub(crate) fn new(code: u16, content: Content) -> Self {
         Self { code, content, created: None }
     }
 
-    /// The answer to a change.
+    /// The response to a change.
     pub(crate) fn of_change(Changed { body, created }: Changed) -> Self {
         Self::new(if created { 201 } else { 200 }, Content::Stored(body))
     }

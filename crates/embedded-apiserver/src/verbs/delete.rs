@@ -27,7 +27,7 @@ pub(crate) struct Deletion {
     pub(crate) body: Bytes,
     /// True if it is gone; else it only is marked.
     pub(crate) gone: bool,
-    /// True if the answer shows the object whatever its kind.
+    /// True if the response shows the object whatever its kind.
     pub(crate) marked: bool,
 }
 

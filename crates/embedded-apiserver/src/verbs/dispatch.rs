@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! From a request to its response.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use super::scale::{self, SCALE};
 use super::{patch, read, remove, subresources, tracking, update};
 use crate::core::{Core, Entry};
 use crate::discovery;
-use crate::http::answer::{TEXT, error, json_bytes, object, of, text, tree};
 use crate::http::body::Body;
 use crate::http::content_type::{declared, format_of};
 use crate::http::negotiate::{Endpoint, Format, negotiate};
 use crate::http::query::{Query, decode_percent};
+use crate::http::response::{TEXT, error, json_bytes, object, of, text, tree};
 use crate::http::route::{Route, Target, Verb, not_found, route};
 use crate::http::warnings;
 use crate::kinds::KINDS;
@@ -90,7 +90,7 @@ async fn routed(
             response
         }
         Ok(Route::Review(review)) => {
-            let answered = review_answer(core, review, headers, &query, &body, user);
+            let answered = review_response(core, review, headers, &query, &body, user);
             answered.unwrap_or_else(|status| error(&status, headers))
         }
         Ok(Route::Other { in_api }) => other(request, &path, in_api),
@@ -185,7 +185,7 @@ fn created(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
     Ok(Outcome { code: 201, content: Content::Stored(body), created })
 }
 
-fn review_answer(
+fn review_response(
     core: &Core,
     review: &'static Review,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! The verbs of the API, from a routed request to its answer.
+//! The verbs of the API, from a routed request to its response.
 
 mod call;
 mod change;

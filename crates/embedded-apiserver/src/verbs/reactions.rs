@@ -2,7 +2,7 @@
 //! 1.36, the Endpoints of a deleted Service.
 //!
 //! In a cluster the garbage collector and the namespace controller do the first two some time later. Here it happens after the
-//! commit and before the answer, in a fixed order, so that a test sees the result at once and a simulation repeats.
+//! commit and before the response, in a fixed order, so that a test sees the result at once and a simulation repeats.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

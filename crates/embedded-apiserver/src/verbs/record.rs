@@ -17,11 +17,11 @@ use crate::http::query::{Query, decode_percent};
 use crate::http::route::{Route, Target, Verb, route};
 use crate::schema::Type;
 
-/// The name of an object that the server has created, as an extension of the answer.
+/// The name of an object that the server has created, as an extension of the response.
 #[derive(Debug, Clone)]
 pub(crate) struct Created(pub(crate) String);
 
-/// The event of a request for objects before its answer is known; `None` for all other requests.
+/// The event of a request for objects before its response is known; `None` for all other requests.
 pub(crate) fn event(
     request: &Parts,
     body: Option<&Bytes>,

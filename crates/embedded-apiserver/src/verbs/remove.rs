@@ -1,4 +1,4 @@
-//! `DELETE` of an object, and its answer: `handlers/delete.go`.
+//! `DELETE` of an object, and its response: `handlers/delete.go`.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::call::{Call, Content, Outcome};
 use super::delete::{Deletion, delete};
 use super::options::DeleteOptions;
 use crate::core::Entry;
-use crate::http::answer::status_type;
+use crate::http::response::status_type;
 use crate::status::Status;
 
 /// Kinds whose deletion answers with the object (`ReturnDeletedObject`).

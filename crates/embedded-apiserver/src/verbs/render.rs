@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::codec::{json, protobuf};
 use crate::core::Entry;
 use crate::environment::Environment;
-use crate::http::answer;
 use crate::http::body::Body;
 use crate::http::negotiate::{Format, Media};
 use crate::http::query::Query;
+use crate::http::response;
 use crate::kinds::tree::with_head;
 use crate::list::{Page, json_chunks, protobuf_chunks};
 use crate::schema::Type;
@@ -89,15 +89,15 @@ pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Response
     if let Some(include) = renderer.table {
         let mut table = Vec::new();
         renderer.printer(include).write_one(renderer.tree(stored), true, &mut table);
-        return answer::json_bytes(code, table);
+        return response::json_bytes(code, table);
     }
     if format == Format::Protobuf {
         let body = kube_protobuf::wrap(&entry.api_version, entry.kind.kind, stored);
-        return answer::of(code, format.name(), body);
+        return response::of(code, format.name(), body);
     }
     let mut text = Vec::with_capacity(stored.len() * 2);
     write_json(entry, stored, true, &mut text);
-    answer::json_bytes(code, text)
+    response::json_bytes(code, text)
 }
 
 /// A list.
@@ -107,7 +107,7 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Response<Body> {
         let mut table = Vec::new();
         let trees = page.items.iter().map(|object| renderer.tree(object.body()));
         renderer.printer(include).write(&page.metadata_json(), trees, true, &mut table);
-        return answer::json_bytes(200, table);
+        return response::json_bytes(200, table);
     }
     let bodies: Vec<Bytes> = page.items.iter().map(|object| object.body().clone()).collect();
     let (api_version, kind) = (entry.api_version.as_str(), entry.list_kind.as_str());
@@ -117,7 +117,7 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Response<Body> {
         let write = move |body: &[u8], out: &mut Vec<u8>| write_json(entry, body, false, out);
         Body::chunks(stream::iter(json_chunks(page, api_version, kind, bodies, write)))
     };
-    answer::of(200, format.name(), body)
+    response::of(200, format.name(), body)
 }
 
 /// A watch. The media type was checked.
@@ -136,7 +136,7 @@ pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Response<Body> {
         }
         WatchEvent::Error(status) => error_frame(status, is_json, out),
     });
-    answer::of(200, content_type, Body::endless(chunks))
+    response::of(200, content_type, Body::endless(chunks))
 }
 
 /// A watch whose objects are tables of one row. Only the first has the columns.
@@ -156,7 +156,7 @@ fn watch_tables(renderer: Renderer, include: Include, watch: Watch) -> Response<
             renderer.printer(include).write_one(renderer.tree(&bytes), first, out);
         });
     });
-    answer::of(200, "application/json", Body::endless(chunks))
+    response::of(200, "application/json", Body::endless(chunks))
 }
 
 fn frame(entry: &Entry, is_json: bool, event: &str, bytes: &[u8], out: &mut Vec<u8>) {
@@ -188,7 +188,7 @@ fn bookmark(type_: &'static Type, version: u64, initial_events_end: bool) -> Vec
 
 fn error_frame(status: &Status, is_json: bool, out: &mut Vec<u8>) {
     let tree = status.to_json();
-    let Some(type_) = answer::status_type() else { return };
+    let Some(type_) = response::status_type() else { return };
     if is_json {
         json_frame(out, "ERROR", |out| json::encode(type_, &tree, out));
     } else {

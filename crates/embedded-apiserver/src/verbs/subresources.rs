@@ -114,6 +114,6 @@ fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
         }
     }
     let success = json!({ "metadata": {}, "status": "Success", "code": 201 });
-    let content = Content::Other("v1", "Status", crate::http::answer::status_type(), success);
+    let content = Content::Other("v1", "Status", crate::http::response::status_type(), success);
     Ok(Outcome::new(201, content))
 }

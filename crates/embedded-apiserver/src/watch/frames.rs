@@ -12,7 +12,7 @@ use crate::codec::protobuf::{delimited, delimited_length, open};
 const CHUNK: usize = 64 << 10;
 
 impl Watch {
-    /// The body of the answer. `write` appends the frame of an event. Events that are ready at the same time share a chunk.
+    /// The body of the response. `write` appends the frame of an event. Events that are ready at the same time share a chunk.
     pub(crate) fn into_chunks(
         self,
         write: impl FnMut(&WatchEvent, &mut Vec<u8>) + Send + 'static,

@@ -105,7 +105,7 @@ impl<K: CachedResource> Reflector<K> {
         self.accepted = Some(Instant::now());
         self.confirmed.watch_begins();
         let origin = response.extensions().get::<Origin>().cloned();
-        let encoding = Encoding::of_answer(response.headers());
+        let encoding = Encoding::of_response(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());
         let (client, cache) = (self.client.clone(), Arc::clone(&self.cache));
         let mut confirmation = pin!(versions_did_not_fall::<K>(client, cache, self.timing.header));

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use kube::client::Body;
 use tokio::sync::watch;
 
-use super::answer::{read_all, refusal, retry_after};
+use super::response::{read_all, refusal, retry_after};
 use crate::adaptive_rate::Outcome;
 use crate::deadline::within;
 use crate::encoding::Encoding;
@@ -91,14 +91,14 @@ impl Sender {
             }
             let exchange = async {
                 let is_retry = retries + resends > 0;
-                let (parts, answer) = self.send(&method, path, &body, is_retry).await?.into_parts();
-                Ok((parts, read_all(answer).await?))
+                let (parts, response) = self.send(&method, path, &body, is_retry).await?.into_parts();
+                Ok((parts, read_all(response).await?))
             };
             observed.sent(body.len());
             let sent = Instant::now();
             let exchanged = self.in_time(&method, exchange).await;
             self.tell_limiter(sent.elapsed(), &exchanged);
-            let (parts, answer) = match exchanged {
+            let (parts, response) = match exchanged {
                 Err(error)
                     if error.never_sent() && resends < MAX_RESENDS && start.elapsed() < RESEND_WITHIN =>
                 {
@@ -114,11 +114,11 @@ impl Sender {
                 sleep(delay).await;
                 continue;
             }
-            observed.received(answer.len());
+            observed.received(response.len());
             return if parts.status.is_success() {
-                Ok((parts.headers, answer))
+                Ok((parts.headers, response))
             } else {
-                Err(refusal(parts.status, &parts.headers, &answer))
+                Err(refusal(parts.status, &parts.headers, &response))
             };
         }
     }

@@ -12,7 +12,7 @@ pub(super) const RETAIN_KEYS: &str = "$retainKeys";
 pub(super) const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
 pub(super) const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 
-/// The error of a patch, by the answer that it gives.
+/// The error of a patch, by the response that it gives.
 #[derive(Debug)]
 pub(super) enum Failure {
     BadRequest(&'static str),

@@ -1,4 +1,4 @@
-//! Answers: headers, errors, and objects in the agreed encoding.
+//! Responses: headers, errors, and objects in the agreed encoding.
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -14,7 +14,7 @@ use crate::status::Status;
 /// The content type of texts.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// An answer with a body of this type.
+/// A response with a body of this type.
 pub(crate) fn of(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -74,7 +74,7 @@ pub(crate) fn tree(code: u16, tree: &Value) -> Response<Body> {
     json_bytes(code, text)
 }
 
-/// JSON, as an answer.
+/// JSON, as a response.
 pub(crate) fn json_bytes(code: u16, mut json: Vec<u8>) -> Response<Body> {
     json.push(b'\n');
     of(code, Format::Json.name(), json)

@@ -14,14 +14,14 @@ use crate::encoding::Encoding;
 use crate::error::ApiError;
 use crate::status::Status;
 
-/// The longest answer other than a list: well above what etcd can store.
-const MAX_ANSWER: usize = 64 << 20;
+/// The longest response other than a list: well above what etcd can store.
+const MAX_RESPONSE: usize = 64 << 20;
 /// The longest list in one response: two million Pods.
 const MAX_LIST: usize = 4 << 30;
 
 /// Reads a body of up to 64 MiB.
 pub(super) async fn read_all(body: Body) -> Result<Bytes, ApiError> {
-    Ok(Limited::new(body, MAX_ANSWER).collect().await.map_err(broken_body)?.to_bytes())
+    Ok(Limited::new(body, MAX_RESPONSE).collect().await.map_err(broken_body)?.to_bytes())
 }
 
 /// Reads a body of up to 4 GiB, of which each frame may take `frame_timeout`. Calls `on_frame` for each.
@@ -48,7 +48,7 @@ fn broken_body(error: Box<dyn Error + Send + Sync>) -> ApiError {
 
 /// Converts a response without success. A body that isn't a Status becomes the message.
 pub(super) fn refusal(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {
-    let parsed = match Encoding::of_answer(headers) {
+    let parsed = match Encoding::of_response(headers) {
         Encoding::Protobuf => status_from_protobuf(body),
         Encoding::Json => serde_json::from_slice(body).ok().map(Status::from_json),
     };

@@ -59,7 +59,7 @@ def thousand(program, context):
 
 
 def picture(program, context):
-    """The picture says who uses which endpoint, and what is wrong stands out beside what is desired."""
+    """The picture says who uses which endpoint, and what is wrong stands out from what is desired."""
     with closing(Files(program, settled(program, shop(), lost="orders"))) as page:
         tab = opened(context, page.link("shop/checkout"))
         states = "() => Object.fromEntries([...document.querySelectorAll('#report .dot[data-name]')].map((dot) => [dot.dataset.name, dot.dataset.state]))"

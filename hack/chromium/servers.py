@@ -137,7 +137,7 @@ class Simulation(Cluster):
 
 
 class RealCluster(Cluster):
-    """etcd, kube-apiserver, and the controllers: `endpoint-controller-manager` beside the program."""
+    """etcd, kube-apiserver, and the controllers: `endpoint-controller-manager` alongside the program."""
 
     TOKEN = "administrator"
 

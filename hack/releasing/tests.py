@@ -92,7 +92,7 @@ def archive(architecture, program):
 
 @contextlib.contextmanager
 def licensed(text):
-    """A folder as hack/releasing/release makes it for what the archives have beside the program."""
+    """A folder as hack/releasing/release makes it for what the archives have besides the program."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, names.LICENSES).mkdir()
         Path(folder, names.LICENSES, "crates.txt").write_text(text)

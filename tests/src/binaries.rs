@@ -92,20 +92,20 @@ pub fn endpoint_controller_manager() -> PathBuf {
     built(NAME)
 }
 
-/// The operator's tool: beside the program that `ECM_BIN` names, or the build of cargo in the profile of this test.
+/// The operator's tool: next to the program that `ECM_BIN` names, or the build of cargo in the profile of this test.
 pub fn kubectl_endpoints() -> PathBuf {
-    beside("kubectl-endpoints")
+    next_to_program("kubectl-endpoints")
 }
 
 /// The controller of pod networks, in the same place.
 pub fn pod_network_controller() -> PathBuf {
-    beside("pod-network-controller")
+    next_to_program("pod-network-controller")
 }
 
-fn beside(name: &str) -> PathBuf {
+fn next_to_program(name: &str) -> PathBuf {
     if std::env::var_os("ECM_BIN").is_some() {
         let path = endpoint_controller_manager().with_file_name(name);
-        assert!(path.is_file(), "{} is not there: build it beside ECM_BIN", path.display());
+        assert!(path.is_file(), "{} is not there: build it next to ECM_BIN", path.display());
         return path;
     }
     built(name)

@@ -1,4 +1,4 @@
-//! CoreDNS beside a real API server: what a client that resolves a name gets.
+//! CoreDNS with a real API server: what a client that resolves a name gets.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

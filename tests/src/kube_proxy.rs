@@ -1,4 +1,4 @@
-//! kube-proxy beside a real API server, in a network namespace: its rules are those of one machine.
+//! kube-proxy with a real API server, in a network namespace: its rules are those of one machine.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Stand-ins for kubelets beside upstream's node lifecycle controller: nodes whose Leases they renew, and pods that are ready.
+//! Stand-ins for kubelets alongside upstream's node lifecycle controller: nodes whose Leases they renew, and pods that are ready.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::cluster::{Cluster, User};
 use crate::process::Process;
 use crate::wait::{self, LIMIT};
 
-/// The conditions of a Node beside Ready that the node lifecycle controller makes `Unknown`.
+/// The conditions of a Node besides Ready that the node lifecycle controller makes `Unknown`.
 const PRESSURES: [&str; 3] = ["MemoryPressure", "DiskPressure", "PIDPressure"];
 /// Requests at a time.
 const AT_ONCE: usize = 20;

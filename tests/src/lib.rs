@@ -1,4 +1,4 @@
-//! Test harness: a real Kubernetes API server, the controllers of upstream or ours beside it, and the means to compare
+//! Test harness: a real Kubernetes API server, the controllers of upstream or ours alongside it, and the means to compare
 //! their results.
 //!
 //! | Module | One line |
@@ -10,7 +10,7 @@
 //! | [`kube_proxy`] | kube-proxy in a network namespace |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
-//! | [`kubelets`] | stand-ins for kubelets beside upstream's node lifecycle controller |
+//! | [`kubelets`] | stand-ins for kubelets alongside upstream's node lifecycle controller |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | requests to a manager's own HTTPS server |
@@ -29,7 +29,7 @@
 //! | `release` | what older Kubernetes releases do in another way |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
-//! | [`shadow`] | `shadow` beside a manager, with the permissions of deploy/shadow; random operations under it |
+//! | [`shadow`] | `shadow` alongside a manager, with the permissions of deploy/shadow; random operations under it |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen

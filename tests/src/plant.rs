@@ -14,12 +14,12 @@ pub(crate) fn is_any() -> bool {
 }
 
 /// True if `TESTS_PLANT` names this fault for the test that this process runs: `slow-server=TEST`, several with commas.
-/// `slow-server-beside=TEST` plants it only while other tests run beside.
+/// `slow-server-alongside=TEST` plants it only while other tests run alongside.
 pub(crate) fn is_planted(fault: &str) -> bool {
     let Ok(planted) = std::env::var("TESTS_PLANT") else { return false };
     let is_alone = std::env::var_os("TESTS_ALONE").is_some();
     planted.split(',').filter_map(|planted| planted.split_once('=')).any(|(name, test)| {
-        let applies = name == fault || name.strip_suffix("-beside") == Some(fault) && !is_alone;
+        let applies = name == fault || name.strip_suffix("-alongside") == Some(fault) && !is_alone;
         applies && std::env::args().any(|argument| argument == test)
     })
 }

@@ -27,7 +27,7 @@ pub struct Process {
     _unread: Option<PipeReader>,
 }
 
-/// The environment of a process, beside its arguments.
+/// The environment of a process, besides its arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// Variables on top of those of the test.

@@ -15,7 +15,7 @@ fn newest() -> u16 {
     minor.expect("hack/testenv/go.mod names a release of k8s.io/kubernetes")
 }
 
-/// A release `1.<minor>` of the API server, beside upstream's controllers of the same release.
+/// A release `1.<minor>` of the API server, alongside upstream's controllers of the same release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Release(pub(crate) u16);
 
@@ -75,7 +75,7 @@ pub(crate) fn manager_flag(minor: u16, kind: Kind) -> Option<String> {
     (kind == Kind::Ours && minor < newest()).then(|| format!("--emulated-version=1.{minor}"))
 }
 
-/// True for an update of Endpoints that changes nothing but the order of ports, addresses and subsets, beside the time of
+/// True for an update of Endpoints that changes nothing but the order of ports, addresses and subsets, besides the time of
 /// the last change.
 fn only_reorders(before: &[Endpoints], request: &Request) -> bool {
     let Some(body) =

@@ -1,4 +1,4 @@
-//! The subcommand `shadow` beside a manager, with the permissions of deploy/shadow, and random operations under both.
+//! The subcommand `shadow` alongside a manager, with the permissions of deploy/shadow, and random operations under both.
 
 use std::time::Duration;
 
@@ -144,8 +144,8 @@ const RECENT: &str = "shadow_recent_differences";
 /// The grace period of a trace. Upstream is late on a busy machine, and retries after growing delays: only a failure takes as long.
 const GRACE: Duration = PATIENCE;
 
-/// Runs a trace of random operations under upstream, with `shadow` beside it. After each operation, all differences end. Returns
-/// also how often upstream needed help with mirrored slices.
+/// Runs a trace of random operations under upstream, with `shadow` alongside it. After each operation, all differences end.
+/// Returns also how often upstream needed help with mirrored slices.
 ///
 /// Services don't ask for hints spread over zones: upstream itself rewrites some of their slices at every sync, and such
 /// differences are named.

@@ -5,7 +5,7 @@ import { isEnded, isMissed } from "./model.js";
 const LANE = { left: 0, share: 0.44, head: 30, pad: 12, gap: 10 };
 const SLICE = { left: 0.56, share: 0.18, height: 46, gap: 8 };
 const CLIENT = { left: 0.83, share: 0.17, height: 46, gap: 10 };
-/** Pods up to this number have their names beside them. */
+/** Pods up to this number have their names next to them. */
 const NAMED = 12;
 /** Slices beyond this number are drawn as one. */
 const SLICES = 16;

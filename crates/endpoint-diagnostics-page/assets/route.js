@@ -2,7 +2,7 @@
 //
 //   #                                     the list
 //   #?show=none&namespace=shop&text=web   the list, filtered
-//   #shop/web                             a Service, beside the list
+//   #shop/web                             a Service, next to the list
 //   #/changes?from=…&to=…                 what happened
 
 import { SHOWS, SORTS } from "./model.js";

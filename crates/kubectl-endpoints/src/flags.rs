@@ -108,7 +108,7 @@ pub(crate) fn need(needed: &str, is_given: bool, flags: &[(&str, bool)]) -> Resu
     given.map_or(Ok(()), |(flag, _)| Err(format!("{flag} needs {needed}")))
 }
 
-/// Fails for the first of these flags that is given beside one that excludes it.
+/// Fails for the first of these flags that is given together with one that excludes it.
 pub(crate) fn exclude(one: &str, is_given: bool, flags: &[(&str, bool)]) -> Result<(), String> {
     let given = flags.iter().find(|(_, is_given)| *is_given).filter(|_| is_given);
     given.map_or(Ok(()), |(flag, _)| Err(format!("{one} and {flag} exclude each other")))

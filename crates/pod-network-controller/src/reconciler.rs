@@ -22,8 +22,8 @@ use crate::source::{Missing, Source};
 /// The controller's name: in the labels of its slices and of its Services, of its Lease, and the source of its events.
 pub const NAME: &str = "pod-network-controller";
 
-/// Annotation of a Service without the label of a controller: `true` if it has our slices beside those of Kubernetes, for the time
-/// in which it passes from one to the other.
+/// Annotation of a Service without the label of a controller: `true` if it has our slices as well as those of Kubernetes, for the
+/// time in which it passes from one to the other.
 pub(crate) const ALONGSIDE: &str = "pod-network-controller/alongside";
 
 /// The most pods of a Service, by name, that a sync reports as misconfigured: a wrong template makes thousands of the same.

@@ -47,7 +47,7 @@ func run() error {
 	flag.IntVar(&c.nodes, "nodes", 10, "number of Nodes, which the Pods are spread over")
 	flag.IntVar(&c.namespaces, "namespaces", 1, "number of Namespaces, which the Services are spread over")
 	flag.IntVar(&c.zones, "zones", 3, "number of zones, which the Nodes are spread over")
-	flag.IntVar(&c.bystanders, "bystanders", 0, "number of Pods beside those that are no endpoints: pending, finished, or in namespaces without Services, in turn")
+	flag.IntVar(&c.bystanders, "bystanders", 0, "number of further Pods, which are not endpoints: pending, finished, or in namespaces without Services, in turn")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))

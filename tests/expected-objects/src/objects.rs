@@ -148,8 +148,8 @@ impl Objects {
         service.is_some_and(|service| !has_selector(service) && !self.is_delegated(service))
     }
 
-    /// True if slices of some mirror are not compared: those that the API server refuses, and addresses without ports beside
-    /// others.
+    /// True if slices of some mirror are not compared: those that the API server refuses, and addresses without ports next
+    /// to others.
     pub fn has_unjudged_mirrors(&self) -> bool {
         self.endpoints.keys().any(|name| self.is_mirrored(name) && self.is_unjudged(name))
     }

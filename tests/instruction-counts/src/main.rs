@@ -1,4 +1,4 @@
-//! `hack/lib/instructions`: the instructions of the hot paths, beside those in `expected.txt`.
+//! `hack/lib/instructions`: the instructions of the hot paths, next to those in `expected.txt`.
 //!
 //! Each case runs in a process of its own under valgrind's callgrind, which counts the instructions between entry and
 //! return of [`measured`]. Unlike times, counts do not depend on other load, on the clock of the processor or on its

@@ -1,4 +1,4 @@
-//! The audit of settled objects: what it finds beside faults of users is a false alarm.
+//! The audit of settled objects: what it finds besides faults of users is a false alarm.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Low rates of writes, in a part of the seeds, mostly beside a tenant whose many Services come at once.
+//! Low rates of writes, in a part of the seeds, mostly alongside a tenant whose many Services come at once.
 //!
 //! They are drawn last and apart from everything else, as hostile clients are.
 

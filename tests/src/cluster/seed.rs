@@ -18,7 +18,7 @@ pub struct Seed {
     pub zones: u32,
     /// Namespaces of the Services.
     pub namespaces: u32,
-    /// Pods beside those that are no endpoints.
+    /// Further pods, which are not endpoints.
     pub bystanders: u32,
     /// The time that it may take.
     pub limit: Duration,

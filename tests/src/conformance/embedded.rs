@@ -8,8 +8,8 @@ use super::exchange::Server;
 use crate::binaries;
 use crate::release::Release;
 
-/// Starts an embedded server on a loopback port. It does the work of no controller, because none runs beside the real
-/// server. It ends with the runtime.
+/// Starts an embedded server on a loopback port. It does the work of no controller, because none runs alongside the
+/// real server. It ends with the runtime.
 ///
 /// # Panics
 /// If the system has no port left.

@@ -112,7 +112,7 @@ pub async fn run(options: &Options) -> Report {
 }
 
 impl Race<'_> {
-    /// Barriers beside the regular ones. The slices that a Service leaves behind when they are no longer kept up to
+    /// Barriers besides the regular ones. The slices that a Service leaves behind when they are no longer kept up to
     /// date depend on earlier writes; and upstream gets stuck on a Service that is created again before it noticed the
     /// deletion.
     fn is_barrier(&self, steps: &[Step], number: usize, open: usize) -> bool {

@@ -10,7 +10,7 @@ use tests::process;
 use tests::scenario::{Pod, World};
 use tests::wait::{self, LIMIT};
 
-/// Runs the program with arguments that keep it from starting, and returns the one line that it prints beside and after
+/// Runs the program with arguments that keep it from starting, and returns the one line that it prints besides and after
 /// its log.
 fn refusal(args: &[&str]) -> String {
     let output = process::output(&binaries::endpoint_controller_manager(), args, LIMIT);
@@ -18,7 +18,7 @@ fn refusal(args: &[&str]) -> String {
     assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
     assert!(!text.contains("panicked"), "{args:?}: {text}");
     let printed: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !is_log(line)).collect();
-    assert_eq!(printed.len(), 1, "{args:?} must print one line beside its log, printed: {text}");
+    assert_eq!(printed.len(), 1, "{args:?} must print one line besides its log, printed: {text}");
     assert_eq!(
         printed.last().copied(),
         text.lines().last(),

@@ -1,6 +1,6 @@
 //! A partition between kubelets and the API server, with upstream's node lifecycle controller: all nodes become `Unknown`, and it
 //! marks all pods as not ready. With the gate `EndpointsKeepReadyOnDisruption` nothing is written, whoever leads.
-//! `hack/bench --partition` has 2,000 endpoints, ten minutes and upstream beside it.
+//! `hack/bench --partition` has 2,000 endpoints, ten minutes and upstream alongside it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

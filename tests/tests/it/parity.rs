@@ -52,7 +52,7 @@ async fn ours_agrees_with_upstream_without_pods_that_are_no_endpoints() {
     compare(&undated(reference), &undated(&candidate), Controller::ALL);
 }
 
-/// A controller alone does the same as beside the others.
+/// A controller alone does the same as alongside the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_endpointslice_controller_alone_agrees_in_json() {
     let flags = &["--kube-api-content-type=application/json", "--enable-pod-field-selector=false"];

@@ -1,4 +1,4 @@
-//! `simulate -f config/samples` beside upstream's controllers on a real API server with the same manifests. Its `--diff` on
+//! `simulate -f config/samples` alongside upstream's controllers on a real API server with the same manifests. Its `--diff` on
 //! clusters that upstream settled is checked by [`random_parity`](crate::random_parity).
 
 use std::collections::BTreeMap;

@@ -150,7 +150,7 @@ async fn a_wrong_size_writes_nothing_and_the_right_one_passes() {
     let mark = fixture.cluster.audit().mark();
     let wrong = ["--mirroring-max-endpoints-per-subset=2", "--takeover-max-writes=0"];
     let (mut manager, _) = fixture.held(&wrong).await;
-    // The log is written beside what it tells of.
+    // The log is written alongside what it tells of.
     manager.process().says("Would update EndpointSlice custom-").await;
     assert!(manager.stop().await.success(), "a held takeover ends like any process");
 

@@ -79,7 +79,7 @@ async fn invalid_bytes_close_only_their_own_connection() {
     eventually_healthy(&server).await;
 }
 
-/// Noise, no frames of HTTP/2, a request with two lengths, beside one whose body never ends.
+/// Noise, no frames of HTTP/2, a request with two lengths, alongside one whose body never ends.
 #[tokio::test]
 async fn what_is_no_http_gets_no_page() {
     let server = Setup::default().start().await;

@@ -77,7 +77,7 @@ impl Crowd {
     }
 }
 
-/// Also beside the thousands of old keys of one namespace, which have turns by their age.
+/// Also alongside the thousands of old keys of one namespace, which have turns by their age.
 #[test]
 fn a_namespace_that_is_new_waits_for_a_round_of_the_others() {
     let (mut core, crowd, start) = (Core::default(), Crowd::new(), now());

@@ -36,7 +36,7 @@ pub(super) fn closure(value: &Value) -> Map<String, Value> {
     found
 }
 
-/// Names the group's own `DeleteOptions` beside those of the core group, as each document of the real server does.
+/// Names the group's own `DeleteOptions` as well as those of the core group, as each document of the real server does.
 pub(super) fn add_delete_options_of(group: &str, version: &str, schemas: &mut Map<String, Value>) {
     let options = schemas.get_mut("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
     let kinds = options.and_then(|options| options.get_mut("x-kubernetes-group-version-kind"));

@@ -176,7 +176,7 @@ fn initial_reason(status: &Value) -> String {
     text_or(status, "reason", text(status, "phase")).to_owned()
 }
 
-/// An init container that runs on beside the others.
+/// An init container that runs on alongside the others.
 fn is_sidecar(container: &Value) -> bool {
     text(container, "restartPolicy") == "Always"
 }

@@ -19,7 +19,7 @@ use super::wrong::Wrong;
 use crate::snapshot::Snapshot;
 use crate::traffic::is_ready;
 
-/// The id of the findings. No rule of [`rules`](super::rules) has it: it needs answers beside the objects.
+/// The id of the findings. No rule of [`rules`](super::rules) has it: it needs answers as well as the objects.
 pub const DNS_OUT_OF_SYNC: &str = "dns-out-of-sync";
 
 /// The addresses by which a DNS server should answer for each headless Service of a snapshot, by Service. Those with slices of

@@ -20,7 +20,7 @@ use super::wrong::{Expected, Wrong};
 use crate::metadata::label;
 use crate::snapshot::{ServiceEntry, Snapshot};
 
-/// The id of the findings. No rule of [`rules`](super::rules) has it: it needs the rules of a node beside the objects.
+/// The id of the findings. No rule of [`rules`](super::rules) has it: it needs the rules of a node as well as the objects.
 pub const PROXY_OUT_OF_SYNC: &str = "proxy-out-of-sync";
 
 /// Label of a Service that another proxy serves (`pkg/proxy/apis/well_known_labels.go`).

@@ -167,7 +167,7 @@ async fn malformed_data_of_another_driver_is_no_reason() {
     );
 }
 
-/// A replica that began beside an API server of an older release.
+/// A replica that began with an API server of an older release.
 #[tokio::test(start_paused = true)]
 async fn without_claims_in_the_api_slices_stay_as_they_are() {
     let api = TestApi::default();

@@ -1,5 +1,5 @@
-//! The order of writes under a low rate, beside a tenant whose Services all come at once, or while admission refuses some slices:
-//! how long endpoints wait whose writes are urgent, of the tenant too. Looked at only in histories without other faults.
+//! The order of writes under a low rate, alongside a tenant whose Services all come at once, or while admission refuses some
+//! slices: how long endpoints wait whose writes are urgent, of the tenant too. Checked only in histories without other faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};

@@ -4,7 +4,7 @@
 //!
 //! | Module | One line |
 //! |---|---|
-//! | [`rules`] | the alerts, with `for`, and the ranges beside it, divided by [`rules::FASTER`] |
+//! | [`rules`] | the alerts, with `for`, and the ranges next to it, divided by [`rules::FASTER`] |
 //! | [`prometheus`] | the server, its queries, and the states of alerts |
 //! | [`replicas`] | two replicas at fixed ports, restarted whenever they end, as a kubelet does, and a shadow |
 //! | [`stage`] | all of them together, and the workload |

@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// Number of namespaces of the Services [default: one for 100 Services].
     #[arg(long, requires = "form", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) namespaces: Option<u32>,
-    /// Number of pods beside those that are no endpoints: pending, finished, or in namespaces without Services, in turn.
+    /// Number of further pods, which are not endpoints: pending, finished, or in namespaces without Services, in turn.
     #[arg(long, requires = "form", default_value_t = 0)]
     pub(crate) bystanders: u32,
     /// Maximum number of pods that stop being ready at once.
@@ -61,11 +61,11 @@ pub(crate) struct Options {
     #[arg(long, group = "form")]
     pub(crate) readers: bool,
     /// Measure a whole control plane instead: kube-controller-manager with nearly all its controllers, and without these three
-    /// beside one and two replicas of this program, on a nearly empty cluster and on those of --scenario and --growth
+    /// alongside one and two replicas of this program, on a nearly empty cluster and on those of --scenario and --growth
     /// [default: S and L].
     #[arg(long, conflicts_with = "form")]
     pub(crate) whole: bool,
-    /// Measure lost kubelets instead: beside upstream's node lifecycle controller, 20 nodes with 2,000 endpoints lose the API
+    /// Measure lost kubelets instead: alongside upstream's node lifecycle controller, 20 nodes with 2,000 endpoints lose the API
     /// server. Upstream's controllers, those of this program with `EndpointsKeepReadyOnDisruption`, and `shadow`, at the same time.
     #[arg(long, group = "form")]
     pub(crate) partition: bool,

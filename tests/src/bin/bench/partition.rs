@@ -42,14 +42,14 @@ pub(crate) async fn run(options: &Options) -> String {
     let minutes = Duration::from_mins(options.minutes.into());
     let kinds = options.kinds();
     let each = kinds.iter().map(|kind| Box::pin(partition(*kind, minutes, options.qps)));
-    let beside = async {
+    let alongside = async {
         if kinds.contains(&Kind::Ours) {
             Some(Box::pin(deaths(minutes / 10, options.qps)).await)
         } else {
             None
         }
     };
-    let (mut tables, deaths) = tokio::join!(futures::future::join_all(each), beside);
+    let (mut tables, deaths) = tokio::join!(futures::future::join_all(each), alongside);
     tables.extend(deaths);
     tables.join("\n")
 }
@@ -197,7 +197,7 @@ async fn deaths(pause: Duration, qps: u32) -> String {
     // Without a confirmation period a dead node is a dead node at once.
     let shadow = Shadow::start(&world.cluster, &[GATE.to_owned(), "--grace=20s".to_owned()]).await;
     let mut text = format!(
-        "upstream with `shadow` beside it, gate on: {} nodes, {} endpoints; nodes die\n\n\
+        "upstream with `shadow` alongside it, gate on: {} nodes, {} endpoints; nodes die\n\n\
          | nodes lost | ready endpoints | differences that outlast 20 s |\n|---|---|---|\n",
         SIZE.nodes,
         SIZE.all_pods()

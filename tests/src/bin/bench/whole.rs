@@ -1,4 +1,4 @@
-//! All controllers of a control plane: kube-controller-manager with these three, and without them beside this program.
+//! All controllers of a control plane: kube-controller-manager with these three, and without them alongside this program.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ impl Plane {
         }
     }
 
-    /// kube-controller-manager first: what it does beside the others' start does not count as theirs.
+    /// kube-controller-manager first: what it does alongside the others' start does not count as theirs.
     fn start(self, meter: &Meter<'_>, options: &Options) -> Vec<Manager> {
         let without: &[Controller] = if self.0 == 0 { &[] } else { Controller::ALL };
         let off = OFF.into_iter().chain(without.iter().map(|controller| controller.name()));

@@ -193,7 +193,7 @@ async fn migration(site: &Site, world: &World) {
     assert!(manager.stop().await.success());
 }
 
-/// A Lease without a hold, which exists already, lets a replica write beside kube-controller-manager.
+/// A Lease without a hold, which exists already, lets a replica write alongside kube-controller-manager.
 #[test]
 fn the_documented_migration_applies_nothing_if_the_hold_is_not_created() {
     let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();

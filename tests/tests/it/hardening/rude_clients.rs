@@ -159,7 +159,7 @@ async fn slices_that_clients_and_policies_take_come_back_in_time_and_do_not_pile
     let (taken, relabelled) =
         (stored(world.slices(), "taken").await.len(), stored(world.slices(), "relabelled").await.len());
     measured(&format!("{DELETED} slices are deleted, all endpoints are back"), back);
-    measured("change of a Service beside them, longest delay", longest);
+    measured("change of a Service alongside them, longest delay", longest);
     println!(
         "measured: slices after {} s, {}: {taken} under a policy, {relabelled} relabelled",
         LASTS.as_secs(),

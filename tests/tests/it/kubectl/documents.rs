@@ -58,7 +58,7 @@ const DOCUMENTS: &[(&str, &str, &[&str])] = &[
     ("apis/discovery.k8s.io/v1", "discovery.k8s.io", &["EndpointSlice"]),
 ];
 
-/// Types that requests have beside the objects of a kind.
+/// Types that requests have besides the objects of a kind.
 const COMMON: &[&str] = &[
     "io.k8s.api.authentication.v1.TokenRequest",
     "io.k8s.api.autoscaling.v1.Scale",

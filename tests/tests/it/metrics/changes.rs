@@ -1,7 +1,7 @@
 //! The metrics about the time from a change to its write: as many observations as the API server has acknowledged writes,
 //! and an age as long as a change is not written.
 //!
-//! `hack/bench` has the times themselves beside those of a watcher: `own p99` and `p99` of churn.
+//! `hack/bench` has the times themselves next to those of a watcher: `own p99` and `p99` of churn.
 
 use k8s_openapi::api::core::v1::{Endpoints, Node, Service};
 use kube::Api;

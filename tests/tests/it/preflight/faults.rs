@@ -140,7 +140,7 @@ async fn foreign_writes(site: &Site) {
     report.expect("first-plans", "failed", &format!("1 write: update EndpointSlice {NAMESPACE}/{name} ("));
 }
 
-/// This program beside a kube-controller-manager that runs the controllers too, and then after it.
+/// This program alongside a kube-controller-manager that runs the controllers too, and then after it.
 async fn two_writers(site: &Site) {
     site.bind("Role", "endpoint-controller-manager:leader-election").await;
     let options = ManagerOptions { leader_election: Some(PATIENT), ..ManagerOptions::of(Controller::ALL) };

@@ -1,4 +1,4 @@
-//! `preflight` on real servers beside kube-controller-manager: a prepared cluster is in order, each planted fault is found,
+//! `preflight` on real servers alongside kube-controller-manager: a prepared cluster is in order, each planted fault is found,
 //! and the audit log has no write but access reviews.
 
 mod faults;

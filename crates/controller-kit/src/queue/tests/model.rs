@@ -1,6 +1,6 @@
 //! The pure core against a slow, simple model, over random histories.
 //!
-//! The model searches lists; time is a count of milliseconds and the bucket a count of tokens. Beside the comparison of
+//! The model searches lists; time is a count of milliseconds and the bucket a count of tokens. Besides the comparison of
 //! each step, a history is checked for the queue's guarantees, independently of the model.
 
 use std::collections::BTreeMap;

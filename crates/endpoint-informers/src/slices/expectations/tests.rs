@@ -286,7 +286,7 @@ async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
     assert_eq!(planned(), 1, "no retry");
     queue.add_rate_limited(key.clone());
     assert_eq!(planned(), 0);
-    // An update of another slice that is undone, too, is left out beside the first.
+    // An update of another slice that is undone, too, is left out as well as the first.
     let other = slice("other", "5");
     slices.undone.record(&key, &plan, std::slice::from_ref(&metadata(&other)));
     assert_eq!(planned(), 0);

@@ -1,4 +1,4 @@
-//! Scenarios by name: both programs in one run, medians of several, ratios, and the floor beside them.
+//! Scenarios by name: both programs in one run, medians of several, ratios, and the floor next to them.
 
 pub(crate) mod figures;
 mod floor;

@@ -1,4 +1,4 @@
-//! The program's own measure of the time from a change to its write, to be read beside that of the watch of slices.
+//! The program's own measure of the time from a change to its write, to be read next to that of the watch of slices.
 
 use tests::manager::{Controller, Kind, Manager};
 use tests::metrics::{Exposition, Histogram};

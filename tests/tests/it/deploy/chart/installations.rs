@@ -1,4 +1,4 @@
-//! What an installation must say, and what `helm` prints after it: none starts without an image, or beside
+//! What an installation must say, and what `helm` prints after it: none starts without an image, or alongside
 //! kube-controller-manager by mistake.
 
 use serde_json::{Value, json};

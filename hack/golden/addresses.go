@@ -13,7 +13,7 @@ type addressCase struct {
 	Number int    `json:"number"`
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
-	// the canonical form; absent if the text is no address
+	// the canonical form; absent if the text is not an address
 	Address string `json:"address,omitempty"`
 }
 

@@ -139,7 +139,7 @@ def differences(document, lock, version, commit):
 
 
 def unlinked(found):
-    """Components that nothing depends on, and dependencies that are no components."""
+    """Components that nothing depends on, and dependencies that are not components."""
     edges = {entry["ref"]: entry["dependsOn"] for entry in found["dependencies"]}
     reached, waiting = set(), [found["metadata"]["component"]["bom-ref"]]
     while waiting:

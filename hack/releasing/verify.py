@@ -111,7 +111,7 @@ def programs(folder, version, architecture, commit):
 
 def executable(found, name, architecture, commit):
     """A program is for an architecture, static, position-independent, and of this commit."""
-    require(found[:6] == b"\x7fELF\x02\x01", f"{name} is no 64-bit ELF program")
+    require(found[:6] == b"\x7fELF\x02\x01", f"{name} is not a 64-bit ELF program")
     kind, machine = struct.unpack_from("<HH", found, 16)
     require(kind == ET_DYN, f"{name} has a fixed address")
     require(machine == MACHINES[architecture], f"{name} is for the ELF machine {machine}")
@@ -144,7 +144,7 @@ def oci(folder, version, commit, contents):
         require(image.digest(data) == descriptor["digest"], f"{name}: {path} has another digest than its name")
         return data
 
-    require({"oci-layout", "index.json"} <= set(files), f"{name} is no OCI image layout")
+    require({"oci-layout", "index.json"} <= set(files), f"{name} is not an OCI image layout")
     require(load(files["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}, f"{name} has an unknown layout version")
     root = load(files["index.json"])["manifests"]
     require(len(root) == 1, f"{name} has {len(root)} images and not one")

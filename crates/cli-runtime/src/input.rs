@@ -16,7 +16,7 @@ use source::Source;
 /// Reads the objects of all sources.
 ///
 /// # Errors
-/// The first text or element that is no object, as a line.
+/// The first text or element that is not an object, as a line.
 pub fn objects(sources: &[Source]) -> Result<Vec<Object>, String> {
     let mut objects = Vec::new();
     for (index, source) in sources.iter().enumerate() {

@@ -18,7 +18,7 @@
 //!    nine is of low priority, so that such work ends too ([`NORMAL_PER_LOW`]). Keys of one priority are first in,
 //!    first out. An add with normal priority promotes a queued key of low priority.
 //! 5. A key that fails is retried for ever, at growing intervals with a cap that holds for all keys together
-//!    ([`RateLimit`]). Failures are counted by fingerprint within a key, and a stale cache is no failure ([`Cause`]).
+//!    ([`RateLimit`]). Failures are counted by fingerprint within a key, and a stale cache is not a failure ([`Cause`]).
 //! 6. A retry is a wait of its own next to that of rule 3. A sync that succeeds cancels the retry that was requested
 //!    before the sync began (client-go lets it run), and never a delayed add.
 //!

@@ -3,7 +3,7 @@
 const isSafe = (word) => /^[\w@%+=:,./-]+$/.test(word);
 const inQuotes = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** A word for a POSIX shell that is no flag: as it is if that is safe, else quoted. */
+/** A word for a POSIX shell that is not a flag: as it is if that is safe, else quoted. */
 export const quoted = (word) => (isSafe(word) && !word.startsWith("-") ? word : inQuotes(word));
 
 /** The commands about a Service, with what each is for. `flags` are those of the cluster, or `-f` and the files that are shown. */

@@ -16,7 +16,7 @@ const CLIENTS = 24;
 const PITCHES = [[60, 20], [200, 15], [500, 12], [Infinity, 9.5]];
 const ROW = 24;
 const NO_ZONE = "";
-/** Lanes that are no zones come last. */
+/** Lanes that are not zones come last. */
 const PENDING = "\uffff pending";
 const MISSED = "\uffff\uffff missed";
 const OTHERS = "\uffff others";

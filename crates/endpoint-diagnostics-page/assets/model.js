@@ -190,7 +190,7 @@ export function headline({ report, service, traffic }) {
     return why ? ` ${found.name}: ${why.message}.` : "";
   };
   const others = ready === 0 ? reached : 0;
-  const ofOthers = `${others} ${others === 1 ? "endpoint that is no pod gets" : "endpoints that are no pods get"} traffic.`;
+  const ofOthers = `${others} ${others === 1 ? "endpoint that is not a pod gets" : "endpoints that are not pods get"} traffic.`;
   const isCustom = report.reasons.some((it) => it.code === "no-selector");
   if (pods.length > 0 && isCustom && reached > 0) return `${reached} of ${of} ${of === 1 ? "endpoint gets" : "endpoints get"} traffic.`;
   if (pods.length === 0 || isCustom) {

@@ -10,7 +10,7 @@ import { SHOWS, SORTS } from "./model.js";
 const DEFAULTS = { namespace: "", text: "", code: "", show: "all", sort: "attention", from: "", to: "" };
 const CHANGES = "/changes";
 
-/** The view that a fragment names. A token in it is no part of the view. */
+/** The view that a fragment names. A token in it is not part of the view. */
 export function parse(fragment) {
   const [path, query = ""] = fragment.replace(/^#/, "").split("?", 2);
   const view = { ...DEFAULTS, page: "services", service: null };

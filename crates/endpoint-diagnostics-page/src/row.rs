@@ -26,7 +26,7 @@ pub struct Row {
     pub expected: usize,
     /// Pods that slices keep ready as they were before a disruption.
     pub kept: usize,
-    /// The endpoints of the slices, also those that are no pods.
+    /// The endpoints of the slices, also those that are not pods.
     pub traffic: EndpointCounts,
     /// The code of the first reason, a note only if there is no other; empty if there is none.
     pub code: &'static str,

@@ -44,7 +44,7 @@ pub struct PodFound {
     pub services: Vec<String>,
 }
 
-/// A Service that has an address, a label in its selector, or an endpoint that is no pod.
+/// A Service that has an address, a label in its selector, or an endpoint that is not a pod.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct ServiceFound {
     /// The namespace.
@@ -201,7 +201,7 @@ fn services(namespace: &str, objects: &NamespaceObjects, query: &Query<'_>, foun
     }
 }
 
-/// An address of an endpoint that is no pod: those of pods are found at the pods.
+/// An address of an endpoint that is not a pod: those of pods are found at the pods.
 fn of_others(objects: &NamespaceObjects, service: &str, query: &Query<'_>) -> Option<String> {
     let endpoints = objects.slices_of(service).flat_map(|slice| slice.endpoints.iter().flatten());
     let others = endpoints.filter(|endpoint| {

@@ -2,7 +2,7 @@
 //!
 //! The cache holds pods and nodes with the readiness that *counts*, so that all controllers follow one decision, and a change
 //! of the decision is a change of pods like any other: handlers queue the Services that it affects, and no others. A pod that is
-//! marked and counts as ready all the same is no change of an endpoint: its Services are synced, and nothing is written.
+//! marked and counts as ready all the same is not a change of an endpoint: its Services are synced, and nothing is written.
 //!
 //! A decision about one pod depends on its node, on the disruption and on time. The nodes whose pods have to be looked at again
 //! are collected here, and [`Cache::follow_disruptions`](crate::cache::Cache::follow_disruptions) does so, in batches.

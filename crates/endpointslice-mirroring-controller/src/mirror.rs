@@ -13,7 +13,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 pub struct Mirror {
     /// The writes.
     pub plan: SlicePlan,
-    /// The number of addresses that are no IP address, or that the API server refuses in a slice and that are not in
+    /// The number of addresses that are not IP addresses, or that the API server refuses in a slice and that are not in
     /// one already.
     pub invalid: usize,
     /// The number of addresses left out, including the invalid ones.

@@ -113,7 +113,7 @@ impl From<&ObjectMeta> for ObjectVersion {
 }
 
 impl ObjectVersion {
-    /// True if `other` is certainly a later version of the same object. Versions that are no numbers are ordered by
+    /// True if `other` is certainly a later version of the same object. Versions that are not numbers are ordered by
     /// generation.
     pub fn is_older_than(self, other: Self) -> bool {
         match (self.number(), other.number()) {

@@ -6,7 +6,7 @@
 //!
 //! No API server takes part. So two things are not known: the time of the change that a write would carry
 //! (`endpoints.kubernetes.io/last-change-trigger-time`), and whether the API server would accept the write. It refuses new
-//! objects in a namespace that is being deleted, which is no failure of a sync, so they are left out.
+//! objects in a namespace that is being deleted, which is not a failure of a sync, so they are left out.
 
 mod incomplete;
 

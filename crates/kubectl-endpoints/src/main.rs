@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     if let Some(code) = PROGRAM.run(&words) {
         return code;
     }
-    // Only a word that is no command needs all of them, to suggest one.
+    // Only a word that is not a command needs all of them, to suggest one.
     let is_word = words.get(1).is_some_and(|word| !word.to_string_lossy().starts_with('-'));
     let command = if is_word { PROGRAM.root() } else { command() };
     match matches(command, words.get(1..).unwrap_or_default()) {

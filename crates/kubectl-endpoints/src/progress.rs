@@ -14,7 +14,7 @@ const AGAIN: u64 = 5;
 
 type Report = Box<dyn Fn() -> String + Send>;
 
-/// A thread that prints what goes on, until this is dropped. It is no task, so that it prints also while a long computation
+/// A thread that prints what goes on, until this is dropped. It is not a task, so that it prints also while a long computation
 /// keeps the runtime busy.
 pub(crate) struct Progress {
     report: Arc<Mutex<Report>>,

@@ -156,7 +156,7 @@ type Attachments = HashMap<Box<str>, Result<Attachment<Vec<IpAddr>>, Missing>>;
 /// The attachments of the Service's pods, and the networks of those that have addresses. Locks the cache for one pod at a time,
 /// because a source may parse long texts.
 ///
-/// A claim may be reserved, and its devices may have addresses, before the pod is bound to a node: it is no endpoint yet.
+/// A claim may be reserved, and its devices may have addresses, before the pod is bound to a node: it is not an endpoint yet.
 fn attachments(source: &dyn Source, context: &Context<'_>) -> (Attachments, BTreeSet<String>) {
     let service = context.service();
     let (mut attachments, mut networks) = (HashMap::new(), BTreeSet::new());

@@ -46,7 +46,7 @@ pub(crate) fn replace_faults(
     setup.keeps_ready = rng.percent(95);
     rates.clear();
     let is_kept = |entry: &Entry| {
-        // Without the low rate of requests, the Services of the other tenant are no subject.
+        // Without the low rate of requests, the Services of the other tenant do not matter.
         let is_dropped =
             matches!(entry.action, Action::Backup | Action::Tenant { .. } | Action::TenantUnready { .. });
         entry.action.fault().is_none() && !is_dropped && !is_of_node(&entry.action)

@@ -75,7 +75,7 @@ pub(crate) enum Body {
         fresh: bool,
         label: Option<(&'static str, String)>,
     },
-    /// Bytes that are no valid body of any kind.
+    /// Bytes that are not a valid body of any kind.
     Bytes(&'static [u8]),
 }
 

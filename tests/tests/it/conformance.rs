@@ -20,7 +20,7 @@ use tests::conformance::{
 fn check(report: &Report, options: &Options) {
     println!("{report}");
     assert!(report.classes.is_empty(), "the servers' answers differ: {} classes", report.classes.len());
-    // Two of 100,000 requests: more is no chance.
+    // Two of 100,000 requests: more is not chance.
     assert!(report.once.len() <= 2, "the servers' answers differed {} times by chance", report.once.len());
     if options.seeds.is_empty() && options.requests >= 100_000 {
         let missing = report.coverage.missing();

@@ -24,7 +24,7 @@ pub struct Object {
     pub origin: Origin,
 }
 
-/// A document or an element of a list that is no object.
+/// A document or an element of a list that is not an object.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoObject {
     /// Its place.
@@ -140,7 +140,7 @@ fn add(
     Ok(())
 }
 
-/// The elements of a list; none if this is no list.
+/// The elements of a list; none if this is not a list.
 fn take_items(map: &mut Map<String, Value>) -> Option<Vec<Value>> {
     let kind = own(map, "kind");
     match map.get_mut("items") {

@@ -87,7 +87,7 @@ async fn what_is_no_http_gets_no_page() {
     unfinished.write_all(b"PUT /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n1").await.unwrap();
     let nonsense: [&[u8]; 3] = [
         &[0; 4096],
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nthese are no frames of HTTP/2 at all",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nthese are not frames of HTTP/2 at all",
         b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     ];
     for bytes in nonsense {

@@ -12,7 +12,7 @@ use scripted_api::leases::LeaseServer;
 const SECOND: Duration = Duration::from_secs(1);
 /// Far longer than any duration of the election.
 const HOUR: Duration = Duration::from_secs(3_600);
-/// After this, a hold is no leftover either.
+/// After this, a hold is not a leftover either.
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Sets an annotation, or removes it.

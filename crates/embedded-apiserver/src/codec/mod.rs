@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A tree is canonical if it is what Go's encoder prints for the typed object: fields are absent if `omitempty` or
-//! `omitzero` leaves them out, structs that are no pointers are there, quantities and times have their canonical form.
+//! `omitzero` leaves them out, structs that are not pointers are there, quantities and times have their canonical form.
 
 mod error;
 pub(crate) mod fields_v1;

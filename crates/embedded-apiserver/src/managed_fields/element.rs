@@ -22,7 +22,7 @@ pub(crate) enum Element<'a> {
     Index(i64),
 }
 
-/// The reason why a text is no element.
+/// The reason why a text is not an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// A type of element that this version does not know; readers skip it.

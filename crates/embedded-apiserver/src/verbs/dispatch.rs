@@ -58,7 +58,7 @@ pub(crate) async fn answer(core: &Arc<Core>, request: &Parts, body: Result<Bytes
     response
 }
 
-/// The client's own, or a new one. It is no part of what the environment decides: reads would change what writes get.
+/// The client's own, or a new one. It is not part of what the environment decides: reads would change what writes get.
 fn audit_id(core: &Core, headers: &HeaderMap) -> Option<HeaderValue> {
     if let Some(given) = headers.get(AUDIT_ID) {
         return Some(given.clone());

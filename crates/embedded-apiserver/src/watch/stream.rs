@@ -42,7 +42,7 @@ pub(crate) struct Watch {
 }
 
 /// Begins a watch. `timeout` is its length if the request names none.
-/// Errors: 500 for a version that is no number, as the API server answers. All later errors are events of the watch.
+/// Errors: 500 for a version that is not a number, as the API server answers. All later errors are events of the watch.
 pub(crate) async fn watch(
     store: Arc<Store>,
     request: Request,

@@ -46,7 +46,7 @@ fn arg(flag: &'static Flag) -> Arg {
 }
 
 /// The words after the program's name, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`), and without the
-/// empty ones that are no values, which upstream passes over. `own` are further flags.
+/// empty ones that are not values, which upstream passes over. `own` are further flags.
 pub(super) fn normalized<T: Into<OsString>>(
     arguments: impl IntoIterator<Item = T>,
     own: &[Arg],

@@ -1,8 +1,8 @@
 //! Differences of one controller over time: since when they exist, which outlast the grace period, and how long those that ended
 //! took. Pure; the clock is an argument.
 //!
-//! The age of an object that would be updated is that of its oldest differing field: a slice that is always a little late is no
-//! difference that lasts, as long as each of its endpoints is right in time.
+//! The age of an object that would be updated is that of its oldest differing field: a slice that is always a little late is
+//! not a difference that lasts, as long as each of its endpoints is right in time.
 
 use std::collections::HashMap;
 use std::mem;

@@ -91,7 +91,7 @@ impl Touched {
                     pods.labels.extend([before, now].into_iter().flatten().map(|pod| pod.labels));
                 }
             }
-            // A heartbeat is no change. Any other may move the hints of all Services.
+            // A heartbeat is not a change. Any other may move the hints of all Services.
             Before::Node(before) => self.everything |= snapshot.nodes().get(name) != before.as_ref(),
             Before::Other => self.add(snapshot, kind, namespace, name),
         }

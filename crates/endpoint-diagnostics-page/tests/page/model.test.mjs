@@ -105,7 +105,7 @@ test("the headline answers the first question", () => {
   const failed = pod("d", "absent", "failed", "it has failed");
   const going = pod("e", "serving", "terminating", "it is being deleted");
   const traffic = (ready, of, serving, code) => ({ traffic: { ready, of, serving, reason: code ? { code } : undefined } });
-  assert.equal(headline({ ...view([]), ...traffic(2, 2, 0) }), "2 endpoints that are no pods get traffic.");
+  assert.equal(headline({ ...view([]), ...traffic(2, 2, 0) }), "2 endpoints that are not pods get traffic.");
   const custom = view([pod("a", "ready")], { reasons: [{ code: "no-selector", message: "it has no selector" }] });
   assert.equal(headline({ ...custom, ...traffic(3, 3, 0) }), "3 of 3 endpoints get traffic.");
   assert.equal(headline({ ...custom, ...traffic(0, 0, 0) }), "No traffic: it has no selector.");

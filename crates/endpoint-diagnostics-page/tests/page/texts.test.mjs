@@ -22,7 +22,7 @@ test("an address of nothing is the list", () => {
   }
 });
 
-test("the token is no part of the view", () => {
+test("the token is not part of the view", () => {
   assert.deepEqual(withoutToken("#token=0a1b"), { token: "0a1b", fragment: "" });
   assert.deepEqual(withoutToken("#shop/web&token=0a1b"), { token: "0a1b", fragment: "#shop/web" });
   assert.deepEqual(withoutToken("#shop/web?show=none&token=0a1b"), { token: "0a1b", fragment: "#shop/web?show=none" });

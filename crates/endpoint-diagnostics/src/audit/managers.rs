@@ -27,7 +27,7 @@ pub(super) const RULES: [Rule; 3] = [
 
 /// Slices of several managers for one Service.
 ///
-/// Other clusters' endpoints of the same Service are no fault, so the weight depends on what they have in common.
+/// Other clusters' endpoints of the same Service are not a fault, so the weight depends on what they have in common.
 fn two_managers(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     if group.name.is_empty() || group.service.is_none() || group.delegated_to().is_some() {
         return;

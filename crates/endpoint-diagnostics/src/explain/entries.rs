@@ -7,7 +7,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort
 
 use crate::report::Presence;
 
-/// The entries of each pod, and those that are no pods.
+/// The entries of each pod, and those that are not pods.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entries<'a, E> {
     pub(super) pods: BTreeMap<&'a str, Vec<E>>,

@@ -85,7 +85,7 @@ pub(super) fn of_service(
 pub(super) struct Others {
     pub(super) slices: bool,
     pub(super) endpoints: bool,
-    /// True if addresses that are no pods differ.
+    /// True if addresses that are not pods differ.
     pub(super) slices_differ: bool,
     pub(super) addresses_differ: bool,
 }

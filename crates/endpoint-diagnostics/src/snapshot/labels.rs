@@ -82,7 +82,7 @@ impl Labels {
     /// A selector with a single label misses every pod of the namespace by one label; also with more, most of them may be
     /// as close. If more than a hundred pods are, only those count whose value may be a misspelling of the
     /// required one, or of which one contains the other, if the selector selects no pod. A selector that selects some looks for
-    /// misspellings among a thousand values of a key, or none. Values longer than 63 bytes are no near misses.
+    /// misspellings among a thousand values of a key, or none. Values longer than 63 bytes are not near misses.
     ///
     /// Cost: for each label, the number of its values, or a hundred pods.
     pub fn near_misses(&self, selector: &LabelSet) -> Vec<NearMiss> {

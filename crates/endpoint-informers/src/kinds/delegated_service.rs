@@ -14,8 +14,8 @@ use crate::resource::Resource;
 /// It is not among `State::services`, so that no change of a pod leads to it. It is cached for one question: was a
 /// Service that has left the main watch deleted, or delegated? The event is the same for both: `DELETED`, with the
 /// object in its last state. If the Service is not listed here, it was deleted and the garbage collector removes its
-/// slices; if it is, our controllers delete their slices. A change of the label's value, or of anything else, is no
-/// change here.
+/// slices; if it is, our controllers delete their slices. A change of the label's value, or of anything else, is
+/// not a change here.
 #[derive(Debug)]
 pub struct DelegatedService {
     /// The namespace.

@@ -494,7 +494,7 @@ async fn an_object_with_unreadable_metadata_is_skipped_as_well() {
     assert_eq!(World::play(wire, steps).await.changes(), LISTED);
 }
 
-/// In the first list, where nothing older is known of it: everything else is shown, and its absence is no deletion.
+/// In the first list, where nothing older is known of it: everything else is shown, and its absence is not a deletion.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_damaged_metadata_in_the_first_list_does_not_count_as_deleted() {
     for wire in Wire::BOTH {

@@ -487,7 +487,7 @@ fn is_ready(slice: &EndpointSlice) -> bool {
     endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready) == Some(true)
 }
 
-/// The slice of a terminating namespace can't be created again, and its refusal is no error.
+/// The slice of a terminating namespace can't be created again, and its refusal is not an error.
 #[tokio::test(start_paused = true)]
 async fn a_terminating_namespace_does_not_keep_an_endpoint_of_the_other_family() {
     let api = TestApi::filled(dual_stack);
@@ -620,7 +620,7 @@ async fn a_refused_address_family_does_not_delay_the_other() {
     assert!((9..=11).contains(&again), "{again} tries of the family that is refused, every 1000 s");
 }
 
-/// Each turn of the family that is written is no failure of the one that is refused.
+/// Each turn of the family that is written is not a failure of the one that is refused.
 #[tokio::test(start_paused = true)]
 async fn a_refused_address_family_comes_back_soon_though_the_other_takes_many_turns() {
     let api = TestApi::default();

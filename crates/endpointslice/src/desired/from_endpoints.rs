@@ -15,7 +15,7 @@ use crate::model::{AddressType, is_allowed_in_slices, parse_ip};
 pub struct Mirrored {
     /// The endpoints, for both address types.
     pub desired: Desired,
-    /// Addresses that are no IP address, or that the API server refuses in a slice that is written. A slice that has one
+    /// Addresses that are not IP addresses, or that the API server refuses in a slice that is written. A slice that has one
     /// already may keep it (`AddressTypePlan::tolerated`).
     pub invalid: usize,
     /// Addresses that were left out, the invalid ones included.

@@ -87,7 +87,7 @@ impl fmt::Debug for Addresses {
 /// Reads an IP address as Kubernetes does: leading zeros of a number don't matter, those of IPv4 octets included, and an
 /// IPv4-mapped IPv6 address is an IPv4 address (`k8s.io/utils/net` `ParseIPSloppy`).
 ///
-/// Cost: no allocation, unless there are leading zeros or the text is no address.
+/// Cost: no allocation, unless there are leading zeros or the text is not an address.
 pub fn parse_ip(text: &str) -> Option<IpAddr> {
     let address: IpAddr = text.parse().or_else(|_| without_leading_zeros(text).parse()).ok()?;
     Some(address.to_canonical())

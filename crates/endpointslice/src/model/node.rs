@@ -112,7 +112,7 @@ impl From<&core::Node> for Node {
     }
 }
 
-/// Reads a CPU quantity as thousandths of a core, rounded up; 0 if the text is no quantity.
+/// Reads a CPU quantity as thousandths of a core, rounded up; 0 if the text is not a quantity.
 ///
 /// Accepts the forms of `k8s.io/apimachinery` `resource.Quantity`: a decimal number with a decimal (`n u m k M G T P E`)
 /// or binary (`Ki … Ei`) suffix or an exponent.

@@ -29,7 +29,7 @@ pub struct Pod {
     pub labels: LabelSet,
     /// `spec.nodeName`, once scheduled.
     pub node_name: Option<Arc<str>>,
-    /// `status.podIPs` in order, without entries that are no IP address.
+    /// `status.podIPs` in order, without entries that are not IP addresses.
     pub addresses: Addresses,
     /// Named ports of the containers, then those of restartable init containers, each in spec order.
     pub ports: Arc<[NamedPort]>,

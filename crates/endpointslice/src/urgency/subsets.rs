@@ -9,8 +9,8 @@ use super::{Labels, Urgency, is_headless};
 
 /// The urgency of replacing the subsets of Endpoints, which have these `labels`.
 ///
-/// `uncut` has the subsets before they were truncated, if they were: an address that is ready there and only does not fit is no
-/// withdrawal, because traffic to it is not lost.
+/// `uncut` has the subsets before they were truncated, if they were: an address that is ready there and only does not fit is
+/// not a withdrawal, because traffic to it is not lost.
 ///
 /// Cost: a hash of each address and port, before and after.
 pub fn urgency_of_subsets(

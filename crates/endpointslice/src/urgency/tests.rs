@@ -72,7 +72,7 @@ fn planned(stored: &[&str], wanted: &[&str]) -> (SlicePlan, Vec<EndpointSlice>) 
 #[test]
 fn updates_that_withdraw_endpoints_come_first() {
     let stored = ["a 80 1:rs 2:rs", "b 80 3:rs", "c 80 4:rs", "d 80 5:rs", "e 80 6:rs"];
-    // The endpoint 2 moves to another slice, which is no withdrawal; 4 is not ready any more, and 6 is gone.
+    // The endpoint 2 moves to another slice, which is not a withdrawal; 4 is not ready any more, and 6 is gone.
     let wanted = ["a 80 1:rs", "b 80 3:rs 2:rs", "c 80 4:", "d 80 5:rs 7:rs", "e 80 8:rs"];
     let (mut plan, stored) = planned(&stored, &wanted);
     withdrawals_first(&mut plan, &stored, false, |_| []);

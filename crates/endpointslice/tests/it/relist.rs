@@ -180,7 +180,7 @@ fn a_list_ends_every_wait_once() {
     assert!(!expectations.wake(&"web"));
 }
 
-/// The watch event of the accepted version is no foreign change, and a list that lost it is noticed.
+/// The watch event of the accepted version is not a foreign change, and a list that lost it is noticed.
 #[test]
 fn an_accepted_version_is_expected_like_a_written_one() {
     let mut expectations = Expectations::default();

@@ -6,7 +6,7 @@ use crate::reader::Fields;
 
 /// A condition. `PodCondition` and `NodeCondition` number these fields alike.
 ///
-/// A text that is not UTF-8 is read as a replacement character, which is no type, status or reason.
+/// A text that is not UTF-8 is read as a replacement character, which is not a type, status or reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConditionView<'a> {
     /// `type`.

@@ -270,7 +270,7 @@ impl Drive<'_> {
             return Ok(());
         }
         let start = Instant::now();
-        // A leader that renews the Lease meanwhile is no reason to ask again.
+        // A leader that renews the Lease meanwhile is not a reason to ask again.
         loop {
             let mut state = read(self.cluster, observer).await?;
             // The answer may have taken days.

@@ -110,7 +110,11 @@ async fn a_claim_that_pods_share_counts_for_each() {
     assert_eq!(published_with(&[shared]).await, ["192.168.7.1"]);
     let mut job = claim("job", 1, "db-1", &["192.168.7.1/24"]);
     job["status"]["reservedFor"][0]["apiGroup"] = "example.com".into();
-    assert_eq!(published_with(&[job]).await, Vec::<String>::new(), "a consumer of another group is no pod");
+    assert_eq!(
+        published_with(&[job]).await,
+        Vec::<String>::new(),
+        "a consumer of another group is not a pod"
+    );
 }
 
 /// Which of two networks is meant, is not ours to guess.

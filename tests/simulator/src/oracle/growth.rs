@@ -34,7 +34,7 @@ struct Owned {
 }
 
 impl Created {
-    /// The answer to the create of this slice has arrived. False if it was no create, or is known.
+    /// The answer to the create of this slice has arrived. False if it was not a create, or is known.
     fn answered(&mut self, name: &str) -> bool {
         let mut all = self.0.values_mut();
         all.any(|owned| owned.unanswered.remove(name) && owned.names.insert(name.to_owned()))

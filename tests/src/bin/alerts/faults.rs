@@ -156,7 +156,7 @@ impl Show {
             .await;
     }
 
-    /// Once a second: a single write is no reason for an alert.
+    /// Once a second: a single write is not a reason for an alert.
     async fn another_client_writes(&mut self) {
         self.silent(&["ForeignWrites"]).await;
         let slices = self.stage.world.slices_of("web", "IPv4").await.expect("slices");

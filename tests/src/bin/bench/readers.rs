@@ -69,7 +69,7 @@ async fn to_its_end(mut process: Process, limit: Duration) -> Usage {
     loop {
         last = process.usage_if_running().or(last);
         if let Some(status) = process.exited() {
-            // Findings are no failure of the command.
+            // Findings are not a failure of the command.
             assert!(matches!(status.code(), Some(0 | 3 | 6)), "{status}: {}", process.tail());
             return last.expect("a look before the end");
         }

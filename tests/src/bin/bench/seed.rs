@@ -35,7 +35,7 @@ pub(crate) async fn pods(cluster: &Cluster, options: &Options) -> Vec<SeededPod>
     for namespace in 0..options.namespaces() {
         let namespace = format!("ns-{namespace}");
         let api: Api<Pod> = Api::namespaced(cluster.client(), &namespace);
-        // Without those that are no endpoints.
+        // Without those that are not endpoints.
         let running = ListParams::default().fields("status.phase=Running");
         let list = api.list_metadata(&running).await.expect("listing pods");
         let names = list.items.into_iter().filter_map(|pod| pod.metadata.name);

@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// The longest pause between two operations, in milliseconds.
     #[arg(long, default_value_t = 700)]
     pub(crate) pause: usize,
-    /// Run only one of the two. Objects that upstream leaves wrong are counted, and are no failure.
+    /// Run only one of the two. Objects that upstream leaves wrong are counted, and are not a failure.
     #[arg(long, value_enum)]
     only: Option<Kind>,
     /// No faults: shows what goes wrong without them.

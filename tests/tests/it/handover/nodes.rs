@@ -35,7 +35,7 @@ pub(crate) struct ControlPlaneNode {
     /// The words that the running container was started with.
     words: Vec<String>,
     process: Option<Process>,
-    /// True if its pod is not shown, as where kube-controller-manager is no pod.
+    /// True if its pod is not shown, as where kube-controller-manager is not a pod.
     is_hidden: bool,
 }
 

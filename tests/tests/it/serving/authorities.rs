@@ -157,7 +157,7 @@ fn write_files(
     ClientFiles { pair: Pair { certificate: certificate_file, key: key_file }, root_pem: root.pem() }
 }
 
-/// Neither `--client-ca-file` nor `--requestheader-client-ca-file` accepts a certificate that is no authority as one.
+/// Neither `--client-ca-file` nor `--requestheader-client-ca-file` accepts a certificate that is not an authority as one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_certificates_are_verified_as_upstream_verifies_them() {
     let folder = tempfile::tempdir().unwrap();

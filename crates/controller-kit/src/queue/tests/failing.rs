@@ -48,7 +48,7 @@ async fn a_key_counts_as_failing_from_its_first_failure_to_its_success() {
     let item = queue.get().await.unwrap();
     queue.retry(*item, &[Cause::Conflict]);
     drop(item);
-    assert_eq!(exposed(&registry), ["forbidden 1", "refused 1"], "a conflict is no failure");
+    assert_eq!(exposed(&registry), ["forbidden 1", "refused 1"], "a conflict is not a failure");
     queue.retry(1, &[failure(FailureReason::Refused)]);
     assert_eq!(exposed(&registry), ["refused 2"], "the last failure counts");
     queue.retry(1, &[]);

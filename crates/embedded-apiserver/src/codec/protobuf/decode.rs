@@ -11,7 +11,7 @@ use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 /// Decodes the message of a type to its canonical tree, without `kind` and `apiVersion`. Unknown fields are dropped.
 ///
 /// Cost: linear; nesting is limited by that of the types.
-/// Errors: the bytes are no message of this type, or a quantity is malformed. Bytes that are not UTF-8 become U+FFFD.
+/// Errors: the bytes are not a message of this type, or a quantity is malformed. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut map = Map::new();
     fields_of(of, &of.message, bytes, &mut map)?;

@@ -1,5 +1,5 @@
 //! Protobuf of any type of the schema, byte for byte as Go's generated code writes it: fields by number, maps by key, scalars
-//! that are no pointers even if they are zero.
+//! that are not pointers even if they are zero.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! The parts of a patch that are no values.
+//! The parts of a patch that are not values.
 
 use serde_json::{Map, Value};
 

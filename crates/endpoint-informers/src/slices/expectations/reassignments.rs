@@ -98,14 +98,14 @@ struct Losses {
     count: usize,
     last: Instant,
     author: Author,
-    /// A client took one of them. Then a slice that admission leaves to us is no sign that it is over.
+    /// A client took one of them. Then a slice that admission leaves to us is not a sign that it is over.
     by_client: bool,
     reported: bool,
     /// Slices that admission took.
     taken: Vec<Taken>,
     /// Slices that were created since the first loss, or shortly before.
     created: HashSet<Uid>,
-    /// Admission took a slice in the present sync when it was updated: the sync is no sign that it is over.
+    /// Admission took a slice in the present sync when it was updated: the sync is not a sign that it is over.
     by_update: bool,
 }
 

@@ -137,10 +137,10 @@ async fn a_sync_that_has_read_the_cache_no_longer_waits() {
     cache.observe::<CachedSlice>("5");
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
     slices.observe(&Change::Added(Arc::new(cached(&slice("them", "6")))));
-    assert!(queue.is_empty(), "another controller's slice is no reason to sync");
+    assert!(queue.is_empty(), "another controller's slice is not a reason to sync");
 }
 
-/// A change that no plan would undo is no reason to sync, unless the version before it was not known.
+/// A change that no plan would undo is not a reason to sync, unless the version before it was not known.
 #[tokio::test(start_paused = true)]
 async fn only_a_change_that_a_plan_may_undo_causes_a_sync() {
     let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "b"}]);

@@ -155,7 +155,7 @@ fn absent_ports_are_no_ports() {
     }
 }
 
-/// Ports in another order are the same ports, and one slice more or less in the order of the cache is no change.
+/// Ports in another order are the same ports, and one slice more or less in the order of the cache is not a change.
 #[test]
 fn the_order_of_ports_on_the_wire_is_no_difference() {
     let mut cluster = Cluster::with_pods(1);

@@ -293,7 +293,7 @@ fn exactly_one_program_should_write() {
         let check = checks.iter().find(|check| check.id == check::BUILT_INS.name).unwrap();
         assert_eq!(check.status, status, "{check:?}");
     }
-    // A controller that this program is not to run is no concern.
+    // A controller that this program is not to run does not matter.
     let flags = ["--controllers=endpointslice-controller"];
     let facts = case(None, &["*,-endpoints-controller"]);
     expect_with(&facts, &flags, check::BUILT_INS, Status::Ok, "runs endpointslice-controller");

@@ -19,7 +19,7 @@ pub(crate) struct Scenario {
     pub(crate) pods: u32,
     pub(crate) namespaces: u32,
     pub(crate) nodes: u32,
-    /// Pods that are no endpoints.
+    /// Pods that are not endpoints.
     pub(crate) bystanders: u32,
     /// Bytes that the program receives are counted; a proxy does it, which takes processor time.
     pub(crate) counts_bytes: bool,

@@ -39,7 +39,7 @@ const OTHER_UID: &str = "00000000-0000-4000-8000-000000000000";
 const METADATA: &[Change] = &[
     change("no owners", |it| it["metadata"]["ownerReferences"] = Value::Null),
     change("owner with another uid", |it| owner(it)["uid"] = json!(OTHER_UID)),
-    change("owner that is no controller", |it| owner(it)["controller"] = json!(false)),
+    change("owner that is not a controller", |it| owner(it)["controller"] = json!(false)),
     change("owner that blocks no deletion", |it| owner(it)["blockOwnerDeletion"] = Value::Null),
     change("one more owner", |it| {
         let another = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": OTHER_UID});

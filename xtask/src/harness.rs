@@ -135,7 +135,7 @@ fn release_build() -> Result<Variable, Error> {
     build("release", &["--release", "-p", "endpoint-controller-manager"])
 }
 
-fn build(folder: &str, options: &[&str]) -> Result<Variable, Error> {
+fn build(directory: &str, options: &[&str]) -> Result<Variable, Error> {
     if let Ok(given) = std::env::var("ECM_BIN") {
         // What reads it may run in another folder than the caller's.
         let path =
@@ -143,7 +143,7 @@ fn build(folder: &str, options: &[&str]) -> Result<Variable, Error> {
         return Ok(("ECM_BIN", path.display().to_string()));
     }
     shell::run(&[&["cargo", "build", "--locked"][..], options].concat(), &[])?;
-    Ok(("ECM_BIN", format!("{}/{folder}/endpoint-controller-manager", shell::target_folder()?)))
+    Ok(("ECM_BIN", format!("{}/{directory}/endpoint-controller-manager", shell::target_directory()?)))
 }
 
 /// Runs a program of `tests`.
@@ -164,14 +164,14 @@ fn measure(name: &str, words: &[String], variables: &[Variable]) -> Result<(), E
 }
 
 fn built(
-    folder: &str,
+    directory: &str,
     profile: &[&str],
     name: &str,
     words: &[String],
     variables: &[Variable],
 ) -> Result<(), Error> {
     shell::run(&[&["cargo", "build", "--locked", "-p", "tests", "--bin", name], profile].concat(), &[])?;
-    let program = format!("{}/{folder}/{name}", shell::target_folder()?);
+    let program = format!("{}/{directory}/{name}", shell::target_directory()?);
     let words = std::iter::once(&program).chain(words).map(String::as_str);
     Err(shell::exec_here(&words.collect::<Vec<_>>(), &borrowed(variables)))
 }

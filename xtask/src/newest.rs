@@ -15,10 +15,10 @@ pub(crate) struct Options {}
 /// # Errors
 /// If one is outdated, or the proxy can't be asked.
 pub(crate) fn run() -> Result<(), Error> {
-    let folder = shell::root().join("hack/testenv/releases");
-    let failed = |error| Error::File { path: folder.clone(), error };
+    let directory = shell::root().join("hack/testenv/releases");
+    let failed = |error| Error::File { path: directory.clone(), error };
     let mut tested = vec![modules::present()?];
-    for entry in fs::read_dir(&folder).map_err(failed)? {
+    for entry in fs::read_dir(&directory).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         tested.push(Release::parse(&name.to_string_lossy()).map_err(Error::Other)?);
     }

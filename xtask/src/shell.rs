@@ -103,16 +103,16 @@ pub(crate) fn path(words: &[&str]) -> Result<String, Error> {
     if output.status.success() { Ok(printed.trim().to_owned()) } else { Err(failed(words, &output.status)) }
 }
 
-/// The folder into which cargo builds, as the environment and its configuration set it.
+/// The directory into which cargo builds, as the environment and its configuration set it.
 ///
 /// # Errors
 /// If cargo fails.
-pub(crate) fn target_folder() -> Result<String, Error> {
+pub(crate) fn target_directory() -> Result<String, Error> {
     let printed = output(&["cargo", "metadata", "--no-deps", "--format-version", "1"])?;
     let metadata: serde_json::Value =
         serde_json::from_str(&printed).map_err(|error| Error::Other(format!("cargo metadata: {error}")))?;
-    let folder = metadata.get("target_directory").and_then(serde_json::Value::as_str);
-    folder.map(str::to_owned).ok_or_else(|| Error::Other("cargo metadata: no target_directory".to_owned()))
+    let directory = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    directory.map(str::to_owned).ok_or_else(|| Error::Other("cargo metadata: no target_directory".to_owned()))
 }
 
 /// The text of a file, named from the root.

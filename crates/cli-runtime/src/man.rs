@@ -24,12 +24,12 @@ const DATE: &str = "2026-11-27";
 
 /// The command.
 pub(crate) fn command(names: &Names) -> Command {
-    let folder = Arg::new("directory")
+    let directory = Arg::new("directory")
         .value_name("DIRECTORY")
         .required(true)
         .value_parser(ValueParser::path_buf())
         .help("The directory, such as /usr/local/share/man/man1; it must exist");
-    Command::new(NAME).about(ABOUT).override_usage(format!("{} {NAME} DIRECTORY", names.usage)).arg(folder)
+    Command::new(NAME).about(ABOUT).override_usage(format!("{} {NAME} DIRECTORY", names.usage)).arg(directory)
 }
 
 /// Runs the subcommand with the words after its name. `root` is the program with its subcommands.
@@ -38,23 +38,23 @@ pub(crate) fn main(names: &Names, root: Command, words: &[OsString]) -> ExitCode
         Ok(matches) => matches,
         Err(usage) => return usage.report(),
     };
-    let Some(folder) = matches.get_one::<PathBuf>("directory") else { return ExitCode::FAILURE };
-    match write(root, folder) {
+    let Some(directory) = matches.get_one::<PathBuf>("directory") else { return ExitCode::FAILURE };
+    match write(root, directory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            Usage::Error(format!("cannot write man pages into {}: {error}", folder.display())).report()
+            Usage::Error(format!("cannot write man pages into {}: {error}", directory.display())).report()
         }
     }
 }
 
-fn write(root: Command, folder: &Path) -> io::Result<()> {
+fn write(root: Command, directory: &Path) -> io::Result<()> {
     let mut root = root.disable_help_subcommand(true);
     root.build();
-    write_page(&root, folder)
+    write_page(&root, directory)
 }
 
 /// Writes the page of a command, and those of its subcommands.
-fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
-    Man::new(command.clone()).date(DATE).generate_to(folder)?;
-    command.get_subcommands().try_for_each(|subcommand| write_page(subcommand, folder))
+fn write_page(command: &Command, directory: &Path) -> io::Result<()> {
+    Man::new(command.clone()).date(DATE).generate_to(directory)?;
+    command.get_subcommands().try_for_each(|subcommand| write_page(subcommand, directory))
 }

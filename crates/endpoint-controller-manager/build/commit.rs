@@ -54,8 +54,8 @@ fn of_checkout(package: &Path) -> Option<Commit> {
     Some(Commit { hash, tree_state, read: read.into_iter().filter(|path| path.exists()).collect() })
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+fn git(directory: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(directory).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8(output.stdout).ok())?
 }
 

@@ -92,8 +92,8 @@ mod tests {
 
     #[tokio::test]
     async fn no_credentials_are_sent_to_a_master_without_tls() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
         let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], \
                     users: [{name: u, user: {token: secret}}], clusters: [{name: c, cluster: {server: 'https://k8s'}}]}";
         std::fs::write(&path, text).unwrap();

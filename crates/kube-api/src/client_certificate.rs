@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn it_is_that_of_the_file_as_it_is_now() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| Some(folder.path().join(name).to_str().unwrap().to_owned());
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| Some(directory.path().join(name).to_str().unwrap().to_owned());
         let of_files = || {
             expiry(AuthInfo {
                 client_certificate: path("client.crt"),
@@ -72,10 +72,10 @@ mod tests {
             })
         };
         assert!(of_files().unwrap_err().starts_with("cannot read "));
-        fs::write(folder.path().join("client.crt"), "").unwrap();
+        fs::write(directory.path().join("client.crt"), "").unwrap();
         assert_eq!(of_files().unwrap_err(), "no certificate in it");
         // The one of an authority may follow.
-        fs::write(folder.path().join("client.crt"), certificate() + &certificate()).unwrap();
+        fs::write(directory.path().join("client.crt"), certificate() + &certificate()).unwrap();
         assert_eq!(of_files().unwrap(), Some(END));
     }
 

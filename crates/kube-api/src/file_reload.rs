@@ -140,8 +140,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn new_contents_are_used_after_10_s_and_invalid_ones_never() {
-        let folder = tempfile::tempdir().unwrap();
-        let files = ["a", "b"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|name| directory.path().join(name));
         let write = |index: usize, text| fs::write(&files[index], text).unwrap();
         write(0, "1");
         assert!(ReloadingFile::new(files.to_vec(), number).is_err(), "a file is missing");
@@ -172,8 +172,8 @@ mod tests {
     /// Open connections must not be replaced without need.
     #[tokio::test(start_paused = true)]
     async fn unchanged_files_are_parsed_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a");
         fs::write(&file, "1").unwrap();
         let one = || Arc::new(());
         let reloading = ReloadingFile::new(vec![file.clone()], move |_| Ok(one())).unwrap();
@@ -187,8 +187,8 @@ mod tests {
     /// A disk that does not respond.
     #[tokio::test(start_paused = true)]
     async fn a_slow_reload_delays_requests_by_a_second_and_runs_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a");
         fs::write(&file, "1").unwrap();
         let (go_on, blocked) = std::sync::mpsc::channel::<()>();
         let (parses, blocked) = (Arc::new(Mutex::new(0)), Mutex::new(blocked));

@@ -189,24 +189,24 @@ mod tests {
 
     #[test]
     fn of_several_kubeconfigs_the_first_context_that_is_named_is_current() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
-            std::fs::write(folder.path().join(name), text).unwrap();
-            folder.path().join(name)
+            std::fs::write(directory.path().join(name), text).unwrap();
+            directory.path().join(name)
         };
         let first = file("a", "{current-context: '', contexts: [{name: x, context: {cluster: c}}]}");
         let second = file("b", "{current-context: y, contexts: [{name: y, context: {cluster: c}}]}");
         let kubeconfig = merged([first, second].into_iter()).unwrap().unwrap();
         assert_eq!((kubeconfig.current_context.as_deref(), kubeconfig.contexts.len()), (Some("y"), 2));
-        assert!(merged([folder.path().join("none")].into_iter()).unwrap().is_err());
+        assert!(merged([directory.path().join("none")].into_iter()).unwrap().is_err());
         assert!(merged(std::iter::empty()).is_none());
     }
 
     /// The credentials that client-go's `ClientConfig` reads for each URL of a server.
     #[tokio::test]
     async fn credentials_are_for_servers_with_tls() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
         for (server, other, expected) in [
             ("https://k8s", None, true),
             ("http://k8s", None, false),
@@ -249,8 +249,8 @@ mod tests {
     /// kube would end the process at the first request.
     #[tokio::test]
     async fn a_server_is_an_address_with_or_without_a_scheme() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
         for (server, expected) in [
             ("10.0.0.1:6443", Ok("http://10.0.0.1:6443/")),
             ("localhost", Ok("http://localhost/")),
@@ -274,8 +274,8 @@ mod tests {
     /// Each field of the first column is read as if it were not there, or as the second.
     #[tokio::test]
     async fn what_go_ignores_in_a_kubeconfig_is_ignored() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
         let load = async |cluster: &str, user: &str| {
             let text = format!(
                 "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
@@ -319,8 +319,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_namespace_is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
         let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u, namespace: ''}}], \
                     users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: 'https://k8s'}}]}";
         std::fs::write(&path, text).unwrap();
@@ -330,8 +330,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_proxy_is_that_of_the_kubeconfig_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
         let proxy = async |field: &str| {
             let text = format!(
                 "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \

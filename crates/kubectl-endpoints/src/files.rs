@@ -103,8 +103,8 @@ mod tests {
     use super::*;
 
     fn read_text(content: &str) -> Result<Snapshot, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("dump.yaml");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("dump.yaml");
         fs::write(&file, content).unwrap();
         let target = Target { files: vec![file.display().to_string()], ..Target::default() };
         read(&target).map_err(|failure| format!("{failure:?}"))

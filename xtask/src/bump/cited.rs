@@ -8,7 +8,7 @@ use super::modules;
 use super::release::Release;
 use crate::shell::{self, Error};
 
-/// The most files that a citation with a folder means.
+/// The most files that a citation with a directory means.
 const MANY: usize = 3;
 
 /// The directories of other files.
@@ -48,27 +48,27 @@ fn cited() -> Result<BTreeSet<String>, Error> {
     Ok(text.lines().map(|word| word.trim_start_matches(['.', '/']).to_owned()).collect())
 }
 
-/// The files that a citation, which may leave out leading folders, can mean. One that many end with, or a name that several have,
-/// means those of the controllers.
+/// The files that a citation, which may leave out leading directories, can mean. One that many end with, or a name that
+/// several have, means those of the controllers.
 fn meant<'a>(cited: &str, files: &'a BTreeMap<String, PathBuf>) -> Vec<(&'a String, &'a PathBuf)> {
     let is_end = |file: &str| {
-        file.strip_suffix(cited).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        file.strip_suffix(cited).is_some_and(|directory| directory.is_empty() || directory.ends_with('/'))
     };
     let mut found: Vec<(&String, &PathBuf)> = files.iter().filter(|(file, _)| is_end(file)).collect();
     let many = if cited.contains('/') { MANY } else { 1 };
     if found.len() > many {
-        found.retain(|(file, _)| CONTROLLERS.iter().any(|folder| file.starts_with(folder)));
+        found.retain(|(file, _)| CONTROLLERS.iter().any(|directory| file.starts_with(directory)));
     }
     found
 }
 
 /// The Go files of a release by name, such as `k8s.io/endpointslice/utils.go`.
 fn files(release: &Release) -> Result<BTreeMap<String, PathBuf>, Error> {
-    let kubernetes = modules::download("k8s.io/kubernetes", &format!("v{release}"))?.folder;
+    let kubernetes = modules::download("k8s.io/kubernetes", &format!("v{release}"))?.directory;
     let mut files = BTreeMap::new();
     for module in modules::staging(&kubernetes)? {
         match modules::download(&module, &release.modules()) {
-            Ok(downloaded) => collect(&downloaded.folder, &module, &mut files)?,
+            Ok(downloaded) => collect(&downloaded.directory, &module, &mut files)?,
             // The proxy may lack one that no program needs, such as an example.
             Err(error) => eprintln!("xtask: left out: {error}"),
         }
@@ -79,9 +79,9 @@ fn files(release: &Release) -> Result<BTreeMap<String, PathBuf>, Error> {
     Ok(files)
 }
 
-fn collect(folder: &Path, name: &str, files: &mut BTreeMap<String, PathBuf>) -> Result<(), Error> {
-    let failed = |error| Error::File { path: folder.to_owned(), error };
-    for entry in fs::read_dir(folder).map_err(failed)? {
+fn collect(directory: &Path, name: &str, files: &mut BTreeMap<String, PathBuf>) -> Result<(), Error> {
+    let failed = |error| Error::File { path: directory.to_owned(), error };
+    for entry in fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let (path, name) = (entry.path(), format!("{name}/{}", entry.file_name().to_string_lossy()));
         if path.is_dir() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::release::Release;
 use crate::shell::{self, Error};
 
-/// The folders of our Go modules that are compiled with modules of Kubernetes.
+/// The directories of our Go modules that are compiled with modules of Kubernetes.
 const OURS: [&str; 3] = ["hack/testenv", "hack/golden", "hack/fixtures"];
 
 /// The release that hack/testenv/go.mod names: the one place in this repository that decides it.
@@ -23,7 +23,7 @@ pub(crate) fn present() -> Result<Release, Error> {
 /// A module in the cache of Go.
 pub(super) struct Module {
     /// Its files.
-    pub(super) folder: PathBuf,
+    pub(super) directory: PathBuf,
     /// The time of its release, in RFC 3339.
     pub(super) time: String,
 }
@@ -38,10 +38,10 @@ pub(super) fn download(path: &str, version: &str) -> Result<Module, Error> {
         let text = of.get(key).and_then(Value::as_str).map(str::to_owned);
         text.ok_or_else(|| problem(&format!("no field {key}")))
     };
-    let folder = PathBuf::from(field(&module, "Dir")?);
+    let directory = PathBuf::from(field(&module, "Dir")?);
     let info = shell::read(field(&module, "Info")?)?;
     let info: Value = serde_json::from_str(&info).map_err(|error| problem(&error))?;
-    Ok(Module { folder, time: field(&info, "Time")? })
+    Ok(Module { directory, time: field(&info, "Time")? })
 }
 
 /// The modules that are released with Kubernetes, by its go.mod.
@@ -54,11 +54,11 @@ pub(super) fn staging(kubernetes: &Path) -> Result<Vec<String>, Error> {
 /// Names the modules of another release in each go.mod, and what they need.
 pub(super) fn change(old: &Release, new: &Release) -> Result<(), Error> {
     let kubernetes = download("k8s.io/kubernetes", &format!("v{new}"))?;
-    let staging = staging(&kubernetes.folder)?;
-    for folder in OURS {
-        shell::change(format!("{folder}/go.mod"), |text| rewritten(text, old, new, &staging))?;
+    let staging = staging(&kubernetes.directory)?;
+    for directory in OURS {
+        shell::change(format!("{directory}/go.mod"), |text| rewritten(text, old, new, &staging))?;
         // Tests of Kubernetes use packages that no module has: that stops nothing.
-        shell::run(&["go", "-C", folder, "mod", "tidy", "-e"], &[("GOWORK", "off")])?;
+        shell::run(&["go", "-C", directory, "mod", "tidy", "-e"], &[("GOWORK", "off")])?;
     }
     let build = shell::read("hack/testenv/build")?;
     let old = build.lines().find_map(|line| line.strip_prefix("readonly kube_date="));

@@ -59,16 +59,16 @@ fn source(name: String, bytes: Vec<u8>) -> Result<Source, String> {
 }
 
 /// The manifests of a directory.
-fn files_of(folder: &Path, recursive: bool) -> Result<Vec<PathBuf>, String> {
+fn files_of(directory: &Path, recursive: bool) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))? {
-            let path = entry.map_err(|error| unreadable(&folder, &error))?.path();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))? {
+            let path = entry.map_err(|error| unreadable(&directory, &error))?.path();
             // A link to a directory is not followed, so that a circle of links has an end.
             if path.is_dir() {
                 if recursive && !path.is_symlink() {
-                    folders.push(path);
+                    directories.push(path);
                 }
             } else if path.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known)) {
                 files.push(path);
@@ -77,7 +77,7 @@ fn files_of(folder: &Path, recursive: bool) -> Result<Vec<PathBuf>, String> {
     }
     if files.is_empty() {
         let more = if recursive { "" } else { "; -R reads its subdirectories too" };
-        return Err(format!("{}: no files that end in .json, .yaml or .yml{more}", folder.display()));
+        return Err(format!("{}: no files that end in .json, .yaml or .yml{more}", directory.display()));
     }
     files.sort();
     Ok(files)
@@ -91,32 +91,32 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    fn names(found: &[Source], folder: &Path) -> Vec<String> {
+    fn names(found: &[Source], directory: &Path) -> Vec<String> {
         let relative =
-            |source: &Source| Path::new(&source.name).strip_prefix(folder).unwrap().display().to_string();
+            |source: &Source| Path::new(&source.name).strip_prefix(directory).unwrap().display().to_string();
         found.iter().map(relative).collect()
     }
 
     #[test]
-    fn folders_are_read_in_order_and_by_extension() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("a")).unwrap();
+    fn directories_are_read_in_order_and_by_extension() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("a")).unwrap();
         for file in ["b.yaml", "a.json", "a/c.yml", "README.md"] {
-            fs::write(folder.path().join(file), "x: 1").unwrap();
+            fs::write(directory.path().join(file), "x: 1").unwrap();
         }
-        let name = vec![folder.path().display().to_string()];
-        assert_eq!(names(&read(&name, false).unwrap(), folder.path()), ["a.json", "b.yaml"]);
-        assert_eq!(names(&read(&name, true).unwrap(), folder.path()), ["a/c.yml", "a.json", "b.yaml"]);
+        let name = vec![directory.path().display().to_string()];
+        assert_eq!(names(&read(&name, false).unwrap(), directory.path()), ["a.json", "b.yaml"]);
+        assert_eq!(names(&read(&name, true).unwrap(), directory.path()), ["a/c.yml", "a.json", "b.yaml"]);
     }
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
         let error = |name: &str| read(&[path(name)], false).unwrap_err();
         assert!(error("missing.yaml").starts_with(&path("missing.yaml")), "{}", error("missing.yaml"));
         assert!(error("").contains("no files that end in .json, .yaml or .yml; -R"), "{}", error(""));
-        fs::write(folder.path().join("latin.yaml"), b"a: \xe4").unwrap();
+        fs::write(directory.path().join("latin.yaml"), b"a: \xe4").unwrap();
         assert!(error("latin.yaml").ends_with("latin.yaml: not UTF-8 at byte 4"));
     }
 

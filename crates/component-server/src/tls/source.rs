@@ -31,7 +31,7 @@ impl CertificateSource {
             (Some(certificate), Some(key), _) => {
                 DefaultSource::Files { certificate: certificate.clone(), key: key.clone() }
             }
-            (_, _, Some(folder)) => self_signed_in(folder, options).await?,
+            (_, _, Some(directory)) => self_signed_in(directory, options).await?,
             (_, _, None) => {
                 let (certificate, key) = self_signed::generate(options.bind_address)?;
                 info!("Generated self-signed cert in-memory");
@@ -58,12 +58,14 @@ impl CertificateSource {
 }
 
 /// Uses the pair in the directory, or writes a new one there.
-async fn self_signed_in(folder: &Path, options: &ServingOptions) -> Result<DefaultSource, TlsError> {
-    let certificate = folder.join(format!("{}.crt", options.pair_name));
-    let key = folder.join(format!("{}.key", options.pair_name));
+async fn self_signed_in(directory: &Path, options: &ServingOptions) -> Result<DefaultSource, TlsError> {
+    let certificate = directory.join(format!("{}.crt", options.pair_name));
+    let key = directory.join(format!("{}.key", options.pair_name));
     if !(exists(&certificate).await? && exists(&key).await?) {
         let (certificate_pem, key_pem) = self_signed::generate(options.bind_address)?;
-        fs::create_dir_all(folder).await.map_err(|source| TlsError::Write { path: folder.into(), source })?;
+        fs::create_dir_all(directory)
+            .await
+            .map_err(|source| TlsError::Write { path: directory.into(), source })?;
         // Whatever ends this process meanwhile, the next one finds a pair or no key.
         let written =
             [write(&certificate, &certificate_pem, 0o644).await?, write(&key, &key_pem, 0o600).await?];

@@ -26,17 +26,17 @@ struct Fixture {
     clients: Authority,
     proxies: Authority,
     server: TestServer,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Fixture {
     async fn new() -> Self {
         let (clients, proxies) = (Authority::new("client-ca"), Authority::new("proxy-ca"));
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let files = [("clients.crt", &clients.certificate_pem), ("proxies.crt", &proxies.certificate_pem)];
-        let [client_file, proxy_file] = files.map(|(name, pem)| write(folder.path(), name, pem));
+        let [client_file, proxy_file] = files.map(|(name, pem)| write(directory.path(), name, pem));
         let server = Setup::trusting(&client_file, &proxy_file).start().await;
-        Self { clients, proxies, server, _folder: folder }
+        Self { clients, proxies, server, _directory: directory }
     }
 
     async fn get(&self, identity: Option<&Identity>, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
@@ -259,8 +259,8 @@ async fn a_failed_look_up_in_the_cluster_is_fatal_unless_tolerated() {
 
 #[tokio::test]
 async fn files_without_certificates_are_refused_by_flag() {
-    let folder = tempfile::tempdir().unwrap();
-    let empty = write(folder.path(), "empty.crt", "nothing\n");
+    let directory = tempfile::tempdir().unwrap();
+    let empty = write(directory.path(), "empty.crt", "nothing\n");
     let mut options =
         AuthenticationOptions { client_ca_file: Some(empty.clone()), ..AuthenticationOptions::default() };
     let error = Authenticator::load(options.clone(), None::<FakeApi>).await.err().unwrap();
@@ -268,7 +268,7 @@ async fn files_without_certificates_are_refused_by_flag() {
         format!("--client-ca-file: {}: data does not contain any valid certificates", empty.display());
     assert_eq!(kube_api::error_chain(&error), message);
     options.client_ca_file = None;
-    options.request_header.client_ca_file = Some(folder.path().join("missing.crt"));
+    options.request_header.client_ca_file = Some(directory.path().join("missing.crt"));
     let error = Authenticator::load(options, None::<FakeApi>).await.err().unwrap();
     let message = kube_api::error_chain(&error);
     assert!(message.starts_with("--requestheader-client-ca-file: cannot read "), "{message}");

@@ -22,8 +22,8 @@ async fn served(address: SocketAddr, server_name: &str) -> CertificateDer<'stati
 
 #[tokio::test]
 async fn a_self_signed_pair_is_kept_across_restarts() {
-    let folder = tempfile::tempdir().unwrap();
-    let kept = folder.path().join("deeper");
+    let directory = tempfile::tempdir().unwrap();
+    let kept = directory.path().join("deeper");
     let pair = || {
         let mut setup = Setup::default();
         setup.serving.cert_dir = Some(kept.clone());
@@ -57,9 +57,9 @@ async fn a_self_signed_pair_is_kept_across_restarts() {
 
 #[tokio::test]
 async fn a_new_certificate_is_served_once_its_key_is_written() {
-    let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("ca"));
+    let (directory, authority) = (tempfile::tempdir().unwrap(), Authority::new("ca"));
     let (old, new) = (authority.issue("localhost"), authority.issue("localhost"));
-    let (certificate, key) = old.write(folder.path(), "tls");
+    let (certificate, key) = old.write(directory.path(), "tls");
     let mut setup = Setup::default();
     setup.serving.tls_cert_file = Some(certificate);
     setup.serving.tls_private_key_file = Some(key);
@@ -68,27 +68,27 @@ async fn a_new_certificate_is_served_once_its_key_is_written() {
     let mut open = Client::connect(address, &Options::default()).await.unwrap();
     assert_eq!(open.certificate, old.certificate);
 
-    write(folder.path(), "tls.crt", &new.certificate_pem);
+    write(directory.path(), "tls.crt", &new.certificate_pem);
     for _ in 0..10 {
         assert_eq!(served(address, "localhost").await, old.certificate, "the key is not written yet");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    write(folder.path(), "tls.key", &new.key_pem);
+    write(directory.path(), "tls.key", &new.key_pem);
     eventually(async || served(address, "localhost").await == new.certificate).await;
     assert_eq!(open.get("/healthz").await.unwrap().status, 200, "open connections are unaffected");
 
-    std::fs::remove_file(folder.path().join("tls.key")).unwrap();
-    write(folder.path(), "tls.crt", "nonsense");
+    std::fs::remove_file(directory.path().join("tls.key")).unwrap();
+    write(directory.path(), "tls.crt", "nonsense");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(served(address, "localhost").await, new.certificate);
 }
 
 #[tokio::test]
 async fn certificates_for_server_names_are_reloaded() {
-    let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("ca"));
+    let (directory, authority) = (tempfile::tempdir().unwrap(), Authority::new("ca"));
     let (plain, named) = (authority.issue("localhost"), authority.issue("named.example"));
-    let (certificate, key) = plain.write(folder.path(), "plain");
-    let (cert_file, key_file) = named.write(folder.path(), "named");
+    let (certificate, key) = plain.write(directory.path(), "plain");
+    let (cert_file, key_file) = named.write(directory.path(), "named");
     let mut setup = Setup::default();
     setup.serving.tls_cert_file = Some(certificate);
     setup.serving.tls_private_key_file = Some(key);
@@ -104,16 +104,16 @@ async fn certificates_for_server_names_are_reloaded() {
     );
     assert_eq!(served(address, "a.wild.example").await, named.certificate);
     let renamed = authority.issue("named.example");
-    renamed.write(folder.path(), "named");
+    renamed.write(directory.path(), "named");
     eventually(async || served(address, "a.wild.example").await == renamed.certificate).await;
 }
 
 #[tokio::test]
 async fn client_cas_are_reloaded() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (old, new, proxies) = (Authority::new("old"), Authority::new("new"), Authority::new("proxies"));
-    let file = write(folder.path(), "clients.crt", &old.certificate_pem);
-    let proxy_file = write(folder.path(), "proxies.crt", &proxies.certificate_pem);
+    let file = write(directory.path(), "clients.crt", &old.certificate_pem);
+    let proxy_file = write(directory.path(), "proxies.crt", &proxies.certificate_pem);
     let server = Setup::trusting(&file, &proxy_file).start().await;
     let bob = new.client_called("bob", &["system:masters"]);
     let options = Options { identity: Some(&bob), ..Options::default() };
@@ -121,10 +121,10 @@ async fn client_cas_are_reloaded() {
     assert_eq!(status().await, 401);
     let mut open = Client::connect(server.address, &options).await.unwrap();
     assert_eq!(open.get("/no-such").await.unwrap().status, 401);
-    write(folder.path(), "clients.crt", &new.certificate_pem);
+    write(directory.path(), "clients.crt", &new.certificate_pem);
     eventually(async || status().await == 404).await;
     assert_eq!(open.get("/no-such").await.unwrap().status, 404, "verified for each request");
-    write(folder.path(), "clients.crt", "rubbish");
+    write(directory.path(), "clients.crt", "rubbish");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(status().await, 404, "an invalid file changes nothing");
 }

@@ -72,8 +72,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<String, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.yaml");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.yaml");
         let head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
         fs::write(&file, format!("{head}{text}")).unwrap();
         let shown = |text: String| text.replace(&file.display().to_string(), "FILE");

@@ -62,8 +62,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_gauge_follows_the_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("client.crt");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("client.crt");
         let mut config = kube::Config::new("https://127.0.0.1".parse().unwrap());
         config.auth_info.client_certificate = Some(path.to_str().unwrap().to_owned());
         let expiry = Gauge::default();

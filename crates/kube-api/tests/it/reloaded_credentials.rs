@@ -31,7 +31,7 @@ async fn get(client: &Client) -> Bytes {
 struct Fixture {
     server: Server,
     clients: Authority,
-    folder: TempDir,
+    directory: TempDir,
     _clock: Still,
 }
 
@@ -39,11 +39,11 @@ impl Fixture {
     async fn new() -> Self {
         let (clock, clients) = (Still::keep(), Authority::new("clients"));
         let server = Server::start(&clients).await;
-        Self { server, clients, folder: tempfile::tempdir().unwrap(), _clock: clock }
+        Self { server, clients, directory: tempfile::tempdir().unwrap(), _clock: clock }
     }
 
     fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).to_str().unwrap().to_owned()
+        self.directory.path().join(name).to_str().unwrap().to_owned()
     }
 
     fn write(&self, name: &str, text: &str) {

@@ -52,9 +52,9 @@ proptest! {
 #[test]
 fn every_fuzz_target_has_a_property_test() {
     let here = include_str!("properties.rs");
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/fuzz_targets");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/fuzz_targets");
     let mut targets = 0;
-    for file in std::fs::read_dir(folder).unwrap() {
+    for file in std::fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();
         let target = std::fs::read_to_string(&path).unwrap();
         let (_, call) = target.split_once("invariants::").unwrap();
@@ -66,7 +66,7 @@ fn every_fuzz_target_has_a_property_test() {
         );
         targets += 1;
     }
-    assert!(targets > 0, "no fuzz targets in {folder}");
+    assert!(targets > 0, "no fuzz targets in {directory}");
 }
 
 /// Messages of `depth` levels with field numbers that Kubernetes uses.
@@ -100,8 +100,8 @@ fn varint(value: u16) -> Vec<u8> {
 
 /// Returns all files that Go wrote.
 fn corpus() -> Vec<Vec<u8>> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
+    let paths = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<_> =
         paths.filter(|path| path.extension().is_some_and(|extension| extension == "pb")).collect();
     paths.sort();

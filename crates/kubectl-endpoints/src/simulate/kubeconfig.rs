@@ -12,7 +12,7 @@ use tempfile::TempDir;
 pub(crate) struct Kubeconfig {
     path: PathBuf,
     /// The directory that was made for it, which is removed after it.
-    _folder: Option<TempDir>,
+    _directory: Option<TempDir>,
 }
 
 impl Kubeconfig {
@@ -22,19 +22,19 @@ impl Kubeconfig {
     /// # Errors
     /// A line, also if the file exists.
     pub(crate) fn create(path: Option<&Path>, text: &str) -> Result<Self, String> {
-        let (path, folder) = if let Some(path) = path {
+        let (path, directory) = if let Some(path) = path {
             (std::path::absolute(path).unwrap_or(path.to_owned()), None)
         } else {
             // Nobody else may enter it.
             let own = Permissions::from_mode(0o700);
-            let folder = tempfile::Builder::new().prefix("simulate-").permissions(own).tempdir();
-            let folder =
-                folder.map_err(|error| format!("cannot create a directory for the kubeconfig: {error}"))?;
-            (folder.path().join("kubeconfig"), Some(folder))
+            let directory = tempfile::Builder::new().prefix("simulate-").permissions(own).tempdir();
+            let directory = directory
+                .map_err(|error| format!("cannot create a directory for the kubeconfig: {error}"))?;
+            (directory.path().join("kubeconfig"), Some(directory))
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = file.map_err(|error| refusal(&path, &error))?;
-        let kubeconfig = Self { path, _folder: folder };
+        let kubeconfig = Self { path, _directory: directory };
         file.write_all(text.as_bytes()).map_err(|error| refusal(&kubeconfig.path, &error))?;
         Ok(kubeconfig)
     }
@@ -75,21 +75,21 @@ mod tests {
     #[test]
     fn only_the_user_can_read_it_and_nothing_is_left_of_it() {
         let file = Kubeconfig::create(None, "text").unwrap();
-        let (path, folder) = (file.path().to_owned(), file.path().parent().unwrap().to_owned());
-        assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
+        let (path, directory) = (file.path().to_owned(), file.path().parent().unwrap().to_owned());
+        assert_eq!((mode(&path), mode(&directory)), (0o600, 0o700));
         assert_eq!(fs::read_to_string(&path).unwrap(), "text");
         drop(file);
-        assert!(!folder.exists());
+        assert!(!directory.exists());
     }
 
     #[test]
     fn a_file_or_link_that_is_there_is_refused_and_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let own = folder.path().join("config");
+        let directory = tempfile::tempdir().unwrap();
+        let own = directory.path().join("config");
         fs::write(&own, "mine").unwrap();
-        let (link, dangling) = (folder.path().join("link"), folder.path().join("dangling"));
+        let (link, dangling) = (directory.path().join("link"), directory.path().join("dangling"));
         symlink(&own, &link).unwrap();
-        symlink(folder.path().join("nowhere"), &dangling).unwrap();
+        symlink(directory.path().join("nowhere"), &dangling).unwrap();
         for path in [&own, &link, &dangling] {
             let error = Kubeconfig::create(Some(path), "text").unwrap_err();
             let expected = format!("--write-kubeconfig: {} exists", path.display());
@@ -97,8 +97,8 @@ mod tests {
             assert!(fs::symlink_metadata(path).is_ok(), "{}", path.display());
         }
         assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
-        assert!(!folder.path().join("nowhere").exists());
-        let missing = Kubeconfig::create(Some(&folder.path().join("no/file")), "text").unwrap_err();
+        assert!(!directory.path().join("nowhere").exists());
+        let missing = Kubeconfig::create(Some(&directory.path().join("no/file")), "text").unwrap_err();
         assert!(missing.contains("cannot write"), "{missing}");
     }
 }

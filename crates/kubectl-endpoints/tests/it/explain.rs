@@ -95,8 +95,8 @@ fn bad_input_is_one_line() {
     refused(&["--wait=soon", "web"], "", 1, &["must be ready or a number"]);
     refused(&["web"], "", 1, &["there is no kubeconfig"]);
     refused(&["web", "--kubeconfig=/nonexistent"], "", 1, &["--kubeconfig", "/nonexistent"]);
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("kubeconfig");
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
     let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], \
                 users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}";
     std::fs::write(&kubeconfig, text).unwrap();

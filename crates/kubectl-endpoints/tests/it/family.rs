@@ -87,8 +87,8 @@ fn with_kubeconfig(serving: &Serving, words: &[&str]) -> String {
 
 #[test]
 fn contexts_are_those_that_the_command_would_find() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
     fs::write(&file, "contexts: [{name: dev, context: {cluster: c, user: u}}]").unwrap();
     let flag = format!("--kubeconfig={}", file.display());
     assert_eq!(program(&["__complete", "explain", &flag, "--context", ""]).stdout, "dev\n:4\n");

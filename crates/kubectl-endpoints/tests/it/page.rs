@@ -57,8 +57,8 @@ const SERVICE: &str = "{apiVersion: v1, kind: Service, metadata: {name: web}, sp
 
 #[test]
 fn files_are_served_until_a_signal() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("web.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("web.yaml");
     std::fs::write(&file, SERVICE).unwrap();
     let other = Page::start(&["-n", "other", "-f", file.to_str().unwrap()]);
     assert!(

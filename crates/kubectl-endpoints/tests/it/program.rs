@@ -13,9 +13,9 @@ pub(crate) struct Run {
 }
 
 /// Runs `simulate` with these words and this text on stdin, in a directory.
-pub(crate) fn simulate(folder: &Path, words: &[&str], stdin: &str) -> Run {
+pub(crate) fn simulate(directory: &Path, words: &[&str], stdin: &str) -> Run {
     let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
-    run(program, folder, &[&["simulate"], words].concat(), stdin)
+    run(program, directory, &[&["simulate"], words].concat(), stdin)
 }
 
 /// Runs `explain` in the same way, without a kubeconfig of the user.
@@ -25,10 +25,10 @@ pub(crate) fn explain(words: &[&str], stdin: &str) -> Run {
 }
 
 /// Runs a program.
-pub(crate) fn run(program: &Path, folder: &Path, words: &[&str], stdin: &str) -> Run {
+pub(crate) fn run(program: &Path, directory: &Path, words: &[&str], stdin: &str) -> Run {
     let mut child = Command::new(program)
         .args(words)
-        .current_dir(folder)
+        .current_dir(directory)
         .env("HOME", "/nonexistent")
         .env_remove("KUBECONFIG")
         .stdin(Stdio::piped())

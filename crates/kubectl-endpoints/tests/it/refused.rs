@@ -94,14 +94,14 @@ fn all_bad_objects_are_listed_in_order() {
 
 #[test]
 fn files_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("bad.yaml"), "a: [").unwrap();
-    let run = simulate(folder.path(), &["-f", "bad.yaml"], "");
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("bad.yaml"), "a: [").unwrap();
+    let run = simulate(directory.path(), &["-f", "bad.yaml"], "");
     assert!(run.stderr.starts_with("Error: bad.yaml: document 1: "), "{}", run.stderr);
-    let run = simulate(folder.path(), &["-f", "missing.yaml"], "");
+    let run = simulate(directory.path(), &["-f", "missing.yaml"], "");
     assert_eq!(run.stderr, "Error: missing.yaml: cannot read: No such file or directory (os error 2)\n");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
-    let run = simulate(folder.path(), &["-f", "\u{1b}[2J\u{202e}.yaml"], "");
+    let run = simulate(directory.path(), &["-f", "\u{1b}[2J\u{202e}.yaml"], "");
     assert!(run.stderr.starts_with("Error: \\u{1b}[2J\\u{202e}.yaml: cannot read: "), "{}", run.stderr);
 }
 

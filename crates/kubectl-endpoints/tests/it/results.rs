@@ -175,12 +175,12 @@ fn a_service_that_keeps_failing_is_named_beside_the_others() {
 
 #[test]
 fn inputs_are_read_together() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (deployment, service) = WEB.split_once("---\n").unwrap();
-    fs::create_dir(folder.path().join("inner")).unwrap();
-    fs::write(folder.path().join("inner/a.yml"), deployment).unwrap();
-    fs::write(folder.path().join("notes.txt"), "no manifest").unwrap();
-    let run = simulate(folder.path(), &["-R", "-f", ".", "-f", "-", "-o", "json"], service);
+    fs::create_dir(directory.path().join("inner")).unwrap();
+    fs::write(directory.path().join("inner/a.yml"), deployment).unwrap();
+    fs::write(directory.path().join("notes.txt"), "no manifest").unwrap();
+    let run = simulate(directory.path(), &["-R", "-f", ".", "-f", "-", "-o", "json"], service);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("web-3"));
     let nothing = of_manifest("# nothing\n", &[]);

@@ -174,8 +174,8 @@ async fn deployments_have_the_pods_that_they_ask_for() {
 /// The pods that were made for a Deployment of the input are its own.
 #[tokio::test]
 async fn deployments_of_the_input_work_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("deployment.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("deployment.json");
     std::fs::write(&file, deployment(2).to_string()).unwrap();
     let serving = Serving::start(&["-f", file.to_str().unwrap()]);
     let client = serving.client().await;
@@ -198,14 +198,14 @@ async fn deployments_of_the_input_work_on() {
 
 #[tokio::test]
 async fn a_kubeconfig_has_the_name_it_is_given() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("empty.yaml"), "").unwrap();
-    let (empty, file) = (folder.path().join("empty.yaml"), folder.path().join("kubeconfig"));
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("empty.yaml"), "").unwrap();
+    let (empty, file) = (directory.path().join("empty.yaml"), directory.path().join("kubeconfig"));
     let words =
         ["-f", empty.to_str().unwrap(), "--write-kubeconfig", file.to_str().unwrap(), "--listen=[::1]:0"];
     let serving = Serving::start(&words);
     assert_eq!(serving.kubeconfig, file);
-    let again = crate::program::simulate(folder.path(), &[&["--serve"], &words[..]].concat(), "");
+    let again = crate::program::simulate(directory.path(), &[&["--serve"], &words[..]].concat(), "");
     assert_eq!((again.code, again.stdout.as_str()), (1, ""));
     let expected = format!("Error: --write-kubeconfig: {} exists", file.display());
     assert!(again.stderr.starts_with(&expected) && again.stderr.lines().count() == 1, "{}", again.stderr);

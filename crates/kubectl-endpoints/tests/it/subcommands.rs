@@ -13,10 +13,11 @@ fn program(words: &[&str]) -> Run {
 /// Checked by `mandoc`: `MANDOC`, which `hack/test` sets, or the one on `PATH`, if there is one.
 #[test]
 fn man_pages_pass_the_lint() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = program(&["man", folder.path().to_str().unwrap()]);
+    let directory = tempfile::tempdir().unwrap();
+    let run = program(&["man", directory.path().to_str().unwrap()]);
     assert_eq!((run.code, &*run.stderr), (0, ""));
-    let mut pages: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().path()).collect();
+    let mut pages: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|page| page.unwrap().path()).collect();
     pages.sort();
     let names = pages.iter().map(|page| page.file_name().unwrap().to_str().unwrap());
     assert!(names.clone().any(|name| name == "kubectl-endpoints-explain.1"), "{pages:?}");

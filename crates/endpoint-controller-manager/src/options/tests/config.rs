@@ -10,7 +10,7 @@ use crate::controllers::Controller;
 
 #[test]
 fn flags_take_precedence_over_the_file() {
-    let (_folder, flag) = file(
+    let (_directory, flag) = file(
         "Generic: {Controllers: [endpoint, endpointslice], EnablePodFieldSelector: false,\n\
          ClientConnection: {qps: 50, burst: null}}\n\
          EndpointSliceController: {MaxEndpointsPerSlice: 200, EndpointUpdatesBatchPeriod: 1m30s}\n\
@@ -131,7 +131,7 @@ fn an_automatic_rate_lies_between_the_default_and_the_ceiling() {
     assert_eq!(rate("--kube-api-qps=auto"), RequestRate { qps: 20.0, burst: 30, ceiling: Some(500.0) });
     assert_eq!(rate("--kube-api-qps=auto --kube-api-qps-ceiling=90").ceiling, Some(90.0));
     assert_eq!(rate("--kube-api-qps-ceiling=90").ceiling, None);
-    let (_folder, file) = file("Generic: {ClientConnection: {qps: auto}, KubeAPIQPSCeiling: 100}");
+    let (_directory, file) = file("Generic: {ClientConnection: {qps: auto}, KubeAPIQPSCeiling: 100}");
     assert_eq!(rate(&file).ceiling, Some(100.0));
     let shown = config("--kube-api-qps=auto").unwrap();
     assert_eq!(shown.configz["Generic"]["ClientConnection"]["qps"], 20, "/configz has a number there");

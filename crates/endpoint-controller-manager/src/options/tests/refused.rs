@@ -25,8 +25,8 @@ fn wrong_command_lines_are_refused_in_one_line_that_names_the_flag() {
 #[test]
 fn wrong_files_are_refused_in_one_line_that_names_the_line_and_the_field() {
     for (sections, reason) in cases(include_str!("../../../testdata/refused-files.txt")) {
-        let (folder, flag) = file(sections);
-        let path = folder.path().join("manager.yaml").display().to_string();
+        let (directory, flag) = file(sections);
+        let path = directory.path().join("manager.yaml").display().to_string();
         let line = match (reason.contains("is not a name"), sections.contains("apiVersion")) {
             (true, _) => "",
             (false, true) => ":1",
@@ -40,8 +40,8 @@ fn wrong_files_are_refused_in_one_line_that_names_the_line_and_the_field() {
 #[test]
 fn unreadable_files_are_refused_by_name() {
     for broken in ["apiVersion: [", "- apiVersion", "apiVersion", "{\"apiVersion\": }"] {
-        let (folder, flag) = file(broken);
-        assert!(refused(&flag).starts_with(&*folder.path().to_string_lossy()), "{broken}");
+        let (directory, flag) = file(broken);
+        assert!(refused(&flag).starts_with(&*directory.path().to_string_lossy()), "{broken}");
     }
     assert!(refused("--config=/no/such/file").starts_with("--config: cannot read /no/such/file: "));
 }

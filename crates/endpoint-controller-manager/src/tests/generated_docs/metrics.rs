@@ -88,10 +88,10 @@ fn document(metrics: &str, slis: &str) -> String {
 }
 
 /// A kubeconfig with a client certificate.
-fn kubeconfig(folder: &str) -> String {
+fn kubeconfig(directory: &str) -> String {
     let identity = Authority::new("clients").client();
     for (name, pem) in [("client.crt", &identity.certificate_pem), ("client.key", &identity.key_pem)] {
-        fs::write(format!("{folder}/{name}"), pem).unwrap();
+        fs::write(format!("{directory}/{name}"), pem).unwrap();
     }
     let user = json!({"client-certificate": "client.crt", "client-key": "client.key"});
     let kubeconfig = json!({
@@ -100,7 +100,7 @@ fn kubeconfig(folder: &str) -> String {
         "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
         "current-context": "a",
     });
-    let path = format!("{folder}/kubeconfig");
+    let path = format!("{directory}/kubeconfig");
     fs::write(&path, kubeconfig.to_string()).unwrap();
     path
 }

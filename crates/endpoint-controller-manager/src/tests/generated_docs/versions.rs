@@ -19,8 +19,9 @@ fn rows(document: &str) -> Vec<Vec<&str>> {
 
 /// The releases whose servers are built from source, oldest first.
 fn pinned() -> Vec<String> {
-    let folder = format!("{}/../../hack/testenv/releases", env!("CARGO_MANIFEST_DIR"));
-    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let directory = format!("{}/../../hack/testenv/releases", env!("CARGO_MANIFEST_DIR"));
+    let names =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut releases: Vec<String> = names.collect();
     let module = read("hack/testenv/go.mod");
     let newest = module.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes ")).unwrap();

@@ -99,7 +99,7 @@ const PROGRAM: Program = Program {
 
 fn command() -> Command {
     Command::new(NAME)
-        .about("Explains, audits and simulates Endpoints and EndpointSlices, and changes the program that writes them")
+        .about("Explains, audits and simulates Endpoints and EndpointSlices, and migrates their controllers")
         .override_usage(format!("{USAGE} COMMAND [flags]"))
         .help_template(COMMANDS_FIRST)
         .arg(Arg::new("version").long("version").action(ArgAction::SetTrue).help("Print the version"))

@@ -45,7 +45,7 @@ const EXAMPLES: &str = "Examples:
     next_help_heading = "Status flags",
 )]
 pub(crate) struct StatusQuestion {
-    /// Namespace whose Services are looked at; by default all
+    /// Namespace whose Services are checked; by default all
     #[arg(short, long)]
     namespace: Option<String>,
     /// Format of the result: table, wide, json or yaml

@@ -19,13 +19,13 @@ pub struct Options {
     /// Kubeconfig of the cluster; without it, the service account of the pod
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Writes a second, and events a second; 0 sets no limit
+    /// Writes per second, and events per second; 0 means no limit
     #[arg(long = "kube-api-qps", value_name = "QPS", value_parser = qps, default_value = "20")]
     pub qps: f64,
-    /// Writes that may be sent at once
+    /// Burst of writes
     #[arg(long = "kube-api-burst", value_name = "COUNT", value_parser = value_parser!(u32).range(1..), default_value = "30")]
     pub burst: u32,
-    /// Write only while this replica has the Lease
+    /// Write only while this replica holds the Lease
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     pub leader_elect: bool,
     /// Namespace of the Lease; without it, that of the credentials
@@ -40,7 +40,7 @@ pub struct Options {
     /// Certificate of the HTTPS server; without it, a self-signed one
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub tls_cert_file: Option<PathBuf>,
-    /// Key of the certificate
+    /// Private key of --tls-cert-file
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub tls_private_key_file: Option<PathBuf>,
     /// Verbosity of the log: 4 logs each sync, 6 each watch event, 8 also the HTTP libraries

@@ -16,7 +16,7 @@ pub(crate) const NAME: &str = "config";
 /// The word after it.
 const CHECK: &str = "check";
 
-const ABOUT: &str = "Works on configuration files of kind KubeControllerManagerConfiguration";
+const ABOUT: &str = "Checks configuration files of kind KubeControllerManagerConfiguration";
 const ABOUT_CHECK: &str = "Checks a configuration file as the program does at its start, without a cluster: fields, types, \
                            ranges, and what must agree. Prints the fields that have no effect";
 

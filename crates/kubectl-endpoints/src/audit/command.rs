@@ -65,17 +65,16 @@ pub(crate) struct Audit {
     /// Rules to apply, separated by commas; all by default. docs/operate/audit.md lists them
     #[arg(long = "rule", value_name = "RULE", value_delimiter = ',', value_parser = rule)]
     pub(crate) rules: Vec<String>,
-    /// Time after which a cluster in which something was found is read again; only what is found both times is reported. 0
-    /// reads once
+    /// Pause before the cluster is read again, if something was found; only what is found both times is reported. 0 reads once
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
     pub(crate) confirm_after: Duration,
-    /// The value that the EndpointSlice controller runs with; without it, larger slices are only worth knowing
+    /// Value of this flag of the EndpointSlice controller; without it, larger slices have severity info
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     max_endpoints_per_slice: Option<u16>,
-    /// The value that the EndpointSliceMirroring controller runs with [default: 1000]
+    /// Value of this flag of the EndpointSliceMirroring controller [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     mirroring_max_endpoints_per_subset: Option<u16>,
-    /// Repair what can be repaired: objects of the controllers, by their labels. Shows each write, and asks
+    /// Repair what can be repaired: objects that the controllers own by their labels. Shows each write, and asks
     #[arg(long)]
     fix: bool,
     /// Do not ask before --fix or --touch writes
@@ -84,17 +83,17 @@ pub(crate) struct Audit {
     /// With --fix or --touch: client only shows the writes, server lets the API server check them without storing them [default: none]
     #[arg(long, value_name = "none|client|server", value_parser = DRY_RUNS, hide_possible_values = true)]
     dry_run: Option<DryRun>,
-    /// Also ask DNS servers for headless Services, over TCP, and compare their answers with the slices: those of the Service
-    /// kube-system/kube-dns, or of --dns-server
+    /// Also query DNS servers for headless Services, over TCP, and compare their answers with the slices. The servers are those
+    /// of the Service kube-system/kube-dns, or of --dns-server
     #[arg(long)]
     dns: bool,
-    /// A DNS server to ask, such as the end of a port-forward
+    /// DNS servers to query, separated by commas, such as a forwarded port
     #[arg(long = "dns-server", value_name = "IP:PORT", value_delimiter = ',')]
     dns_servers: Vec<SocketAddr>,
     /// Time for which an answer must be wrong before it is reported; longer than the servers cache answers [default: 40s]
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
     dns_timeout: Option<Duration>,
-    /// The domain of the cluster [default: cluster.local]
+    /// DNS domain of the cluster [default: cluster.local]
     #[arg(long, value_name = "DOMAIN")]
     cluster_domain: Option<String>,
     /// On a node, as root: also compare the rules of kube-proxy in nftables with the slices
@@ -103,9 +102,9 @@ pub(crate) struct Audit {
     /// Time for which rules must be wrong before they are reported [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
     proxy_timeout: Option<Duration>,
-    /// With --dns or --proxy: write the slices on which a consumer is behind once more, so that all consumers get an event. Sets
-    /// their annotation endpoints.kubernetes.io/last-change-trigger-time, which the controllers of Kubernetes remove with their
-    /// next write, endpoint-controller-manager at once from mirrored slices, which is one event more. Shows each write, and asks
+    /// With --dns or --proxy: update the slices on which a consumer is behind, so that all consumers get another event. Sets
+    /// their annotation endpoints.kubernetes.io/last-change-trigger-time, which the controllers remove with their next write;
+    /// endpoint-controller-manager removes it from mirrored slices at once, with one more event. Shows each write, and asks
     #[arg(long)]
     touch: bool,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub(crate) const NAME: &str = "explain";
 const SHARED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
 
 const ABOUT: &str = "Shows for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why. \
-                     Reads only. Without SERVICE, all Services of the namespace are summed up";
+                     Reads only. Without SERVICE, lists all Services of the namespace";
 
 const EXAMPLES: &str = "Examples:
   kubectl endpoints explain web -n shop                  # each pod of a Service
@@ -73,10 +73,10 @@ pub(crate) enum State {
     next_help_heading = "Explanation flags",
 )]
 pub(crate) struct Explanation {
-    /// Services by name, or as service/NAME; each pod of them is shown
+    /// Names of Services, also as service/NAME; shows each of their pods
     #[arg(value_name = "SERVICE", value_parser = bare)]
     pub(crate) services: Vec<String>,
-    /// Labels of the Services, such as app=web,tier!=test
+    /// Label selector of the Services, such as app=web,tier!=test
     #[arg(short = 'l', long, value_name = "LABELS", value_parser = LabelSelector::parse)]
     pub(crate) selector: Option<LabelSelector>,
     /// Format of the result: table, wide (with nodes, addresses and remedies), name, json or yaml [default: table]
@@ -85,21 +85,21 @@ pub(crate) struct Explanation {
     /// Print tables without their headers
     #[arg(long)]
     pub(crate) no_headers: bool,
-    /// After the result, print each Service again that changes, until Ctrl-C
+    /// After the result, print each Service that changes, until Ctrl-C
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Wait until all pods of the Services, or N of each, are ready in slices and Endpoints
     #[arg(long, value_name = "ready|N", value_parser = state)]
     wait: Option<State>,
-    /// The longest wait of --wait, such as 90s or 5m [default: 30s]
+    /// Longest wait of --wait, such as 90s or 5m [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration)]
     timeout: Option<Duration>,
-    /// Serve a page with all Services of the namespace, or of the cluster with -A, their pods, slices and reasons, for a browser
-    /// on this machine, until Ctrl-C; with a cluster it follows changes
+    /// Serve a page for a browser on this machine, until Ctrl-C: all Services of the namespace, or with -A of the cluster, with
+    /// their pods, slices and reasons. It follows the changes of a cluster
     #[arg(long)]
     serve: bool,
-    /// Address and port for --serve: of loopback, where port 0 chooses a free one [default: 127.0.0.1:0], unless the page is
-    /// shared [default: 0.0.0.0:8443]
+    /// Address and port for --serve: on loopback, where port 0 chooses a free one [default: 127.0.0.1:0]; with --shared, any
+    /// [default: 0.0.0.0:8443]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Serve the page to the users of the cluster: over HTTPS, to those whose token the API server knows and who may get the
@@ -109,7 +109,7 @@ pub(crate) struct Explanation {
     /// Certificate for --shared, in PEM [default: a self-signed one]
     #[arg(long, value_name = "FILE")]
     tls_cert_file: Option<PathBuf>,
-    /// Its key, in PEM
+    /// Private key of --tls-cert-file, in PEM
     #[arg(long, value_name = "FILE")]
     tls_private_key_file: Option<PathBuf>,
     #[command(flatten)]

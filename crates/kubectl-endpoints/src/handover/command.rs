@@ -15,7 +15,7 @@ use crate::flags::{self, ClusterFlags, Target};
 use crate::format::Forms;
 use crate::name::USAGE;
 
-const AFTER: &str = "It can be ended at any time: the same command continues";
+const AFTER: &str = "It can be interrupted at any time: the same command continues";
 /// The Deployment and the Lease of deploy/.
 const OURS: &str = "kube-system/endpoint-controller-manager";
 const OURS_AS: Forms<Form> = Forms(&[
@@ -58,8 +58,8 @@ impl Goal {
         match self {
             Self::Handover => {
                 "Moves controllers from kube-controller-manager to endpoint-controller-manager, step by step: no two \
-                 write at once, and the migration writes no Endpoints or EndpointSlices. What the API cannot do is \
-                 named for the operator, and then waited for"
+                 write at once, and the migration writes no Endpoints or EndpointSlices. Where the API cannot do a \
+                 step, it tells the operator what to do, and waits for it"
             }
             Self::Rollback => {
                 "Moves controllers back to kube-controller-manager, step by step, from any state of a handover"
@@ -71,15 +71,15 @@ impl Goal {
         match self {
             Self::Handover => {
                 "Examples:
-  kubectl endpoints handover --dry-run                     # the steps that are left
+  kubectl endpoints handover --dry-run                     # the remaining steps
   kubectl endpoints handover                               # all three controllers
   kubectl endpoints handover --controllers=endpointslice-mirroring-controller
   kubectl endpoints handover --ours=static-pods"
             }
             Self::Rollback => {
                 "Examples:
-  kubectl endpoints rollback --dry-run                     # the steps that are left
-  kubectl endpoints rollback --yes                         # asks for nothing but what the cluster does not show"
+  kubectl endpoints rollback --dry-run                     # the remaining steps
+  kubectl endpoints rollback --yes                         # asks only about what the cluster does not show"
             }
         }
     }
@@ -91,30 +91,30 @@ struct Flags {
     /// Controllers to migrate, separated by commas; endpoint-controller-manager must run with the same --controllers
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
     controllers: Vec<String>,
-    /// Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod nor on a
-    /// node of the cluster
+    /// Form in which endpoint-controller-manager runs; processes are also for a kube-controller-manager that is neither a pod
+    /// nor on a node of the cluster
     #[arg(long, value_name = "deployment|static-pods|processes", value_parser = OURS_AS, hide_possible_values = true, default_value = "deployment")]
     ours: Form,
-    /// Deployment of endpoint-controller-manager; its namespace is that of static pods too
+    /// Deployment of endpoint-controller-manager; static pods are in its namespace
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
     deployment: Qualified,
     /// Lease of endpoint-controller-manager
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
     lease: Qualified,
-    /// Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is released
-    /// none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. For the EndpointSliceMirroring
-    /// controller alone, Endpoints are made for it, and deleted. By default, none is made where the flags of
-    /// kube-controller-manager's leader can be seen, and elsewhere one in default
+    /// Namespace for a canary, a Service without pods that shows which program writes: none (for 15 s and 1 ms a pod) before
+    /// the Lease is released, and the right one at the end. The canary is deleted each time; for the EndpointSliceMirroring
+    /// controller alone, it has Endpoints. By default, it is in the namespace default, and there is none where the flags of
+    /// kube-controller-manager's leader can be read
     #[arg(long, value_name = "NAMESPACE", value_parser = name)]
     canary_namespace: Option<String>,
     /// Longest wait for each step, and for each command of the operator
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "30m")]
     timeout: Duration,
-    /// Do not ask before changing the Lease or the Deployment. What the cluster does not show, as the flags of plain processes,
-    /// is asked all the same
+    /// Do not ask before changing the Lease or the Deployment; still ask about what the cluster does not show, such as the flags
+    /// of plain processes
     #[arg(short, long)]
     yes: bool,
-    /// Print the steps that are left, and change nothing
+    /// Print the remaining steps, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Skip the check of what endpoint-controller-manager would change or delete

@@ -121,7 +121,7 @@ struct Flags {
     /// kube-system:endpoint-controller-manager in deploy/base
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = Subject::service_account)]
     service_account: Option<Subject>,
-    /// The same for a user, as a static pod has one; endpoint-controller-manager in deploy/overlays/static-pod
+    /// User that the program will run as, instead of a service account; endpoint-controller-manager in deploy/overlays/static-pod
     #[arg(long = "for-user", value_name = "USER")]
     user: Option<String>,
     /// User to impersonate, which needs the permission to do so
@@ -133,11 +133,11 @@ struct Flags {
     /// Context of the kubeconfig; by default the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Time after which a cluster in which the first plans change something is read again, up to four times; only what is the
-    /// same each time counts. 0 reads once
+    /// Pause before the cluster is read again, up to four times, if the first plans change something; only what is the same
+    /// each time counts. 0 reads once
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
     confirm_after: Duration,
-    /// The Lease is about to be released: that kube-controller-manager still runs one of the controllers is a failure
+    /// Check for the release of the Lease: fail if kube-controller-manager still runs one of the controllers
     #[arg(long)]
     before_release: bool,
 }

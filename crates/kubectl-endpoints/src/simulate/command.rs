@@ -57,7 +57,7 @@ struct Flags {
     /// Read subdirectories too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Namespace of objects that name none, and the only one that is printed; by default these are in the namespace default,
+    /// Namespace of objects without one, and the only one to print; by default these objects are in the namespace default,
     /// and all namespaces are printed
     #[arg(short, long)]
     namespace: Option<String>,
@@ -72,14 +72,14 @@ struct Flags {
     #[arg(long)]
     diff: bool,
     /// Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes, Deployments
-    /// and ReplicaSets get theirs, and -f may be left out
+    /// and ReplicaSets get pods, and -f may be omitted
     #[arg(long)]
     serve: bool,
     /// Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback::parse)]
     listen: Option<SocketAddr>,
-    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new directory among
-    /// the temporary files
+    /// File for the kubeconfig of --serve, which must not exist and is removed at the end; by default in a new temporary
+    /// directory
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
 }

@@ -14,8 +14,8 @@ use crate::version;
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "shadow";
 
-const ABOUT: &str = "Compares the EndpointSlices and Endpoints of a cluster, live, with what the controllers of \
-     endpoint-controller-manager would write, writes nothing, and reports the differences that last";
+const ABOUT: &str = "Compares the EndpointSlices and Endpoints of a live cluster with what the controllers of \
+     endpoint-controller-manager would write, and reports the differences that last. Writes nothing";
 const HEADING: &str = "Shadow flags";
 /// The time after which a difference lasts: more than kube-controller-manager needs for its writes when it is busy.
 const GRACE: Duration = Duration::from_secs(60);
@@ -77,8 +77,8 @@ fn own_args() -> Vec<Arg> {
     let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
     vec![
         flag("grace").value_name("DURATION").value_parser(positive).help(
-            "Time that a difference may take to end, because controllers write later than the change that they write for; \
-             one that lasts longer is named [default: 1m0s]",
+            "Time within which a difference may end, because controllers write some time after a change; one that lasts \
+             longer is reported [default: 1m0s]",
         ),
         flag("for").value_name("DURATION").value_parser(positive).help(
             "Time after which the run ends, such as 24h; without it, it ends with SIGTERM or Ctrl-C",

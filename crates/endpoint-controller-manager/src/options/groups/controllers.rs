@@ -7,7 +7,7 @@ pub(super) const ENDPOINTS: &[Flag] = &[
     Flag::new(
         "concurrent-endpoint-syncs",
         "5",
-        "Number of Services that the endpoints-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
+        "Number of Services that the endpoints-controller plans concurrently; others may wait for their writes meanwhile",
         // Upstream accepts 0, and then does nothing.
         Count {
             min: 1,
@@ -29,7 +29,7 @@ pub(super) const ENDPOINT_SLICE: &[Flag] = &[
     Flag::new(
         "concurrent-service-endpoint-syncs",
         "5",
-        "Number of Services that the endpointslice-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
+        "Number of Services that the endpointslice-controller plans concurrently; others may wait for their writes meanwhile",
         Count { min: 1, max: 50, set: |settings, workers| settings.endpointslice.workers = workers as usize },
     )
     .key("EndpointSliceController.ConcurrentServiceEndpointSyncs"),
@@ -53,7 +53,7 @@ pub(super) const ENDPOINT_SLICE_MIRRORING: &[Flag] = &[
     Flag::new(
         "mirroring-concurrent-service-endpoint-syncs",
         "5",
-        "Number of Endpoints that the endpointslice-mirroring-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
+        "Number of Endpoints that the endpointslice-mirroring-controller plans concurrently; others may wait for their writes meanwhile",
         Count { min: 1, max: 50, set: |settings, workers| settings.mirroring.workers = workers as usize },
     )
     .key("EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs"),

@@ -17,7 +17,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "disable-compression",
         "false",
-        "Opt out of compression of responses of the API server",
+        "Do not ask the API server to compress responses",
         Bool(|settings, on| settings.api_server.disable_compression = on),
     )
     .key("Generic.DisableCompression"),
@@ -33,8 +33,8 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "disruption-lost-nodes-percent",
         "90",
-        "With the feature gate EndpointsKeepReadyOnDisruption, the share of nodes whose kubelets are lost from which \
-         on pods keep their readiness, of those that are lost or ready; never fewer than three nodes",
+        "With the feature gate EndpointsKeepReadyOnDisruption, the percentage of nodes with a lost kubelet, of those \
+         that are lost or ready, from which on pods keep their readiness; never fewer than three nodes",
         Count { min: 50, max: 100, set: |settings, percent| settings.disruption.percent = percent },
     )
     .key("Generic.DisruptionLostNodesPercent"),
@@ -49,8 +49,8 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "disruption-scope",
         "cluster",
-        "With the feature gate EndpointsKeepReadyOnDisruption, the nodes of which the share is counted: cluster for \
-         all together, or zone for those of each zone",
+        "With the feature gate EndpointsKeepReadyOnDisruption, the nodes of which the percentage is counted: cluster \
+         for all together, or zone for those of each zone",
         Checked(|settings, scope| disruption_scope(scope).map(|scope| settings.disruption.scope = scope)),
     )
     .key("Generic.DisruptionScope")
@@ -58,16 +58,16 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "enable-pod-field-selector",
         "true",
-        "Request only pods that have an address and have not ended, which saves the API server and the process the \
-         others; if false, all pods are requested, and pods that end are dated in the annotation \
-         endpoints.kubernetes.io/last-change-trigger-time",
+        "Request only pods that have an address and have not ended, so that the API server sends fewer and the process \
+         keeps fewer; if false, all pods are requested, and the annotation \
+         endpoints.kubernetes.io/last-change-trigger-time also has the time at which a pod ended",
         Bool(|settings, on| settings.select_pods = on),
     )
     .key("Generic.EnablePodFieldSelector"),
     Flag::new(
         "kube-api-qps-ceiling",
         "500",
-        "With --kube-api-qps=auto, the most requests per second to the API server, for each controller",
+        "With --kube-api-qps=auto, the maximum of requests per second to the API server, for each controller",
         Count { min: 20, max: i32::MAX, set: |settings, qps| settings.qps_ceiling = qps },
     )
     .key("Generic.KubeAPIQPSCeiling"),

@@ -25,16 +25,16 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "disabled-metrics",
         "",
-        "Metrics that are not exposed, by full name",
+        "Full names of metrics that are not exposed",
         List(|settings, names| settings.disabled_metrics = names),
     ),
     Flag::new(
         "show-hidden-metrics-for-version",
         "",
         concat!(
-            "Release whose hidden metrics are exposed: 1.",
+            "Release whose hidden metrics are exposed, 1.",
             previous_minor!(),
-            ", or another supported one of a copied command line; no metric is hidden"
+            " or another supported one; has no effect, because no metric is hidden"
         ),
         Checked(|_, version| {
             if version.is_empty() || is_previous_of_supported(version) {

@@ -106,7 +106,7 @@ pub(super) const AUTHENTICATION: &[Flag] = &[
     Flag::new(
         "authentication-skip-lookup",
         "false",
-        "Don't read authentication settings that no flag gives from the cluster",
+        "Do not read from the cluster the authentication settings that no flag gives",
         Bool(|settings, on| settings.server.authentication.skip_lookup = on),
     ),
     Flag::new(

@@ -49,7 +49,7 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::Compact => {
             world.server.compact();
             let version = world.server.version();
-            world.with(|state| state.watcher.nobodys.compacted(version));
+            world.with(|state| state.watcher.orphans.compacted(version));
         }
         Action::Restart { front, milliseconds } => restart(world, *front, Duration::ZERO, *milliseconds),
         Action::RollingRestart { milliseconds } => {

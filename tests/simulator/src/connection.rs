@@ -19,7 +19,7 @@ use crate::clients::take;
 use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
 use crate::host::Host;
-use crate::oracle::nobodys::Read;
+use crate::oracle::orphans::Read;
 use crate::oracle::{Watcher, Write, Written};
 use crate::policy::admit;
 use crate::steps::Change;
@@ -192,7 +192,7 @@ impl Exchange {
             };
             world.with(|state| {
                 let leads = leads(&state.watcher);
-                state.watcher.nobodys.services_read(host.started.number, leads, &read);
+                state.watcher.orphans.services_read(host.started.number, leads, &read);
             });
         }
         let kind = kind.filter(|_| is_watch);

@@ -32,7 +32,7 @@
 //! | [`policy`] | admission policies |
 //! | [`kubelets`] | kubelets that lose the API server |
 //! | `hostile` | the seeds with such clients and policies |
-//! | `nobodys` | clients that set Endpoints before and after the deletion of their Service |
+//! | `orphans` | clients that set Endpoints before and after the deletion of their Service |
 //! | [`mod@audit`] | the audit of settled objects |
 //! | [`oracle`] | what must hold at each write, and in the end |
 //! | [`history`] | one history from start to end |
@@ -75,8 +75,8 @@ pub mod host;
 mod hostile;
 pub mod kubelets;
 pub mod mattered;
-mod nobodys;
 pub mod oracle;
+mod orphans;
 pub mod plan;
 pub mod policy;
 mod refused;

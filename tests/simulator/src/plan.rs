@@ -8,7 +8,7 @@ use crate::budget;
 use crate::fault::{Fault, Pin};
 use crate::hostile;
 use crate::kubelets;
-use crate::nobodys;
+use crate::orphans;
 use crate::refused;
 use crate::setup::{rates, setup};
 use crate::timeline::timeline;
@@ -56,7 +56,7 @@ impl Plan {
         setup.deletes_endpoints = rng.percent(50);
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         budget::add(seed, has_low_rate, &mut setup, &mut rates, &mut timeline);
-        nobodys::add(seed, &setup, &mut timeline);
+        orphans::add(seed, &setup, &mut timeline);
         refused::replace_faults(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }

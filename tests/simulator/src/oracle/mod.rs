@@ -7,8 +7,8 @@ pub mod end;
 pub mod growth;
 pub mod lasting;
 pub mod leaks;
-pub mod nobodys;
 pub mod order;
+pub mod orphans;
 pub mod outage;
 pub mod published;
 
@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::growth::Created;
-use self::nobodys::Nobodys;
+use self::orphans::Orphans;
 use self::outage::Lists;
 use self::published::{Effect, Published};
 use crate::action::Action;
@@ -124,7 +124,7 @@ pub struct Watcher {
     pub changed: Arc<Notify>,
     published: Published,
     created: Created,
-    pub nobodys: Nobodys,
+    pub orphans: Orphans,
     lists: Lists,
     /// The longest time for which a ready endpoint was missing.
     pub outage: Duration,
@@ -166,7 +166,7 @@ impl Watcher {
             changed: Arc::default(),
             published: Published::default(),
             created: Created::default(),
-            nobodys: Nobodys::default(),
+            orphans: Orphans::default(),
             lists: Lists::default(),
             outage: Duration::ZERO,
             loses_answers: plan.faults().into_iter().any(loses_answers),
@@ -221,7 +221,7 @@ impl Watcher {
         self.lease_disturbed();
         self.restores += 1;
         self.published = Published::default();
-        self.nobodys.restored(version);
+        self.orphans.restored(version);
         self.bedrock.clear();
         self.bedrock_slices.clear();
         self.bedrock_endpoints.clear();

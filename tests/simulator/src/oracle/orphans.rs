@@ -23,7 +23,7 @@ const RETRIES: Duration = Duration::from_secs(120);
 
 /// What is known of Endpoints without a Service, by name.
 #[derive(Debug, Default)]
-pub struct Nobodys {
+pub struct Orphans {
     /// The uids of those that existed when their Service was deleted.
     left: BTreeMap<String, String>,
     /// From which version to which Services of a name existed; the last one may still.
@@ -63,7 +63,7 @@ impl Read {
     }
 }
 
-impl Nobodys {
+impl Orphans {
     /// All objects are those of a backup.
     pub fn restored(&mut self, version: u64) {
         self.left.clear();
@@ -153,14 +153,14 @@ impl World {
         if resource == "services" && *method == Method::POST && status == StatusCode::CREATED {
             let life = (version(answer), u64::MAX);
             self.with(|state| {
-                state.watcher.nobodys.services.entry(name.clone()).or_default().push(life);
+                state.watcher.orphans.services.entry(name.clone()).or_default().push(life);
             });
         }
         let has_service = self.objects("v1", "Service").contains_key(&name);
         if let Some(Before { name, endpoints, service }) = before {
             let now = self.server.version();
             self.with(|state| {
-                let lives = state.watcher.nobodys.services.get_mut(&name);
+                let lives = state.watcher.orphans.services.get_mut(&name);
                 let life = lives.and_then(|lives| lives.last_mut()).filter(|_| !has_service);
                 life.into_iter().for_each(|life| life.1 = now);
             });
@@ -169,7 +169,7 @@ impl World {
             }
             let is_lock = !endpoints["metadata"]["annotations"][LEADER].is_null();
             self.with(|state| {
-                let Nobodys { left, later, .. } = &mut state.watcher.nobodys;
+                let Orphans { left, later, .. } = &mut state.watcher.orphans;
                 // They were created after an earlier Service of the name, and before this one was deleted.
                 later.remove(&name);
                 if !is_lock {
@@ -187,8 +187,8 @@ impl World {
         let is_lock = !answer["metadata"]["annotations"][LEADER].is_null();
         self.with(|state| {
             let starts = state.watcher.starts;
-            let Nobodys { left, later, compacted, first_writes, created: all, .. } =
-                &mut state.watcher.nobodys;
+            let Orphans { left, later, compacted, first_writes, created: all, .. } =
+                &mut state.watcher.orphans;
             if status == StatusCode::CREATED {
                 all.insert(name.clone(), version(answer));
             } else if *method == Method::DELETE {
@@ -214,7 +214,7 @@ impl World {
         let is_lock = |name: &String| {
             endpoints.get(name).is_some_and(|it| !it["metadata"]["annotations"][LEADER].is_null())
         };
-        self.with(|state| state.watcher.nobodys.left.retain(|name, _| !is_lock(name)));
+        self.with(|state| state.watcher.orphans.left.retain(|name, _| !is_lock(name)));
     }
 
     /// Checks that a replica does not delete Endpoints that another client created after their Service was deleted. A process
@@ -226,14 +226,14 @@ impl World {
         let is_deleted = of_endpoints == Some(&Method::DELETE);
         let has_service = is_deleted && self.objects("v1", "Service").contains_key(name);
         let rule = self.with(|state| {
-            let nobodys = &mut state.watcher.nobodys;
-            let first = *nobodys.first_writes.entry(write.started.number).or_insert(now);
-            let lists = nobodys.lists.get(&write.started.number).copied().unwrap_or_default();
+            let orphans = &mut state.watcher.orphans;
+            let first = *orphans.first_writes.entry(write.started.number).or_insert(now);
+            let lists = orphans.lists.get(&write.started.number).copied().unwrap_or_default();
             if of_endpoints == Some(&Method::PUT) {
-                nobodys.later.remove(name);
+                orphans.later.remove(name);
             }
-            let (uid, version) = if is_deleted { nobodys.later.remove(name)? } else { return None };
-            let existed = nobodys.left.get(name).is_some_and(|left| *left == uid);
+            let (uid, version) = if is_deleted { orphans.later.remove(name)? } else { return None };
+            let existed = orphans.left.get(name).is_some_and(|left| *left == uid);
             let is_known = !write.is_late && lists <= 1 && first < version;
             (!has_service && !existed && is_known)
                 .then(|| format!("DELETE of Endpoints {name}, created after their Service was deleted"))
@@ -250,7 +250,7 @@ impl World {
         let now = self.server.version();
         let has_service = write.method == Method::DELETE && self.objects("v1", "Service").contains_key(name);
         let rule = self.with(|state| {
-            let Nobodys { services, created, compacted, .. } = &mut state.watcher.nobodys;
+            let Orphans { services, created, compacted, .. } = &mut state.watcher.orphans;
             if write.method == Method::POST {
                 created.insert(name.to_owned(), now);
             }
@@ -269,7 +269,7 @@ impl World {
         let is_there = |name: &String, uid: &String| {
             objects.endpoints.get(name).is_some_and(|object| text(object, "/metadata/uid") == *uid)
         };
-        let left = self.with(|state| state.watcher.nobodys.left.clone());
+        let left = self.with(|state| state.watcher.orphans.left.clone());
         let mut left: Vec<String> = left
             .into_iter()
             .filter(|(name, uid)| !objects.services.contains_key(name) && is_there(name, uid))

@@ -62,7 +62,7 @@ pub(crate) fn path([namespace, name]: &[impl Display; 2]) -> String {
     format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
 }
 
-/// The namespace and the name of this program's Lease.
+/// The namespace and the name of endpoint-controller-manager's Lease.
 pub(crate) fn lease_name(config: &Config) -> (&str, &str) {
     match &config.leader_election {
         Some(election) => (&election.namespace, &election.name),

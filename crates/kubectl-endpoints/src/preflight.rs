@@ -1,4 +1,4 @@
-//! `preflight`: what an operator should know before this program takes over from kube-controller-manager, and after.
+//! `preflight`: what an operator should know before endpoint-controller-manager takes over, and after.
 //!
 //! ```text
 //! flags ─> gather (requests) ─> Facts ─> checks ─> Vec<Check> ─> text, JSON

@@ -20,7 +20,7 @@ use crate::store::table::Table;
 
 /// An EndpointSlice in its encoded form, and the fields that it is looked up by. Most slices are only ever compared.
 ///
-/// The encoded form takes a fraction of the memory of the decoded one, and keeps fields that this program doesn't know;
+/// The encoded form takes a fraction of the memory of the decoded one, and keeps unknown fields;
 /// packed, it takes a third of that.
 /// managedFields are dropped, as upstream does, except for the managers that wrote last.
 #[derive(Debug, PartialEq, Eq)]

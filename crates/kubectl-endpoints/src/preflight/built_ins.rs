@@ -47,7 +47,7 @@ impl Entries {
         Some(Self::new(list?.as_str()?))
     }
 
-    /// True if kube-controller-manager runs a controller of this program.
+    /// True if kube-controller-manager runs this controller.
     pub(crate) fn run(&self, controller: Controller) -> bool {
         decision(&self.0, &controller.names()).unwrap_or_else(|| self.0.iter().any(|entry| entry == "*"))
     }

@@ -29,7 +29,7 @@ pub(super) struct Facts {
     pub(super) kubeadm: Fact<Option<String>>,
     pub(super) writers: Fact<Writers>,
     pub(super) takeover: Fact<Takeover>,
-    /// Deployments and static pods of this program.
+    /// Deployments and static pods of endpoint-controller-manager.
     pub(super) workloads: Fact<Vec<String>>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct ManagerPod {
     pub(super) words: Vec<String>,
 }
 
-/// The writes and deletions of this program after it has filled its cache.
+/// The writes and deletions of endpoint-controller-manager after it has filled its cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Takeover {
     /// Endpoints without a Service that its start deletes, with the reason.

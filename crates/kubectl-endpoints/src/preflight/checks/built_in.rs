@@ -10,8 +10,8 @@ use crate::preflight::facts::{Facts, ManagerPod};
 
 const DISABLE: &str = "Disable them in every kube-controller-manager: deploy/disable-built-ins/README.md";
 
-/// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs; `before_release`
-/// if it is about to.
+/// Compares the controllers that kube-controller-manager runs with those of endpoint-controller-manager; `before_release`
+/// if the latter is about to get its Lease.
 pub(super) fn built_ins<'a>(facts: &'a Facts, config: &Config, before_release: bool) -> Judged<'a> {
     let pods = facts.managers.as_ref()?;
     if pods.is_empty() {

@@ -20,7 +20,7 @@ pub(super) fn upstream(facts: &Facts) -> Judged<'_> {
     }
 }
 
-/// Checks that of this program.
+/// Checks that of endpoint-controller-manager.
 pub(super) fn own<'a>(facts: &'a Facts, config: &Config) -> Judged<'a> {
     if config.leader_election.is_none() {
         return warning(

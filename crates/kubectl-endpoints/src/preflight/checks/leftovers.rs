@@ -6,7 +6,7 @@ use crate::lease::{Lease, State, ago, state};
 use crate::preflight::check::{Judged, counted, first_ten, ok, warning};
 use crate::preflight::facts::Facts;
 
-/// The state of this program's Lease; free if it cannot be read.
+/// The state of endpoint-controller-manager's Lease; free if it cannot be read.
 fn own(facts: &Facts) -> State<'_> {
     state(facts.own_lease.as_ref().ok().and_then(Option::<Lease>::as_ref))
 }

@@ -1,4 +1,4 @@
-//! Checks of what this program would do first.
+//! Checks of what endpoint-controller-manager would do first.
 
 use crate::preflight::check::{Judged, counted, failed, first_ten, ok, warning};
 use crate::preflight::facts::Takeover;

@@ -144,7 +144,7 @@ fn what_may_not_be_read_is_not_checked() {
     }
 }
 
-/// Without our Lease it is not known whether this program leads: neither two writers nor none can be told.
+/// Without our Lease it is not known whether endpoint-controller-manager leads: neither two writers nor none can be told.
 #[test]
 fn built_in_controllers_are_not_judged_without_the_lease() {
     for words in
@@ -293,7 +293,7 @@ fn exactly_one_program_should_write() {
         let check = checks.iter().find(|check| check.id == check::BUILT_INS.name).unwrap();
         assert_eq!(check.status, status, "{check:?}");
     }
-    // A controller that this program is not to run does not matter.
+    // A controller that endpoint-controller-manager is not to run does not matter.
     let flags = ["--controllers=endpointslice-controller"];
     let facts = case(None, &["*,-endpoints-controller"]);
     expect_with(&facts, &flags, check::BUILT_INS, Status::Ok, "runs endpointslice-controller");

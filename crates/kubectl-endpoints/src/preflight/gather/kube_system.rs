@@ -48,7 +48,7 @@ pub(super) async fn kubeadm(requests: &Requests<'_>) -> Fact<Option<String>> {
     Ok(object.map(|object| text(&object, &["data", "ClusterConfiguration"]).to_owned()))
 }
 
-/// Deployments and static pods of this program.
+/// Deployments and static pods of endpoint-controller-manager.
 pub(super) async fn workloads(requests: &Requests<'_>) -> Fact<Vec<String>> {
     let selector = format!("labelSelector=app.kubernetes.io%2Fname%3D{}", version::NAME);
     let deployments =

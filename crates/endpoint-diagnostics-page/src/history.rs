@@ -29,7 +29,7 @@ pub use self::event::{Event, Kind, Tone};
 pub const PER_SERVICE: usize = 200;
 /// Entries of all Services together: about ten megabytes at most.
 pub const TOTAL: usize = 20_000;
-/// Entries in one answer.
+/// Entries in one response.
 pub const ANSWER: usize = 1_000;
 
 /// Something that happened.
@@ -64,7 +64,7 @@ fn key<S: Serializer>(key: &Option<ObjectKey>, serializer: S) -> Result<S::Ok, S
 pub struct Timeline {
     /// The entries, the newest first.
     pub entries: Vec<Arc<Entry>>,
-    /// True if there are more than an answer holds.
+    /// True if there are more than a response holds.
     pub more: bool,
     /// The time from which changes were seen, in milliseconds since the epoch; what is older is recorded by objects.
     pub watched: i64,

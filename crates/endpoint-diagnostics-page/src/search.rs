@@ -21,7 +21,7 @@ pub struct Found {
     pub pods: Vec<PodFound>,
     /// Services that have it themselves.
     pub services: Vec<ServiceFound>,
-    /// True if there is more than an answer holds.
+    /// True if there is more than a response holds.
     pub more: bool,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use expected_objects::Objects;
 use random_operations::neighbour::TENANT;
 use random_operations::{NAMES, NAMESPACE};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::action::Action;
 use crate::fault::Fault;
@@ -18,6 +18,8 @@ use crate::replica::requests_per_second;
 use crate::world::World;
 
 const LOOK: Duration = Duration::from_millis(500);
+/// Writes that follow each other are looked at once: each look reads all Services, pods and slices.
+const PACE: Duration = Duration::from_millis(100);
 /// The time in which the first process fills its caches, and the sync of a change.
 const START: Duration = Duration::from_secs(4);
 const SYNC: Duration = Duration::from_secs(2);
@@ -121,13 +123,14 @@ pub async fn watch(world: Weak<World>, rate: u32) {
         let setup = &world.plan.setup;
         let refusals = chosen(&world.plan).map(|_| writes_of_refusals(&world.plan));
         let waits = Duration::from_millis(setup.batch_milliseconds + 10 * setup.latency_milliseconds);
-        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + SYNC + waits, refusals)
+        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + PACE + SYNC + waits, refusals)
     }) else {
         return;
     };
     let mut looked_at = None;
     loop {
         let _ = timeout(LOOK, changed.notified()).await;
+        sleep(PACE).await;
         let Some(world) = world.upgrade() else { return };
         let writes = Some(world.with(|state| state.watcher.all_writes()));
         if looked_at != writes {

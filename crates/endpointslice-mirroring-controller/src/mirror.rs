@@ -102,7 +102,9 @@ mod tests {
         let [a, b, c, invalid] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "invalid"];
         let before = mirror(&endpoints(&[b, c], &[]), &[], 2).plan.types;
         let mut stored: Vec<EndpointSlice> = before.into_iter().flat_map(|plan| plan.create).collect();
-        stored.iter_mut().for_each(|slice| slice.metadata.name = Some("db-1".into()));
+        for slice in &mut stored {
+            slice.metadata.name = Some("db-1".into());
+        }
         for (ready, not_ready, max, expected) in [
             (&[a, b][..], &[c][..], 2, Withdrawal),
             (&[a, b, c], &[], 2, Readiness),

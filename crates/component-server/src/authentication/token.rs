@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, StatusCode};
 use ring::{hmac, rand};
 
 use crate::review::{AuthenticationApi, ReviewCache, ReviewError};
@@ -37,10 +37,10 @@ impl<A: AuthenticationApi> TokenAuthenticator<A> {
         &self,
         headers: &HeaderMap,
         from: IpAddr,
-    ) -> Result<Option<User>, TokenError> {
+    ) -> Result<Option<User>, ReviewError> {
         let Some(token) = token(headers) else { return Ok(None) };
         let owner = self.cache.get(self.key(token), from, || self.review(token.to_owned())).await?;
-        owner.map(Some).ok_or(TokenError::Invalid)
+        owner.map(Some).ok_or_else(|| ReviewError::Invalid("invalid bearer token".to_owned()))
     }
 
     fn key(&self, token: &str) -> [u8; 32] {
@@ -56,25 +56,6 @@ impl<A: AuthenticationApi> TokenAuthenticator<A> {
     ) -> impl Future<Output = Result<(Option<User>, Duration), ReviewError>> + Send + use<A> {
         let (api, ttl) = (Arc::clone(&self.api), self.ttl);
         async move { Ok((api.review_token(&token).await?, ttl)) }
-    }
-}
-
-/// A token that is invalid or could not be reviewed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TokenError {
-    #[error("invalid bearer token")]
-    Invalid,
-    #[error(transparent)]
-    Review(#[from] ReviewError),
-}
-
-impl TokenError {
-    /// Returns the status code that asks the client to retry; none if a retry is useless.
-    pub(super) fn retry_status(&self) -> Option<StatusCode> {
-        match self {
-            Self::Invalid => None,
-            Self::Review(error) => error.retry_status(),
-        }
     }
 }
 

@@ -22,7 +22,7 @@ pub enum ReviewError {
     /// Too many requests are waiting for a review already.
     #[error("too many requests are waiting for a review")]
     Busy,
-    /// The response is contradictory or incomplete, or the API server reports that it could not decide.
+    /// The token is invalid, the response contradictory or incomplete, or the API server reports that it could not decide.
     #[error("{0}")]
     Invalid(String),
 }

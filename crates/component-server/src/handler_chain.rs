@@ -14,11 +14,11 @@ use tower::ServiceExt;
 use tracing::{debug, error};
 
 use crate::authentication::{Authenticator, Peer};
-use crate::authorization::{Authorizer, Decision};
+use crate::authorization::Authorizer;
 use crate::error_response::{self, RequestHead};
 use crate::go_text::beginning;
 use crate::log_limit::LogLimit;
-use crate::review::{AuthenticationApi, AuthorizationApi};
+use crate::review::{AccessReviewStatus, AuthenticationApi, AuthorizationApi};
 use crate::user::User;
 
 /// Authenticates and authorizes a request, then routes it (`DefaultBuildHandlerChain`).
@@ -91,8 +91,8 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
         };
         let verb = method.as_str().to_lowercase();
         match self.authorizer.authorize(peer.address(), user, &verb, &path).await {
-            Ok(Decision::Allow) => None,
-            Ok(Decision::Forbid { reason }) => {
+            Ok(AccessReviewStatus { allowed: true, .. }) => None,
+            Ok(AccessReviewStatus { reason, .. }) => {
                 Some(error_response::forbidden(head, &user.name, &verb, &path, &reason))
             }
             Err(error) => {

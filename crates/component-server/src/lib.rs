@@ -91,7 +91,7 @@ mod user;
 pub use authentication::{
     AuthenticationOptions, Authenticator, LoadError, Peer, RejectedCredentials, RequestHeaderOptions,
 };
-pub use authorization::{AuthorizationOptions, Authorizer, Decision};
+pub use authorization::{AuthorizationOptions, Authorizer};
 pub use options::{Limits, ServingOptions, SniCertificate};
 pub use process_metrics::{process_start, register_process_metrics};
 pub use review::{

@@ -23,18 +23,6 @@ pub struct Authorizer<Z> {
     cache: ReviewCache<AccessReview, AccessReviewStatus>,
 }
 
-/// Decision about a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// The request is allowed.
-    Allow,
-    /// The request is forbidden.
-    Forbid {
-        /// The reason, which the user may see; often empty.
-        reason: String,
-    },
-}
-
 impl<Z: AuthorizationApi> Authorizer<Z> {
     /// Creates an authorizer. Without an `api`, only the privileged group and the always-allowed paths are allowed.
     ///
@@ -59,15 +47,13 @@ impl<Z: AuthorizationApi> Authorizer<Z> {
         user: &User,
         verb: &str,
         path: &str,
-    ) -> Result<Decision, ReviewError> {
+    ) -> Result<AccessReviewStatus, ReviewError> {
         if user.is_in(PRIVILEGED_GROUP) || self.paths.contain(path) {
-            return Ok(Decision::Allow);
+            return Ok(AccessReviewStatus { allowed: true, reason: String::new() });
         }
-        let Some(api) = &self.api else { return Ok(Decision::Forbid { reason: String::new() }) };
+        let Some(api) = &self.api else { return Ok(AccessReviewStatus::default()) };
         let access = AccessReview { user: user.clone(), verb: verb.to_owned(), path: path.to_owned() };
-        let review = self.cache.get(access.clone(), from, || self.review(Arc::clone(api), access));
-        let AccessReviewStatus { allowed, reason } = review.await?;
-        Ok(if allowed { Decision::Allow } else { Decision::Forbid { reason } })
+        self.cache.get(access.clone(), from, || self.review(Arc::clone(api), access)).await
     }
 
     /// Returns the decision of the API server, and its lifetime in the cache.
@@ -123,13 +109,14 @@ mod tests {
             ..AuthorizationOptions::default()
         };
         let (api, authorizer) = authorizer(options);
-        let forbidden = Decision::Forbid { reason: "because".to_owned() };
-        let ann = user("ann", "devs");
+        let forbidden = AccessReviewStatus { allowed: false, reason: "because".to_owned() };
+        let (ann, root) = (user("ann", "devs"), user("root", "system:masters"));
         for _ in 0..2 {
-            let root = user("root", "system:masters");
-            assert_eq!(authorizer.authorize(HERE, &root, "put", "/x").await.unwrap(), Decision::Allow);
-            assert_eq!(authorizer.authorize(HERE, &ann, "get", "/healthz").await.unwrap(), Decision::Allow);
-            assert_eq!(authorizer.authorize(HERE, &ann, "get", "/metrics").await.unwrap(), Decision::Allow);
+            for (user, verb, path) in
+                [(&root, "put", "/x"), (&ann, "get", "/healthz"), (&ann, "get", "/metrics")]
+            {
+                assert!(authorizer.authorize(HERE, user, verb, path).await.unwrap().allowed, "{path}");
+            }
             assert_eq!(authorizer.authorize(HERE, &ann, "get", "/configz").await.unwrap(), forbidden);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
@@ -163,6 +150,6 @@ mod tests {
     async fn without_an_api_server_the_rest_is_forbidden() {
         let authorizer = Authorizer::<&'static FakeApi>::new(AuthorizationOptions::default(), None).unwrap();
         let decision = authorizer.authorize(HERE, &user("ann", "a"), "get", "/metrics").await.unwrap();
-        assert_eq!(decision, Decision::Forbid { reason: String::new() });
+        assert_eq!(decision, AccessReviewStatus::default());
     }
 }

@@ -4,5 +4,5 @@ mod authorizer;
 mod options;
 mod paths;
 
-pub use authorizer::{Authorizer, Decision};
+pub use authorizer::Authorizer;
 pub use options::AuthorizationOptions;

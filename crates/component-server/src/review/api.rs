@@ -36,7 +36,7 @@ pub struct AccessReview {
     pub path: String,
 }
 
-/// The API server's decision: the status of a `SubjectAccessReview`.
+/// The decision about a request: the status of a `SubjectAccessReview`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessReviewStatus {
     /// True if the request is allowed.

@@ -9,15 +9,12 @@ use k8s_openapi::api::authorization::v1::{
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_api::{ApiClient, ApiError, RateLimiter};
-use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use super::api::{AccessReview, AccessReviewStatus, AuthenticationApi, AuthorizationApi};
 use super::error::ReviewError;
 use crate::user::User;
 
-/// Reviews at once; further ones queue in order. The sum of the two limits in [`ReviewCache`](super::cache::ReviewCache).
-const CONCURRENT_REVIEWS: usize = 64;
 /// Requests a second, and at once (`k8s.io/apiserver` `server/options`).
 const QPS: f64 = 200.0;
 const BURST: u32 = 400;
@@ -30,7 +27,6 @@ const ATTEMPTS: i32 = 5;
 /// requests are sent a second, with a burst of 400, as upstream.
 pub struct ApiReviews {
     client: ApiClient,
-    permits: Semaphore,
 }
 
 impl ApiReviews {
@@ -40,24 +36,20 @@ impl ApiReviews {
     /// It needs permission to `create` `tokenreviews` and `subjectaccessreviews`, and the role
     /// `extension-apiserver-authentication-reader` in kube-system.
     pub fn new(client: ApiClient) -> Self {
-        let client = client.with_limit(RateLimiter::new(QPS, BURST));
-        Self { client, permits: Semaphore::new(CONCURRENT_REVIEWS) }
+        Self { client: client.with_limit(RateLimiter::new(QPS, BURST)) }
     }
+}
 
-    async fn with_retries<T, F: Future<Output = Result<T, ApiError>>>(
-        &self,
-        attempt: impl Fn() -> F,
-    ) -> Result<T, ReviewError> {
-        let _permit =
-            self.permits.acquire().await.map_err(|error| ReviewError::Invalid(error.to_string()))?;
-        for attempts in 0..ATTEMPTS - 1 {
-            match attempt().await {
-                Err(error) if is_transient(&error) => sleep(back_off(attempts)).await,
-                result => return Ok(result?),
-            }
+async fn with_retries<T, F: Future<Output = Result<T, ApiError>>>(
+    attempt: impl Fn() -> F,
+) -> Result<T, ReviewError> {
+    for attempts in 0..ATTEMPTS - 1 {
+        match attempt().await {
+            Err(error) if is_transient(&error) => sleep(back_off(attempts)).await,
+            result => return Ok(result?),
         }
-        Ok(attempt().await?)
     }
+    Ok(attempt().await?)
 }
 
 /// Returns half a second, growing by half with each attempt, plus up to 20% of jitter.
@@ -79,7 +71,7 @@ impl AuthenticationApi for ApiReviews {
         let spec = TokenReviewSpec { token: token.to_owned(), audiences: None };
         let request = TokenReview { spec, ..TokenReview::default() };
         let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let review = self.with_retries(|| self.client.create_json(path, &request)).await?;
+        let review = with_retries(|| self.client.create_json(path, &request)).await?;
         let status = review.status.unwrap_or_default();
         match (status.authenticated, status.error) {
             (Some(true), _) => {
@@ -99,7 +91,7 @@ impl AuthenticationApi for ApiReviews {
 
     async fn cluster_config(&self) -> Result<Option<BTreeMap<String, String>>, ReviewError> {
         let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
-        match self.with_retries(|| self.client.get_json::<ConfigMap>(path)).await {
+        match with_retries(|| self.client.get_json::<ConfigMap>(path)).await {
             Ok(config) => Ok(Some(config.data.unwrap_or_default())),
             Err(ReviewError::Api(error)) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -122,7 +114,7 @@ impl AuthorizationApi for ApiReviews {
         };
         let request = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let review = self.with_retries(|| self.client.create_json(path, &request)).await?;
+        let review = with_retries(|| self.client.create_json(path, &request)).await?;
         let status = review.status.unwrap_or_default();
         let denied = status.denied.unwrap_or_default();
         if denied && status.allowed {

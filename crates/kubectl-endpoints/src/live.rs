@@ -9,7 +9,6 @@
 mod control_plane;
 mod gather;
 mod kinds;
-mod lines;
 mod list;
 mod narrow;
 mod watch;

@@ -1,10 +1,13 @@
 //! The watch of one kind, for ever.
 
+use std::io;
 use std::time::Duration;
 
 use controller_kit::backoff::Backoff;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::Change;
+use futures::TryStreamExt as _;
+use futures::io::{AsyncBufReadExt as _, AsyncReadExt as _};
 use http_body_util::BodyExt as _;
 use kube_api::{ApiClient, ApiError, Status, error_chain};
 use serde::Deserialize;
@@ -13,7 +16,6 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::kinds::Resource;
-use super::lines::Lines;
 use super::list::{Selection, escaped, list};
 
 /// The time after which the server ends a watch.
@@ -24,6 +26,8 @@ const HEADER: Duration = Duration::from_secs(30);
 const WORKS_AFTER: Duration = Duration::from_secs(1);
 /// The longest wait for an event: the API server sends a bookmark about every minute.
 const SILENCE: Duration = Duration::from_secs(150);
+/// The longest event, in bytes, far above any object of a real cluster.
+const MAX: u64 = 64 << 20;
 
 /// A message of a watch.
 #[derive(Debug)]
@@ -87,6 +91,10 @@ enum End {
     Failed(ApiError),
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("an event of the watch is longer than {MAX} bytes")]
+struct TooLong;
+
 impl From<ApiError> for End {
     fn from(error: ApiError) -> Self {
         if error.is_expired() { Self::Expired } else { Self::Failed(error) }
@@ -133,21 +141,23 @@ impl Watch {
             self.resource.path(),
             escaped(&version)
         );
-        let mut body = self.client.open(&path, HEADER).await?.into_body();
+        let body = self.client.open(&path, HEADER).await?.into_body();
         self.accepted = Some(Instant::now());
         self.send(Message::Live(self.resource.kind)).await?;
-        let mut lines = Lines::default();
-        while let Some(frame) =
-            timeout(SILENCE, body.frame()).await.map_err(|_| ApiError::Timeout(SILENCE))?
-        {
-            let frame = frame.map_err(|error| ApiError::Transport(Box::new(error)))?;
-            let Some(chunk) = frame.data_ref() else { continue };
-            lines.push(chunk).map_err(ApiError::malformed)?;
-            while let Some(line) = lines.next() {
-                self.event(&line).await?;
+        let mut body = body.into_data_stream().map_err(io::Error::other).into_async_read();
+        loop {
+            let (mut line, mut limited) = (Vec::new(), (&mut body).take(MAX));
+            let read = timeout(SILENCE, limited.read_until(b'\n', &mut line)).await;
+            let read = read.map_err(|_| ApiError::Timeout(SILENCE))?;
+            read.map_err(|error| ApiError::Transport(Box::new(error)))?;
+            match line.last() {
+                Some(b'\n') if line.trim_ascii().is_empty() => {}
+                Some(b'\n') => self.event(&line).await?,
+                _ if limited.limit() == 0 => return Err(ApiError::malformed(TooLong).into()),
+                // A line that was cut is sent again by the next watch.
+                _ => return Ok(()),
             }
         }
-        Ok(())
     }
 
     async fn event(&mut self, line: &[u8]) -> Result<(), End> {

@@ -147,6 +147,17 @@ mod tests {
         }
     }
 
+    fn slice(address_type: &str, ports: &[&str], endpoints: usize, ready: usize) -> SliceReport {
+        SliceReport {
+            name: "web-a".to_owned(),
+            address_type: address_type.to_owned(),
+            managed_by: String::new(),
+            ports: ports.iter().map(|port| (*port).to_owned()).collect(),
+            endpoints,
+            ready,
+        }
+    }
+
     fn counted(report: &ServiceReport) -> (usize, usize, usize, Option<&'static str>) {
         let Traffic { ready, of, serving, reason } = Traffic::of(report).unwrap();
         (ready, of, serving, reason.map(|reason| reason.code))
@@ -166,21 +177,14 @@ mod tests {
 
     #[test]
     fn pods_that_are_gone_or_have_ended_get_no_connection() {
-        let slice = |name: &str| SliceReport {
-            name: name.to_owned(),
-            address_type: "IPv4".to_owned(),
-            managed_by: String::new(),
-            ports: vec!["http:80/TCP".to_owned()],
-            endpoints: 1,
-            ready: 1,
-        };
+        let slice = || slice("IPv4", &["http:80/TCP"], 1, 1);
         for code in ["pod-gone", "succeeded", "failed"] {
             let mut report = service(vec![pod(Presence::Ready, Some(code))], vec![reason("selects-no-pods")]);
-            report.slices = vec![slice("web-a")];
+            report.slices = vec![slice()];
             assert_eq!(counted(&report), (0, 0, 0, Some("selects-no-pods")), "{code}");
             assert!(Traffic::of(&report).unwrap().is_none());
             // Of another cluster.
-            report.slices.push(slice("web-b"));
+            report.slices.push(slice());
             assert_eq!(counted(&report), (1, 1, 0, None), "{code}");
             report.pods.push(pod(Presence::Ready, None));
             assert_eq!(counted(&report), (1, 1, 0, None), "{code}");
@@ -191,22 +195,14 @@ mod tests {
 
     #[test]
     fn pods_without_a_port_get_no_connection() {
-        let slice = |ports: &[&str]| SliceReport {
-            name: "web-a".to_owned(),
-            address_type: "IPv4".to_owned(),
-            managed_by: "endpointslice-controller.k8s.io".to_owned(),
-            ports: ports.iter().map(|port| (*port).to_owned()).collect(),
-            endpoints: 2,
-            ready: 2,
-        };
         let unresolved = || pod(Presence::Ready, Some("port-unresolved"));
         let mut report = service(vec![unresolved(), unresolved()], vec![]);
-        report.slices = vec![slice(&[])];
+        report.slices = vec![slice("IPv4", &[], 2, 2)];
         assert_eq!(counted(&report), (0, 2, 0, Some("port-unresolved")));
         assert!(Traffic::of(&report).unwrap().is_none());
         // Another pod has the port.
         report.pods.push(pod(Presence::Ready, None));
-        report.slices.push(slice(&["grpc:9000/TCP"]));
+        report.slices.push(slice("IPv4", &["grpc:9000/TCP"], 2, 2));
         assert_eq!(counted(&report), (1, 3, 0, Some("port-unresolved")));
     }
 
@@ -229,16 +225,8 @@ mod tests {
 
     #[test]
     fn slices_without_pods_count_once_for_both_families() {
-        let slice = |address_type: &str| SliceReport {
-            name: "a".to_owned(),
-            address_type: address_type.to_owned(),
-            managed_by: String::new(),
-            ports: vec![],
-            endpoints: 2,
-            ready: 2,
-        };
         let mut report = service(vec![], vec![reason("no-selector")]);
-        report.slices = vec![slice("IPv4"), slice("IPv6")];
+        report.slices = ["IPv4", "IPv6"].map(|family| slice(family, &[], 2, 2)).to_vec();
         report.has_cluster_ip = false;
         assert_eq!(counted(&report), (2, 2, 0, None));
         report.has_cluster_ip = true;
@@ -249,29 +237,14 @@ mod tests {
     fn without_a_selector_pods_are_endpoints_as_others() {
         let mut report =
             service(vec![pod(Presence::Ready, Some("written-by-user"))], vec![reason("no-selector")]);
-        report.slices = vec![SliceReport {
-            name: "a".to_owned(),
-            address_type: "IPv4".to_owned(),
-            managed_by: String::new(),
-            ports: vec!["http:80/TCP".to_owned()],
-            endpoints: 3,
-            ready: 3,
-        }];
+        report.slices = vec![slice("IPv4", &["http:80/TCP"], 3, 3)];
         assert_eq!(counted(&report), (3, 3, 0, None));
     }
 
     #[test]
     fn endpoints_that_are_no_pods_get_traffic_if_no_pod_does() {
-        let others = SliceReport {
-            name: "a".to_owned(),
-            address_type: "IPv4".to_owned(),
-            managed_by: "mesh.example".to_owned(),
-            ports: vec![],
-            endpoints: 3,
-            ready: 2,
-        };
         let mut report = service(vec![pod(Presence::NotReady, Some("readiness-probe"))], vec![]);
-        report.slices = vec![others];
+        report.slices = vec![slice("IPv4", &[], 3, 2)];
         report.has_cluster_ip = false;
         assert_eq!(counted(&report), (2, 3, 0, Some("readiness-probe")));
         assert!(!Traffic::of(&report).unwrap().is_none());

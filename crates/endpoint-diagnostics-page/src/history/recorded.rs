@@ -34,9 +34,7 @@ fn events(objects: &NamespaceObjects, entry: &ServiceEntry) -> Vec<(Timestamp, E
     if let Some(created) = &entry.object.metadata.creation_timestamp {
         found.push((created.0, Event::new(Kind::Service, &name, "was created", Tone::Neutral)));
     }
-    let selector = entry.service.selector.as_ref();
-    let selected = selector.map(|selector| objects.labels().selected(selector)).unwrap_or_default();
-    for pod in selected.iter().filter_map(|name| objects.pod(name)) {
+    for pod in objects.selected(&entry.service) {
         found.extend(of_pod(&pod.pod.name, &pod.object));
     }
     for slice in objects.slices_of(&name) {

@@ -27,8 +27,7 @@ fn network_out_of_sync(context: &Context<'_>, group: &Group<'_>, findings: &mut 
     if group.is_ending || group.is_alias() || service.deleting {
         return;
     }
-    let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();
-    let pods = names.iter().filter_map(|name| group.objects.pod(name)).map(|entry| &*entry.pod);
+    let pods = group.objects.selected(service).into_iter().map(|entry| &*entry.pod);
     let Some(attachments) = context.snapshot.networks().attachments(service, pods.clone()) else { return };
     let nodes = context.snapshot.nodes();
     let attachment = |pod: &Pod| -> Attachment<&[IpAddr]> {

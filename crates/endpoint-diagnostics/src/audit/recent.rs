@@ -19,10 +19,8 @@ pub(super) fn is_recent(context: &Context<'_>, group: &Group<'_>) -> bool {
     if service.into_iter().chain(endpoints).any(is_new) {
         return true;
     }
-    let selector = group.service.and_then(|entry| entry.service.selector.as_ref());
-    let pods = selector.map(|selector| group.objects.labels().selected(selector)).unwrap_or_default();
-    let mut pods = pods.iter().filter_map(|name| group.objects.pod(name));
-    pods.any(|entry| {
+    let pods = group.service.map(|entry| group.objects.selected(&entry.service));
+    pods.into_iter().flatten().any(|entry| {
         of_pod(&entry.object, now).max(context.snapshot.kept_until(&entry.pod)).is_some_and(is_new)
     })
 }

@@ -73,20 +73,14 @@ fn settled<'a>(group: &Group<'a>) -> Option<&'a Service> {
     is_kept.then_some(&*entry.service)
 }
 
-/// The pods that a Service selects.
-fn entries<'a>(group: &Group<'a>, service: &Service) -> Vec<&'a PodEntry> {
-    let names = service.selector.as_ref().map(|it| group.objects.labels().selected(it)).unwrap_or_default();
-    names.iter().filter_map(|name| group.objects.pod(name)).collect()
-}
-
-/// Those of them that stay published as ready because their kubelets are lost, as the controllers see them.
+/// Those of the pods that stay published as ready because their kubelets are lost, as the controllers see them.
 fn kept<'a>(context: &Context<'a>, group: &Group<'a>, pods: &[&'a PodEntry]) -> BTreeMap<Box<str>, Pod> {
     context.snapshot.kept_ready(pods.iter().copied(), group.slices_of(Manager::EndpointSlice))
 }
 
 /// The pods of a Service, as the controllers see them.
 fn selected<'a>(context: &Context<'a>, group: &Group<'a>, service: &Service) -> Vec<Cow<'a, Pod>> {
-    let entries = entries(group, service);
+    let entries = group.objects.selected(service);
     let mut kept = kept(context, group, &entries);
     let pod =
         |entry: &'a PodEntry| kept.remove(&entry.pod.name).map_or(Cow::Borrowed(&*entry.pod), Cow::Owned);
@@ -96,7 +90,7 @@ fn selected<'a>(context: &Context<'a>, group: &Group<'a>, service: &Service) -> 
 /// Endpoints of lost kubelets' pods, which kube-controller-manager would have withdrawn.
 fn kept_ready(context: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     let Some(service) = settled(group).filter(|_| group.is_served()) else { return };
-    let entries = entries(group, service);
+    let entries = group.objects.selected(service);
     let kept = kept(context, group, &entries);
     let Some(first) = kept.keys().next() else { return };
     let message = format!(

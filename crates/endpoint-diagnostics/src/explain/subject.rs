@@ -64,9 +64,7 @@ impl<'a> Subject<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, key: &ObjectKey) -> Option<Self> {
         let objects = snapshot.namespace(&key.namespace)?;
         let entry = objects.service(&key.name)?;
-        let selector = entry.service.selector.as_ref();
-        let names = selector.map(|selector| objects.labels().selected(selector)).unwrap_or_default();
-        let selected: Vec<&PodEntry> = names.iter().filter_map(|name| objects.pod(name)).collect();
+        let selected = objects.selected(&entry.service);
         let slices: Vec<&EndpointSlice> = objects.slices_of(&key.name).map(|slice| &**slice).collect();
         let endpoints = objects.endpoints(&key.name).map(|endpoints| &**endpoints);
         let care = care(&entry.service, &entry.object, &slices, endpoints);

@@ -80,6 +80,12 @@ impl NamespaceObjects {
         self.pods.get(name)
     }
 
+    /// The pods that a Service selects, by name.
+    pub fn selected(&self, service: &Service) -> Vec<&PodEntry> {
+        let names = service.selector.as_ref().map(|selector| self.labels.selected(selector));
+        names.iter().flatten().filter_map(|name| self.pod(name)).collect()
+    }
+
     /// The labels of the pods, for selectors.
     pub fn labels(&self) -> &Labels {
         &self.labels

@@ -23,8 +23,7 @@ endpoints: []
 ";
 
 fn audit(words: &[&str], stdin: &str) -> Run {
-    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
-    run(program, Path::new("/"), &[&["audit", "-f", "-"], words].concat(), stdin)
+    run(Path::new("/"), &[&["audit", "-f", "-"], words].concat(), stdin)
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn bad_input_is_one_line() {
 fn the_plugin_explains_a_served_simulation() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/samples");
     let serving = Serving::start(&["-f", samples]);
-    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
+    let flag = serving.flag();
     let plugin = |words: &[&str]| explain(&[&[flag.as_str()], words].concat(), "");
     let found = plugin(&["web", "--wait=ready", "-o", "json"]);
     assert_eq!((found.code, found.stderr.as_str()), (0, ""), "{found:?}");

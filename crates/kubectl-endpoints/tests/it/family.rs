@@ -1,21 +1,23 @@
 //! What every plugin of kubectl has: selectors, watches, completion, suggestions, `help` and `version`.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::{Run, run};
+use crate::program::{PROGRAM, Running, program};
 use crate::serve::Serving;
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/samples");
-const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-endpoints");
 
-fn program(words: &[&str]) -> Run {
-    run(Path::new(PROGRAM), Path::new("/"), words, "")
+/// A server in which `web` has its endpoints, and the flag that names it.
+fn served() -> (Serving, String) {
+    let serving = Serving::start(&["-f", SAMPLES]);
+    let flag = serving.flag();
+    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
+    (serving, flag)
 }
 
 #[test]
@@ -49,14 +51,12 @@ fn help_and_version_are_commands() {
 
 #[test]
 fn the_flags_of_kubectl_select_and_shape() {
-    let serving = Serving::start(&["-f", SAMPLES]);
-    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
+    let (serving, flag) = served();
     let with = |words: &[&str]| {
         let run = program(&[words, &[flag.as_str()]].concat());
         assert_eq!(run.stderr, "", "{words:?}: {run:?}");
         run
     };
-    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
     assert_eq!(program(&["explain", "archive", "--wait=2", &flag]).code, 0);
     let names = |words: &[&str]| with(&[&["explain", "-o", "name"], words].concat()).stdout;
     assert_eq!(names(&[]), "service/archive\nservice/database\nservice/dns\nservice/web\n");
@@ -70,7 +70,7 @@ fn the_flags_of_kubectl_select_and_shape() {
     assert!(status["lastWrite"]["slice"].as_str().unwrap().starts_with("default/"), "{status}");
     assert!(with(&["status"]).stdout.contains("4 Services: 0 without traffic"));
 
-    let complete = |line: &[&str]| with_kubeconfig(&serving, &[&["__complete"], line].concat());
+    let complete = |line: &[&str]| with_kubeconfig(&serving.kubeconfig, &[&["__complete"], line].concat());
     assert_eq!(complete(&["explain", "w"]), "web\n:4\n");
     assert_eq!(complete(&["explain", "-n", "kube-s"]), "kube-system\n:4\n");
     assert_eq!(complete(&["explain", "--namespace=defa"]), "--namespace=default\n:4\n");
@@ -79,8 +79,8 @@ fn the_flags_of_kubectl_select_and_shape() {
 }
 
 /// Completion has the kubeconfig of the environment.
-fn with_kubeconfig(serving: &Serving, words: &[&str]) -> String {
-    let output = Command::new(PROGRAM).args(words).env("KUBECONFIG", &serving.kubeconfig).output().unwrap();
+fn with_kubeconfig(files: impl AsRef<OsStr>, words: &[&str]) -> String {
+    let output = Command::new(PROGRAM).args(words).env("KUBECONFIG", files).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -93,79 +93,44 @@ fn contexts_are_those_that_the_command_would_find() {
     let flag = format!("--kubeconfig={}", file.display());
     assert_eq!(program(&["__complete", "explain", &flag, "--context", ""]).stdout, "dev\n:4\n");
     let files = format!("/nonexistent:{}", file.display());
-    let words = ["__complete", "explain", "--context", ""];
-    let output = Command::new(PROGRAM).args(words).env("KUBECONFIG", files).output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "dev\n:4\n");
+    assert_eq!(with_kubeconfig(files, &["__complete", "explain", "--context", ""]), "dev\n:4\n");
 }
 
 #[tokio::test]
 async fn a_watch_shows_each_service_again_that_changes() {
-    let serving = Serving::start(&["-f", SAMPLES]);
-    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
-    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
-    let mut child = Command::new(PROGRAM)
-        .args(["explain", "-l", "app=web", "-w", "--no-headers", &flag])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (serving, flag) = served();
+    let mut watch = Running::start(&["explain", "-l", "app=web", "-w", "--no-headers", &flag]);
+    let mut lines = watch.lines();
     assert!(lines.next().unwrap().contains("3/3"));
     serving.delete("/api/v1/namespaces/default/pods/web-0").await;
     // It is terminating first, and then gone.
-    let last = lines.find(|line| line.contains("2/2"));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(last.is_some());
+    assert!(lines.any(|line| line.contains("2/2")));
 }
 
 #[tokio::test]
 async fn a_watch_of_names_outlives_one_of_them() {
-    let serving = Serving::start(&["-f", SAMPLES]);
-    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
-    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
-    let mut child = Command::new(PROGRAM)
-        .args(["explain", "web", "dns", "-w", "-o", "name", &flag])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut names = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let (serving, flag) = served();
+    let mut watch = Running::start(&["explain", "web", "dns", "-w", "-o", "name", &flag]);
+    let (mut names, mut notes) = (watch.lines(), watch.notes());
     assert_eq!([names.next(), names.next()].map(Option::unwrap), ["service/web", "service/dns"]);
     serving.delete("/api/v1/namespaces/default/services/dns").await;
     assert_eq!(notes.next().unwrap(), "Service default/dns is deleted");
     serving.delete("/api/v1/namespaces/default/pods/web-0").await;
-    let changed = names.next();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(changed.unwrap(), "service/web");
+    assert_eq!(names.next().unwrap(), "service/web");
 }
 
 #[tokio::test]
 async fn a_watch_ends_when_nobody_reads_it() {
-    let serving = Serving::start(&["-f", SAMPLES]);
-    let flag = format!("--kubeconfig={}", serving.kubeconfig.display());
-    assert_eq!(program(&["explain", "web", "--wait=3", &flag]).code, 0);
-    let mut child = Command::new(PROGRAM)
-        .args(["explain", "web", "-w", "-o", "name", &flag])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    let mut name = String::new();
-    reader.read_line(&mut name).unwrap();
-    assert_eq!(name, "service/web\n");
-    drop(reader);
+    let (serving, flag) = served();
+    let mut watch = Running::start(&["explain", "web", "-w", "-o", "name", &flag]);
+    assert_eq!(watch.lines().next().unwrap(), "service/web");
     serving.delete("/api/v1/namespaces/default/pods/web-0").await;
     let begin = Instant::now();
     let mut status = None;
     while status.is_none() && begin.elapsed() < Duration::from_secs(10) {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        status = child.try_wait().unwrap();
+        status = watch.0.try_wait().unwrap();
     }
-    // Fails if it has ended.
-    let _ = child.kill();
-    child.wait().unwrap();
     assert_eq!(status.and_then(|status| status.code()), Some(0));
 }
 

@@ -2,36 +2,23 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+
+use crate::program::Running;
 
 /// A served page, which ends with the test.
 struct Page {
-    child: Child,
+    program: Running,
     address: String,
     token: String,
 }
 
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Page {
     fn start(words: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-endpoints"))
-            .args(["explain", "--serve"])
-            .args(words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("starting the program");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim_end().strip_prefix("http://").and_then(|rest| rest.split_once("/#token="));
+        let mut program = Running::start(&[&["explain", "--serve"], words].concat());
+        let line = program.lines().next().expect("a line");
+        let address = line.strip_prefix("http://").and_then(|rest| rest.split_once("/#token="));
         let (address, token) = address.expect("an address with a token");
-        Self { address: address.to_owned(), token: token.to_owned(), child }
+        Self { address: address.to_owned(), token: token.to_owned(), program }
     }
 
     /// Sends a request, of which the answer is read later.
@@ -82,9 +69,7 @@ fn files_are_served_until_a_signal() {
     let cursor = cursor.split("\"cursor\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     let mut events = BufReader::new(page.send(&format!("/api/events?after={cursor}"))).lines();
     assert!(events.any(|line| line.unwrap().starts_with("event: source")));
-    let pid = page.child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(page.child.wait().unwrap().code(), Some(0));
+    assert_eq!(page.program.interrupt(), Some(0));
     assert_eq!(events.map_while(Result::ok).filter(|line| line.starts_with("event:")).count(), 0);
 }
 

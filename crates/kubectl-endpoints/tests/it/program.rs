@@ -1,8 +1,11 @@
 //! Runs of the program.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+
+/// The path of the program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-endpoints");
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -14,19 +17,22 @@ pub(crate) struct Run {
 
 /// Runs `simulate` with these words and this text on stdin, in a directory.
 pub(crate) fn simulate(directory: &Path, words: &[&str], stdin: &str) -> Run {
-    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
-    run(program, directory, &[&["simulate"], words].concat(), stdin)
+    run(directory, &[&["simulate"], words].concat(), stdin)
 }
 
 /// Runs `explain` in the same way, without a kubeconfig of the user.
 pub(crate) fn explain(words: &[&str], stdin: &str) -> Run {
-    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints"));
-    run(program, Path::new("/"), &[&["explain"], words].concat(), stdin)
+    run(Path::new("/"), &[&["explain"], words].concat(), stdin)
 }
 
-/// Runs a program.
-pub(crate) fn run(program: &Path, directory: &Path, words: &[&str], stdin: &str) -> Run {
-    let mut child = Command::new(program)
+/// Runs the program with nothing on stdin.
+pub(crate) fn program(words: &[&str]) -> Run {
+    run(Path::new("/"), words, "")
+}
+
+/// Runs the program.
+pub(crate) fn run(directory: &Path, words: &[&str], stdin: &str) -> Run {
+    let mut child = Command::new(PROGRAM)
         .args(words)
         .current_dir(directory)
         .env("HOME", "/nonexistent")
@@ -46,6 +52,45 @@ pub(crate) fn run(program: &Path, directory: &Path, words: &[&str], stdin: &str)
 /// The same for a manifest alone.
 pub(crate) fn of_manifest(text: &str, words: &[&str]) -> Run {
     simulate(Path::new("/"), &[&["-f", "-"], words].concat(), text)
+}
+
+/// A program that goes on until a signal, and is killed when its test ends.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    pub(crate) fn start(words: &[&str]) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(program.spawn().expect("starting the program"))
+    }
+
+    /// The lines of stdout, which is closed with them.
+    pub(crate) fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
+        lines(self.0.stdout.take().unwrap())
+    }
+
+    /// The lines of stderr.
+    pub(crate) fn notes(&mut self) -> impl Iterator<Item = String> + use<> {
+        lines(self.0.stderr.take().unwrap())
+    }
+
+    /// Interrupts the program, as Ctrl-C does, and returns its exit code.
+    pub(crate) fn interrupt(&mut self) -> Option<i32> {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        self.0.wait().unwrap().code()
+    }
+}
+
+fn lines(output: impl Read) -> impl Iterator<Item = String> {
+    BufReader::new(output).lines().map(Result::unwrap)
 }
 
 /// The tables of slices and Endpoints, below what is said about each Service.

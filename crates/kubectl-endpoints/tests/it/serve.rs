@@ -1,43 +1,28 @@
 //! `--serve`, with a client over HTTPS.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
+use crate::program::Running;
+
 /// For an answer of the controllers, which takes a fraction of a second; only a failure reaches it.
 const LIMIT: Duration = Duration::from_mins(3);
 
-/// A running server, which is killed when a test fails.
+/// A running server.
 pub(crate) struct Serving {
-    child: Child,
+    program: Running,
     pub(crate) kubeconfig: PathBuf,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Serving {
     pub(crate) fn start(words: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-endpoints"))
-            .args(["simulate", "--serve"])
-            .args(words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("starting the program");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let kubeconfig =
-            line.trim_end().strip_prefix("export KUBECONFIG=").expect("a line for the shell").into();
-        Self { child, kubeconfig }
+        let mut program = Running::start(&[&["simulate", "--serve"], words].concat());
+        let line = program.lines().next().expect("a line");
+        let kubeconfig = line.strip_prefix("export KUBECONFIG=").expect("a line for the shell").into();
+        Self { program, kubeconfig }
     }
 
     async fn client(&self) -> kube::Client {
@@ -52,11 +37,9 @@ impl Serving {
         request(&self.client().await, "DELETE", path, &Value::Null).await;
     }
 
-    /// Interrupts the program, as Ctrl-C does, and returns its exit code.
-    fn interrupt(mut self) -> Option<i32> {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        self.child.wait().unwrap().code()
+    /// The flag that names it.
+    pub(crate) fn flag(&self) -> String {
+        format!("--kubeconfig={}", self.kubeconfig.display())
     }
 }
 
@@ -94,7 +77,7 @@ async fn wait_for(client: &kube::Client, expected: &[&str]) {
 #[tokio::test]
 async fn pods_come_and_go() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/samples");
-    let serving = Serving::start(&["-f", samples]);
+    let mut serving = Serving::start(&["-f", samples]);
     let client = serving.client().await;
     let initial = ["10.244.0.5", "10.244.0.6", "10.244.0.7"];
     wait_for(&client, &initial).await;
@@ -115,7 +98,7 @@ async fn pods_come_and_go() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let file = serving.kubeconfig.clone();
-    assert_eq!(serving.interrupt(), Some(0));
+    assert_eq!(serving.program.interrupt(), Some(0));
     assert!(!file.exists());
 }
 
@@ -139,7 +122,7 @@ async fn patch(client: &kube::Client, path: &str, patch: &Value) {
 
 #[tokio::test]
 async fn deployments_have_the_pods_that_they_ask_for() {
-    let serving = Serving::start(&[]);
+    let mut serving = Serving::start(&[]);
     let client = serving.client().await;
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
@@ -168,7 +151,7 @@ async fn deployments_have_the_pods_that_they_ask_for() {
     wait_for(&client, &["10.244.0.6", "10.244.0.7"]).await;
     request(&client, "DELETE", &web, &Value::Null).await;
     wait_for(&client, &[]).await;
-    assert_eq!(serving.interrupt(), Some(0));
+    assert_eq!(serving.program.interrupt(), Some(0));
 }
 
 /// The pods that were made for a Deployment of the input are its own.
@@ -203,7 +186,7 @@ async fn a_kubeconfig_has_the_name_it_is_given() {
     let (empty, file) = (directory.path().join("empty.yaml"), directory.path().join("kubeconfig"));
     let words =
         ["-f", empty.to_str().unwrap(), "--write-kubeconfig", file.to_str().unwrap(), "--listen=[::1]:0"];
-    let serving = Serving::start(&words);
+    let mut serving = Serving::start(&words);
     assert_eq!(serving.kubeconfig, file);
     let again = crate::program::simulate(directory.path(), &[&["--serve"], &words[..]].concat(), "");
     assert_eq!((again.code, again.stdout.as_str()), (1, ""));
@@ -217,6 +200,6 @@ async fn a_kubeconfig_has_the_name_it_is_given() {
     std::fs::write(&file, config.to_string()).unwrap();
     let refused = serving.client().await.apiserver_version().await.unwrap_err();
     assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
-    assert_eq!(serving.interrupt(), Some(0));
+    assert_eq!(serving.program.interrupt(), Some(0));
     assert!(!file.exists());
 }

@@ -1,14 +1,9 @@
 //! Subcommands about the command line itself.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::program::{Run, run};
-
-fn program(words: &[&str]) -> Run {
-    run(Path::new(env!("CARGO_BIN_EXE_kubectl-endpoints")), Path::new("/"), words, "")
-}
+use crate::program::program;
 
 /// Checked by `mandoc`: `MANDOC`, which `hack/test` sets, or the one on `PATH`, if there is one.
 #[test]

@@ -1,6 +1,5 @@
 //! TLS: protocol settings and serving certificates.
 
-mod content;
 mod error;
 mod pem;
 mod policy;
@@ -10,10 +9,9 @@ mod sni;
 mod source;
 mod subject;
 
-pub(crate) use content::CertificateContent;
 pub use error::TlsError;
 pub(crate) use pem::certificates;
 pub(crate) use policy::TlsPolicy;
 pub(crate) use server_config::server_config;
-pub(crate) use source::{CertificateSource, read};
+pub(crate) use source::{CertificateContent, CertificateSource, read};
 pub(crate) use subject::Subject;

@@ -12,10 +12,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
 
-use super::content::CertificateContent;
 use super::error::TlsError;
 use super::policy::TlsPolicy;
 use super::sni::SniResolver;
+use super::source::CertificateContent;
 
 /// Builds the configuration of rustls from the policy and the serving certificates.
 ///

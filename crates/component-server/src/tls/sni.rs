@@ -11,9 +11,9 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::content::{CertKeyContent, CertificateContent};
 use super::error::TlsError;
 use super::pem;
+use super::source::{CertKeyContent, CertificateContent};
 use super::subject::Subject;
 
 /// Certificates by server name (`dynamiccertificates/named_certificates.go`).

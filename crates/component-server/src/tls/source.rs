@@ -8,10 +8,28 @@ use tokio::io::AsyncWriteExt;
 use tracing::info;
 use zeroize::Zeroizing;
 
-use super::content::{CertKeyContent, CertificateContent};
 use super::error::TlsError;
 use super::self_signed;
 use crate::options::{ServingOptions, SniCertificate};
+
+/// A certificate chain and its key in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct CertKeyContent {
+    /// File or other origin, for messages.
+    pub(crate) origin: String,
+    pub(crate) certificate: Vec<u8>,
+    pub(crate) key: Zeroizing<Vec<u8>>,
+    /// Configured server names; empty means those in the certificate.
+    pub(crate) names: Vec<String>,
+}
+
+/// All serving certificates.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct CertificateContent {
+    pub(crate) default: CertKeyContent,
+    /// Certificates for certain server names, in order of precedence.
+    pub(crate) sni: Vec<CertKeyContent>,
+}
 
 /// Origins of the serving certificates, which can be read repeatedly.
 pub(crate) struct CertificateSource {

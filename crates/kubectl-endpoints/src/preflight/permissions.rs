@@ -4,10 +4,8 @@ use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controllers::Controller;
 
 use super::check::{ACCOUNT_RBAC, ENDPOINTS_RBAC, Id, LEASE_RBAC, MIRRORING_RBAC, SERVING_RBAC, SLICE_RBAC};
-use crate::lease::lease_name;
+use crate::lease::{SYSTEM, lease_name};
 
-/// The namespace of service accounts and of authentication settings.
-const SYSTEM: &str = "kube-system";
 const ADMISSION: &str = "needed with the admission plugin OwnerReferencesPermissionEnforcement only";
 const SERVING: &str = "needed to authenticate and authorize clients of /metrics";
 

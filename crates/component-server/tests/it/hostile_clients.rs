@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 const SOON: Duration = Duration::from_millis(100);
 
-/// A server with other time limits. Only those of the test's subject should be short: a busy machine exceeds them.
+/// A server with other limits. Of those of time, only those of the test's subject should be short: a busy machine exceeds them.
 fn with_limits(change: impl FnOnce(&mut Limits)) -> Setup {
     let mut setup = Setup::default();
     change(&mut setup.serving.limits);
@@ -225,9 +225,7 @@ async fn many_short_header_lines_are_read() {
 
 #[tokio::test]
 async fn a_hundred_idle_connections_do_not_block_a_probe() {
-    let mut setup = Setup::default();
-    setup.serving.limits.connections = 10;
-    let server = setup.start().await;
+    let server = with_limits(|limits| limits.connections = 10).start().await;
     let mut held = Vec::new();
     for _ in 0..100 {
         held.push(TcpStream::connect(server.address).await.unwrap());
@@ -241,9 +239,7 @@ async fn a_hundred_idle_connections_do_not_block_a_probe() {
 
 #[tokio::test]
 async fn the_idlest_connection_is_evicted() {
-    let mut setup = Setup::default();
-    setup.serving.limits.connections = 2;
-    let server = setup.start().await;
+    let server = with_limits(|limits| limits.connections = 2).start().await;
     let options = Options::default();
     let mut older = Client::connect(server.address, &options).await.unwrap();
     let mut newer = Client::connect(server.address, &options).await.unwrap();
@@ -257,9 +253,7 @@ async fn the_idlest_connection_is_evicted() {
 #[tokio::test]
 async fn an_evicted_connection_cancels_its_requests() {
     for http2 in [false, true] {
-        let mut setup = Setup::default();
-        setup.serving.limits.connections = 1;
-        let server = setup.start().await;
+        let server = with_limits(|limits| limits.connections = 1).start().await;
         let options = Options { http2, ..Options::default() };
         for _ in 0..3 {
             let mut client = Client::connect(server.address, &options).await.unwrap();
@@ -313,9 +307,7 @@ async fn a_client_that_resets_a_request_loses_its_connection() {
 /// A client that ignores GOAWAY and acknowledges nothing.
 #[tokio::test]
 async fn a_client_that_ignores_goaway_is_disconnected() {
-    let mut setup = Setup::default();
-    (setup.serving.limits.grace, setup.serving.limits.idle) = (2 * LIMIT, 2 * LIMIT);
-    let server = setup.start().await;
+    let server = with_limits(|limits| (limits.grace, limits.idle) = (2 * LIMIT, 2 * LIMIT)).start().await;
     let mut stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     for index in 0..200_u32 {
@@ -332,20 +324,22 @@ async fn a_client_that_ignores_goaway_is_disconnected() {
     panic!("the connection was never closed");
 }
 
+/// The kind, flags, stream and payload of the next frame of HTTP/2.
+async fn frame(stream: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<(u8, u8, [u8; 4], Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).await?;
+    let [high, middle, low, kind, flags, of @ ..] = head;
+    let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]).try_into().unwrap()];
+    stream.read_exact(&mut payload).await?;
+    Ok((kind, flags, of, payload))
+}
+
 /// Reads frames until the end of this stream; false if the connection is closed before.
 async fn is_complete(stream: &mut (impl AsyncReadExt + Unpin), id: [u8; 4]) -> bool {
     let read = async {
-        loop {
-            let mut head = [0; 9];
-            stream.read_exact(&mut head).await?;
-            let [high, middle, low, kind, flags, of @ ..] = head;
-            let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]).try_into().unwrap()];
-            stream.read_exact(&mut payload).await?;
-            // DATA or HEADERS with the flag END_STREAM.
-            if of == id && kind <= 1 && flags & 1 == 1 {
-                return Ok::<_, std::io::Error>(());
-            }
-        }
+        // DATA or HEADERS with the flag END_STREAM.
+        while !matches!(frame(stream).await?, (0 | 1, flags, of, _) if of == id && flags & 1 == 1) {}
+        Ok::<_, std::io::Error>(())
     };
     tokio::time::timeout(LIMIT, read).await.expect("a response or a closed connection").is_ok()
 }
@@ -360,11 +354,7 @@ async fn a_connection_offers_the_smallest_window() {
     stream.write_all(&[&preface[..], request].concat()).await.unwrap();
     let (mut of_connection, mut of_stream) = (65_535, 65_535);
     loop {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head).await.unwrap();
-        let [high, middle, low, kind, flags, of @ ..] = head;
-        let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]).try_into().unwrap()];
-        stream.read_exact(&mut payload).await.unwrap();
+        let (kind, flags, of, payload) = frame(&mut stream).await.unwrap();
         match (kind, of) {
             // DATA or HEADERS that end the stream, SETTINGS, WINDOW_UPDATE.
             (0 | 1, _) if flags & 1 == 1 => break,

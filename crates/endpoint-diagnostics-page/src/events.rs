@@ -21,9 +21,9 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use crate::board::Cursor;
+use crate::follow::Follower;
 use crate::origin::Origin;
 use crate::overview::Overview;
-use crate::source::Source;
 
 /// Services in one event.
 const BATCH: usize = 500;
@@ -37,12 +37,12 @@ const RETRY: Duration = Duration::from_secs(1);
 const LIFE: Duration = Duration::from_mins(5);
 
 /// The events after a cursor, until the server stops.
-pub(crate) fn after<S: Source>(
-    source: Arc<S>,
+pub(crate) fn after(
+    source: Arc<Follower>,
     cursor: Option<Cursor>,
     stopping: watch::Receiver<bool>,
     slot: OwnedSemaphorePermit,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send + use<S>> {
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send> {
     let (mut origin, revision) = (source.board().origin(), source.board().revision());
     let overview = source.board().overview();
     origin.mark_changed();
@@ -58,8 +58,8 @@ pub(crate) fn after<S: Source>(
         .keep_alive(KeepAlive::new().interval(ALIVE).event(Event::default().event("alive").data(NONE)))
 }
 
-struct Client<S> {
-    source: Arc<S>,
+struct Client {
+    source: Arc<Follower>,
     cursor: Cursor,
     next: Next,
     origin: watch::Receiver<Origin>,
@@ -82,7 +82,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-impl<S: Source> Client<S> {
+impl Client {
     /// The next event; none at the end.
     async fn event(&mut self) -> Option<Event> {
         loop {

@@ -1,4 +1,4 @@
-//! A source that follows changes of a cluster.
+//! Reports that follow changes of a cluster.
 //!
 //! ```text
 //! changes ──> Snapshot
@@ -28,7 +28,7 @@ use crate::history::{ANSWER, Entry, PER_SERVICE, Timeline, recorded};
 use crate::origin::Origin;
 use crate::overview::{self, Facts, Overview};
 use crate::search::{self, Found};
-use crate::source::{Source, Span, View};
+use crate::view::{Span, View};
 
 /// Reports on the Services of a snapshot that follows a cluster.
 ///
@@ -116,26 +116,29 @@ impl Follower {
         followed.publish(touched, &self.board);
         followed.look_around(&self.board);
     }
-}
 
-impl Source for Follower {
-    fn board(&self) -> &Board {
+    /// The board, which this keeps up to date.
+    pub fn board(&self) -> &Board {
         &self.board
     }
 
-    fn report(&self, key: &ObjectKey) -> Option<ServiceReport> {
+    /// The report on a Service as of now; none if there is no such Service.
+    pub fn report(&self, key: &ObjectKey) -> Option<ServiceReport> {
         explain(&self.followed.lock().snapshot, key)
     }
 
-    fn view(&self, key: &ObjectKey) -> Option<View> {
+    /// All that is known of a Service; none if there is no such Service.
+    pub fn view(&self, key: &ObjectKey) -> Option<View> {
         self.followed.lock().view(key)
     }
 
-    fn timeline(&self, span: Span) -> Timeline {
-        self.followed.lock().timeline(&span)
+    /// The events of all Services, or of those of a namespace, in a span of time.
+    pub fn timeline(&self, span: &Span) -> Timeline {
+        self.followed.lock().timeline(span)
     }
 
-    fn search(&self, query: &str) -> Found {
+    /// Services by a pod, an address, a node or a label.
+    pub fn search(&self, query: &str) -> Found {
         search::search(&self.followed.lock().snapshot, query)
     }
 }

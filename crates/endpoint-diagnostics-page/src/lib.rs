@@ -1,8 +1,8 @@
 //! A page with the endpoints of all Services, for a browser on the same machine.
 //!
 //! ```text
-//! Source ──> reports ──> Board: rows, numbered changes ──┬─> /api/services   all rows, and a cursor
-//!    ^                                                   └─> /api/events     changes after a cursor, as they happen
+//! Follower ──> reports ──> Board: rows, numbered changes ──┬─> /api/services   all rows, and a cursor
+//!    ^                                                     └─> /api/events     changes after a cursor, as they happen
 //!    ├────────────── /api/services/NAMESPACE/NAME: one report, on demand; with /view all that a page shows
 //!    ├────────────── /api/timeline: what happened in a span of time
 //!    └────────────── /api/search: Services by a pod, an address, a node or a label
@@ -15,7 +15,7 @@
 //! * [`shared`]: the same for several users, behind a server that knows them;
 //! * `assets/`: one page of HTML, CSS and JavaScript modules, served as they are.
 //!
-//! * [`follow`]: a [`Source`] that gets the changes of a cluster. It does no IO; the program watches the cluster.
+//! * [`follow`]: the reports, which follow the changes of a cluster. It does no IO; the program watches the cluster.
 
 mod access;
 mod assets;
@@ -32,13 +32,13 @@ mod row;
 mod search;
 pub mod server;
 pub mod shared;
-mod source;
 mod trend;
+mod view;
 
 pub use board::Board;
 pub use origin::{Origin, State};
 pub use overview::{Facts, Leader, Overview};
 pub use row::Row;
 pub use search::Found;
-pub use source::{Source, Span, View};
 pub use trend::Trend;
+pub use view::{Span, View};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::source::Span;
+use crate::view::Span;
 
 /// The value of a parameter.
 pub(crate) fn value(query: &str, name: &str) -> Option<String> {

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Refusal;
 use crate::assets::ASSETS;
-use crate::source::Source;
+use crate::follow::Follower;
 use crate::{access, events, headers, query};
 
 /// Clients that may follow the changes at the same time.
@@ -31,39 +31,25 @@ const ANSWERS: usize = 4;
 type Answer = Result<Response, StatusCode>;
 
 /// The things that handlers share.
-struct Shared<S> {
-    source: Arc<S>,
+#[derive(Clone)]
+struct Shared {
+    source: Arc<Follower>,
     followers: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
 
-impl<S> Clone for Shared<S> {
-    fn clone(&self) -> Self {
-        Self {
-            source: Arc::clone(&self.source),
-            followers: Arc::clone(&self.followers),
-            answers: Arc::clone(&self.answers),
-            stopping: self.stopping.clone(),
-        }
-    }
-}
-
 /// The handlers of a page for one user, whose data needs the token. Streams of events end when `stopping` becomes true.
-pub(crate) fn router<S: Source>(source: Arc<S>, token: &str, stopping: watch::Receiver<bool>) -> Router {
+pub(crate) fn router(source: Arc<Follower>, token: &str, stopping: watch::Receiver<bool>) -> Router {
     handlers("", source, stopping).layer(middleware::from_fn_with_state(Arc::from(token), guard))
 }
 
 /// The handlers of a page below a path, behind a server that knows its users.
-pub(crate) fn shared_router<S: Source>(
-    prefix: &str,
-    source: Arc<S>,
-    stopping: watch::Receiver<bool>,
-) -> Router {
+pub(crate) fn shared_router(prefix: &str, source: Arc<Follower>, stopping: watch::Receiver<bool>) -> Router {
     handlers(prefix, source, stopping).layer(middleware::from_fn(guard_site))
 }
 
-fn handlers<S: Source>(prefix: &str, source: Arc<S>, stopping: watch::Receiver<bool>) -> Router {
+fn handlers(prefix: &str, source: Arc<Follower>, stopping: watch::Receiver<bool>) -> Router {
     let path = |path: &str| format!("{prefix}{path}");
     let [followers, answers] = [FOLLOWERS, ANSWERS].map(|number| Arc::new(Semaphore::new(number)));
     let mut router = Router::new()
@@ -103,22 +89,22 @@ async fn checked(
     response
 }
 
-async fn services<S: Source>(State(shared): State<Shared<S>>) -> Response {
+async fn services(State(shared): State<Shared>) -> Response {
     json(StatusCode::OK, &shared.source.board().list())
 }
 
-async fn service<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Answer {
-    of_service(state, path, S::report).await
+async fn service(state: State<Shared>, path: Path<(String, String)>) -> Answer {
+    of_service(state, path, Follower::report).await
 }
 
-async fn view<S: Source>(state: State<Shared<S>>, path: Path<(String, String)>) -> Answer {
-    of_service(state, path, S::view).await
+async fn view(state: State<Shared>, path: Path<(String, String)>) -> Answer {
+    of_service(state, path, Follower::view).await
 }
 
-async fn of_service<S: Source, T: Serialize + Send + 'static>(
-    State(shared): State<Shared<S>>,
+async fn of_service<T: Serialize + Send + 'static>(
+    State(shared): State<Shared>,
     Path((namespace, name)): Path<(String, String)>,
-    read: fn(&S, &ObjectKey) -> Option<T>,
+    read: fn(&Follower, &ObjectKey) -> Option<T>,
 ) -> Answer {
     let key = ObjectKey::new(namespace.as_str(), name.as_str());
     let found = off_the_runtime(&shared, move |source| read(source, &key)).await?;
@@ -129,16 +115,16 @@ async fn of_service<S: Source, T: Serialize + Send + 'static>(
     Ok(found.map_or_else(absent, |found| json(StatusCode::OK, &found)))
 }
 
-async fn timeline<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answer {
+async fn timeline(State(shared): State<Shared>, uri: Uri) -> Answer {
     let Some(span) = query::span(uri.query().unwrap_or_default()) else {
         let error = "since and until must be milliseconds since the epoch";
         return Ok(json(StatusCode::BAD_REQUEST, &json!({ "error": error })));
     };
-    let timeline = off_the_runtime(&shared, move |source| source.timeline(span)).await?;
+    let timeline = off_the_runtime(&shared, move |source| source.timeline(&span)).await?;
     Ok(json(StatusCode::OK, &timeline))
 }
 
-async fn search<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answer {
+async fn search(State(shared): State<Shared>, uri: Uri) -> Answer {
     let text = query::value(uri.query().unwrap_or_default(), "q").unwrap_or_default();
     let found = off_the_runtime(&shared, move |source| source.search(&text)).await?;
     Ok(json(StatusCode::OK, &found))
@@ -146,9 +132,9 @@ async fn search<S: Source>(State(shared): State<Shared<S>>, uri: Uri) -> Answer 
 
 /// Answers about thousands of objects take longer than other requests may wait. A request whose client is gone waits no more; its
 /// work, once begun, holds its place to the end. Fails if the work panicked.
-async fn off_the_runtime<S: Source, T: Send + 'static>(
-    shared: &Shared<S>,
-    work: impl FnOnce(&S) -> T + Send + 'static,
+async fn off_the_runtime<T: Send + 'static>(
+    shared: &Shared,
+    work: impl FnOnce(&Follower) -> T + Send + 'static,
 ) -> Result<T, StatusCode> {
     let place =
         Arc::clone(&shared.answers).acquire_owned().await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
@@ -163,7 +149,7 @@ async fn off_the_runtime<S: Source, T: Send + 'static>(
 
 /// The events after the cursor in Last-Event-ID, which clients of server-sent events send when they connect again, else after
 /// the one in the query.
-async fn follow<S: Source>(State(shared): State<Shared<S>>, uri: Uri, headers: HeaderMap) -> Response {
+async fn follow(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
     let Ok(slot) = shared.followers.try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "10")], "Too many clients.").into_response();
     };

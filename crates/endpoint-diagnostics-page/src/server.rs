@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::follow::Follower;
 use crate::routes::router;
-use crate::source::Source;
 
 /// Connections at the same time. A browser opens up to six for a page.
 const CONNECTIONS: usize = 128;
@@ -39,14 +39,13 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| format!("cannot listen at {address}: {error}"))
 }
 
-/// Serves the page of a source until `shutdown` completes. Then it ends streams of events, finishes other requests, and
-/// returns.
+/// Serves a page until `shutdown` completes. Then it ends streams of events, finishes other requests, and returns.
 ///
 /// Data is for clients with the token. A browser has it from the address of the page: `http://ADDRESS/#token=TOKEN`, where it
 /// consists of hexadecimal digits.
-pub async fn serve<S: Source>(
+pub async fn serve(
     listener: TcpListener,
-    source: Arc<S>,
+    source: Arc<Follower>,
     token: &str,
     shutdown: impl Future<Output = ()>,
 ) {

@@ -9,14 +9,14 @@ use axum::Router;
 use tokio::sync::watch;
 
 use crate::assets::ASSETS;
+use crate::follow::Follower;
 use crate::routes::shared_router;
-use crate::source::Source;
 
 /// The path below which everything is.
 pub const PREFIX: &str = "/endpoints";
 
 /// The page and its data. Streams of events end when `stopping` becomes true.
-pub fn pages<S: Source>(source: Arc<S>, stopping: watch::Receiver<bool>) -> Router {
+pub fn pages(source: Arc<Follower>, stopping: watch::Receiver<bool>) -> Router {
     shared_router(PREFIX, source, stopping)
 }
 

@@ -3,7 +3,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use endpoint_diagnostics::report::Counts;
-use endpoint_diagnostics::{EndpointCounts, ServiceReport, Verdict};
+use endpoint_diagnostics::{EndpointCounts, Object, ServiceReport, Snapshot, Verdict};
 use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
@@ -12,73 +12,10 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::Found;
-use crate::board::{Board, Publication};
-use crate::history::Timeline;
+use crate::board::Publication;
+use crate::follow::Change;
 use crate::origin::{Origin, State as SourceState};
 use crate::overview::Overview;
-use crate::source::{Span, View};
-
-struct Fixed(Board);
-
-impl Source for Fixed {
-    fn board(&self) -> &Board {
-        &self.0
-    }
-
-    fn report(&self, key: &ObjectKey) -> Option<ServiceReport> {
-        (&*key.name == "web" || &*key.name == "a/b").then(|| report(&key.name, 3))
-    }
-
-    fn view(&self, _: &ObjectKey) -> Option<View> {
-        None
-    }
-
-    fn timeline(&self, span: Span) -> Timeline {
-        Timeline { entries: vec![], more: false, watched: span.since.as_millisecond() }
-    }
-
-    fn search(&self, query: &str) -> Found {
-        Found { more: query == "app=web", ..Found::default() }
-    }
-}
-
-/// A source whose searches last until the test ends.
-struct Slow {
-    board: Board,
-    begun: AtomicUsize,
-    end: Mutex<mpsc::Receiver<()>>,
-}
-
-impl Source for Slow {
-    fn board(&self) -> &Board {
-        &self.board
-    }
-
-    fn report(&self, _: &ObjectKey) -> Option<ServiceReport> {
-        None
-    }
-
-    fn view(&self, _: &ObjectKey) -> Option<View> {
-        None
-    }
-
-    fn timeline(&self, _: Span) -> Timeline {
-        Timeline { entries: vec![], more: false, watched: 0 }
-    }
-
-    fn search(&self, _: &str) -> Found {
-        self.begun.fetch_add(1, Ordering::SeqCst);
-        // An error: the sender is gone.
-        _ = self.end.lock().recv();
-        Found::default()
-    }
-}
-
-fn board() -> Board {
-    let (name, message) = ("test".to_owned(), String::new());
-    Board::new(7, Origin { name, flags: vec![], state: SourceState::Live, message })
-}
 
 fn publication(name: &str, ready: usize) -> Publication {
     let traffic = EndpointCounts { ready, ..EndpointCounts::default() };
@@ -100,17 +37,31 @@ fn report(name: &str, ready: usize) -> ServiceReport {
 }
 
 struct Page {
-    source: Arc<Fixed>,
+    source: Arc<Follower>,
     router: Router,
     stop: watch::Sender<bool>,
 }
 
 impl Page {
     fn new() -> Self {
-        let source = Arc::new(Fixed(board()));
-        source.0.publish([publication("web", 1)], [], Timestamp::UNIX_EPOCH);
+        let (name, message) = ("test".to_owned(), String::new());
+        let origin = Origin { name, flags: vec![], state: SourceState::Live, message };
+        let source = Arc::new(Follower::new(Snapshot::new(Timestamp::UNIX_EPOCH, []), 7, origin));
+        source.board().publish([publication("web", 1)], [], Timestamp::UNIX_EPOCH);
         let (stop, stopping) = watch::channel(false);
         Self { router: router(Arc::clone(&source), "secret", stopping), source, stop }
+    }
+
+    /// Adds Services, after six seconds.
+    fn add(&self, names: &[&str]) {
+        let now = Timestamp::from_second(6).unwrap();
+        let change = |name: &&str| {
+            let metadata = json!({"namespace": "shop", "name": name});
+            let service = json!({"metadata": metadata, "spec": {"selector": {"app": name}}});
+            let service = Object::Service(Arc::new(serde_json::from_value(service).unwrap()));
+            (now, Change::Upserted(service))
+        };
+        self.source.apply(names.iter().map(change).collect(), now);
     }
 
     async fn send(&self, request: http::request::Builder) -> Response {
@@ -145,7 +96,8 @@ async fn the_list_has_rows_and_a_cursor() {
 #[tokio::test]
 async fn one_service_is_reported_on_demand() {
     let page = Page::new();
-    assert_eq!(page.get("/api/services/shop/web").await.1["counts"]["ready"], 3);
+    page.add(&["web", "a/b"]);
+    assert_eq!(page.get("/api/services/shop/web").await.1["pods"], json!([]));
     assert_eq!(page.get("/api/services/shop/a%2Fb").await.1["name"], "a/b");
     let (status, error) = page.get("/api/services/shop/other").await;
     assert_eq!(
@@ -157,11 +109,14 @@ async fn one_service_is_reported_on_demand() {
 #[tokio::test]
 async fn questions_have_parameters() {
     let page = Page::new();
-    assert_eq!(page.get("/api/search?q=app%3Dweb").await.1["more"], true);
-    assert_eq!(page.get("/api/search").await.1["more"], false);
-    assert_eq!(page.get("/api/timeline?since=5000").await.1["watched"], 5000);
-    assert_eq!(page.get("/api/timeline?since=yesterday").await.0, StatusCode::BAD_REQUEST);
     assert_eq!(page.get("/api/services/shop/web/view").await.0, StatusCode::NOT_FOUND);
+    page.add(&["web"]);
+    assert_eq!(page.get("/api/services/shop/web/view").await.1["report"]["name"], "web");
+    assert_eq!(page.get("/api/search?q=app%3Dweb").await.1["services"][0]["name"], "web");
+    assert_eq!(page.get("/api/search").await.1["services"], json!([]));
+    assert_ne!(page.get("/api/timeline?since=5000").await.1["entries"], json!([]));
+    assert_eq!(page.get("/api/timeline?since=7000").await.1["entries"], json!([]));
+    assert_eq!(page.get("/api/timeline?since=yesterday").await.0, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
@@ -170,7 +125,7 @@ async fn the_cluster_as_a_whole_comes_with_the_list_and_when_it_changes() {
     assert_eq!(page.get("/api/services").await.1["overview"]["watched"], 0);
     let mut events = page.send(Request::get("/api/events?after=7-1")).await;
     event(&mut events).await;
-    page.source.0.set_overview(Overview { watched: 7, ..Overview::default() });
+    page.source.board().set_overview(Overview { watched: 7, ..Overview::default() });
     let overview = event(&mut events).await.unwrap();
     assert!(overview.starts_with("event: overview\n") && overview.contains("\"watched\":7"), "{overview}");
 }
@@ -213,10 +168,10 @@ async fn changes_follow_the_cursor_as_they_happen() {
     assert!(source.starts_with("event: source\n"), "{source}");
     let changes = event(&mut events).await.unwrap();
     assert!(changes.starts_with("event: changes\nid: 7-1\ndata: {\"services\":[{"), "{changes}");
-    page.source.0.publish([publication("web", 2)], [], Timestamp::UNIX_EPOCH);
+    page.source.board().publish([publication("web", 2)], [], Timestamp::UNIX_EPOCH);
     let changes = event(&mut events).await.unwrap();
     assert!(changes.contains("id: 7-2") && changes.contains("\"ready\":2"), "{changes}");
-    page.source.0.set_origin(Origin {
+    page.source.board().set_origin(Origin {
         name: "test".to_owned(),
         flags: vec![],
         state: SourceState::Stale,
@@ -231,7 +186,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
 #[tokio::test]
 async fn a_client_that_connects_again_goes_on_from_its_last_event() {
     let page = Page::new();
-    page.source.0.publish([publication("web", 2), publication("other", 0)], [], Timestamp::UNIX_EPOCH);
+    page.source.board().publish([publication("web", 2), publication("other", 0)], [], Timestamp::UNIX_EPOCH);
     let again = Request::get("/api/events?after=7-0").header("last-event-id", "7-2");
     let mut events = page.send(again).await;
     event(&mut events).await;
@@ -287,21 +242,25 @@ async fn followers_are_bounded() {
 
 #[tokio::test]
 async fn requests_that_their_clients_leave_pile_up_no_work() {
-    let (sender, end) = mpsc::channel();
-    let source = Arc::new(Slow { board: board(), begun: AtomicUsize::new(0), end: Mutex::new(end) });
-    let (_stop, stopping) = watch::channel(false);
-    let router = router(Arc::clone(&source), "secret", stopping);
+    let (sender, end) = mpsc::channel::<()>();
+    let (begun, end) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(end)));
+    let Page { source, stop, .. } = Page::new();
+    let [followers, answers] = [FOLLOWERS, ANSWERS].map(|number| Arc::new(Semaphore::new(number)));
+    let shared = Shared { source, followers, answers, stopping: stop.subscribe() };
     let search = || {
-        let request = Request::get("/api/search?q=web").header("host", "localhost");
-        let request = request.header("authorization", "Bearer secret").body(Body::empty()).unwrap();
-        router.clone().oneshot(request)
+        let (begun, end) = (Arc::clone(&begun), Arc::clone(&end));
+        off_the_runtime(&shared, move |_| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            // An error: the sender is gone.
+            _ = end.lock().recv();
+        })
     };
     for _ in 0..5 * ANSWERS {
         assert!(search().now_or_never().is_none(), "the client closes its connection before the answer");
     }
     drop(sender);
-    assert_eq!(search().await.unwrap().status(), StatusCode::OK);
-    let begun = source.begun.load(Ordering::SeqCst);
+    assert_eq!(search().await, Ok(()));
+    let begun = begun.load(Ordering::SeqCst);
     assert!(begun <= ANSWERS + 1, "{begun}");
 }
 

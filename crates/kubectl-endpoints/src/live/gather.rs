@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::{Change, Follower};
-use endpoint_diagnostics_page::{Origin, Source as _, State};
+use endpoint_diagnostics_page::{Origin, State};
 use jiff::Timestamp;
 use tokio::time::{Instant, interval, sleep_until};
 

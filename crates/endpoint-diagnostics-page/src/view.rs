@@ -1,34 +1,13 @@
-//! The origin of the reports.
+//! A Service as a page shows it, and a span of time.
 
 use std::sync::Arc;
 
-use controller_kit::key::ObjectKey;
 use endpoint_diagnostics::traffic::Traffic;
 use endpoint_diagnostics::{Difference, Picture, ServiceReport};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::board::Board;
-use crate::history::{Entry, Timeline};
-use crate::search::Found;
-
-/// Keeps a board up to date, and answers questions about single Services and times.
-pub trait Source: Send + Sync + 'static {
-    /// The board of this source.
-    fn board(&self) -> &Board;
-
-    /// The report on a Service as of now; none if there is no such Service.
-    fn report(&self, key: &ObjectKey) -> Option<ServiceReport>;
-
-    /// All that is known of a Service; none if there is no such Service.
-    fn view(&self, key: &ObjectKey) -> Option<View>;
-
-    /// The events of all Services, or of those of a namespace, in a span of time.
-    fn timeline(&self, span: Span) -> Timeline;
-
-    /// Services by a pod, an address, a node or a label.
-    fn search(&self, query: &str) -> Found;
-}
+use crate::history::Entry;
 
 /// A Service with all that a page shows of it.
 #[derive(Debug, Serialize)]

@@ -23,6 +23,7 @@ use select::select;
 
 pub(crate) use command::{NAME, Page, command, parse};
 pub(crate) use summary::Summary;
+pub(crate) use table::summary as summary_table;
 
 /// Services that are shown with their pods, at most.
 const DETAILED: usize = 12;
@@ -33,11 +34,6 @@ pub(crate) fn details(reports: &[ServiceReport]) -> Vec<String> {
         return vec![table::summary(reports, Summary::of(reports), false, true)];
     }
     reports.iter().map(|report| table::service(report, false, true)).collect()
-}
-
-/// A row for each of some Services, and the numbers of all.
-pub(crate) fn summary_table(shown: &[ServiceReport], all: Summary, wide: bool) -> String {
-    table::summary(shown, all, wide, true)
 }
 
 impl Command for Explanation {

@@ -91,16 +91,11 @@ pub(super) async fn look_up<A: AuthenticationApi>(api: &A) -> Result<Option<Clus
 /// Applies the configuration of the cluster where no file is given. Invalid parts leave the CAs unchanged, with a warning.
 pub(super) fn apply(cas: &mut TrustedCas, config: &ClusterConfig, options: &AuthenticationOptions) {
     if options.client_ca_file.is_none() {
-        replace(&mut cas.clients, client_cas(config));
+        replace(&mut cas.clients, ca_bundle(config, "client-ca-file"));
     }
     if options.request_header.client_ca_file.is_none() {
         replace(&mut cas.proxies, front_proxies(config));
     }
-}
-
-/// Returns the CAs of clients, if the cluster configures any.
-fn client_cas(config: &ClusterConfig) -> Result<Option<CaBundle>, TlsError> {
-    ca_bundle(config, "client-ca-file")
 }
 
 /// Returns the front proxies, if the cluster configures any.

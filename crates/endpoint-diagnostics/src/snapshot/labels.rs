@@ -74,7 +74,9 @@ impl Labels {
     ///
     /// Cost: that of the label of the selector that the fewest pods have, times the number of labels.
     pub fn selected(&self, selector: &LabelSet) -> Vec<Arc<str>> {
-        self.having_all(selector.iter())
+        let lists = self.lists(selector.iter()).unwrap_or_default();
+        let Some((fewest, others)) = lists.split_first() else { return vec![] };
+        fewest.iter().filter(|pod| others.iter().all(|pods| pods.contains(*pod))).cloned().collect()
     }
 
     /// The pods that lack one label of the selector or have it with another value, and have all others.
@@ -128,12 +130,6 @@ impl Labels {
         };
         let missed = alike.map(|pod| (pod, found(pod))).filter(|(_, found)| is_missed(*found));
         missed.map(|(pod, found)| miss(pod, found.map(Arc::from))).collect()
-    }
-
-    fn having_all<'a>(&self, labels: impl Iterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Vec<Arc<str>> {
-        let lists = self.lists(labels).unwrap_or_default();
-        let Some((fewest, others)) = lists.split_first() else { return vec![] };
-        fewest.iter().filter(|pod| others.iter().all(|pods| pods.contains(*pod))).cloned().collect()
     }
 
     /// The pods that have each label, the shortest list first; none if no pod has one of them.

@@ -107,7 +107,7 @@ fn add(text: &mut String, mark: &str, reason: &Reason, wide: bool) {
 }
 
 /// A row for each Service, and a line with the totals.
-pub(super) fn summary(reports: &[ServiceReport], summary: Summary, wide: bool, headers: bool) -> String {
+pub(crate) fn summary(reports: &[ServiceReport], summary: Summary, wide: bool, headers: bool) -> String {
     if summary.services == 0 {
         return "No Services found\n".to_owned();
     }

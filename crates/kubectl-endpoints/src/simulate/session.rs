@@ -97,17 +97,14 @@ impl Session {
         let (reports, is_settled) = Box::pin(self.settle(simulation, progress)).await?;
         let text =
             result::text(&self.api, reports, scope(simulation), simulation.format, simulation.all).await?;
-        Ok(Outcome { text, notes: self.notes, code: exit_code(is_settled) })
+        let code = if is_settled { Code::Done } else { Code::Incomplete };
+        Ok(Outcome { text, notes: self.notes, code })
     }
 }
 
 /// The namespace to show; empty for all.
 fn scope(simulation: &Simulation) -> &str {
     simulation.namespace.as_deref().unwrap_or_default()
-}
-
-fn exit_code(is_settled: bool) -> Code {
-    if is_settled { Code::Done } else { Code::Incomplete }
 }
 
 fn unsettled(Failing { controller, key }: &Failing, failures: &Failures) -> String {

@@ -37,7 +37,7 @@ pub(super) fn text(status: &Status, reports: &[ServiceReport], now: Timestamp, w
     let more = open.len().saturating_sub(SHOWN);
     let worst: Vec<ServiceReport> = open.into_iter().take(SHOWN).cloned().collect();
     text.push('\n');
-    text.push_str(&explain::summary_table(&worst, status.summary, wide));
+    text.push_str(&explain::summary_table(&worst, status.summary, wide, true));
     if more > 0 {
         // Writing to a String does not fail.
         let _ = writeln!(text, "{more} more are not in order: kubectl endpoints explain -A");

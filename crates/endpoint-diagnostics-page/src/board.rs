@@ -169,4 +169,4 @@ impl Board {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

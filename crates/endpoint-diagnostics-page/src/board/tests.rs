@@ -15,7 +15,8 @@ fn now() -> Timestamp {
     "2026-06-01T00:00:00Z".parse().unwrap()
 }
 
-fn report(name: &str, ready: usize) -> Publication {
+/// A Service with so many ready endpoints.
+pub(crate) fn report(name: &str, ready: usize) -> Publication {
     let report = ServiceReport {
         namespace: "shop".to_owned(),
         name: name.to_owned(),

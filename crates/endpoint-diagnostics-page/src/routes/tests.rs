@@ -2,8 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use endpoint_diagnostics::report::Counts;
-use endpoint_diagnostics::{EndpointCounts, Object, ServiceReport, Snapshot, Verdict};
+use endpoint_diagnostics::{Object, Snapshot};
 use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
@@ -12,29 +11,10 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::board::Publication;
+use crate::board::tests::report;
 use crate::follow::Change;
 use crate::origin::{Origin, State as SourceState};
 use crate::overview::Overview;
-
-fn publication(name: &str, ready: usize) -> Publication {
-    let traffic = EndpointCounts { ready, ..EndpointCounts::default() };
-    Publication { report: report(name, ready), traffic, newest: None }
-}
-
-fn report(name: &str, ready: usize) -> ServiceReport {
-    ServiceReport {
-        namespace: "shop".to_owned(),
-        name: name.to_owned(),
-        verdict: Verdict::Ok,
-        has_cluster_ip: true,
-        counts: Counts { pods: 3, ready, ..Counts::default() },
-        reasons: vec![],
-        slices: vec![],
-        endpoints: None,
-        pods: vec![],
-    }
-}
 
 struct Page {
     source: Arc<Follower>,
@@ -47,7 +27,7 @@ impl Page {
         let (name, message) = ("test".to_owned(), String::new());
         let origin = Origin { name, flags: vec![], state: SourceState::Live, message };
         let source = Arc::new(Follower::new(Snapshot::new(Timestamp::UNIX_EPOCH, []), 7, origin));
-        source.board().publish([publication("web", 1)], [], Timestamp::UNIX_EPOCH);
+        source.board().publish([report("web", 1)], [], Timestamp::UNIX_EPOCH);
         let (stop, stopping) = watch::channel(false);
         Self { router: router(Arc::clone(&source), "secret", stopping), source, stop }
     }
@@ -168,7 +148,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
     assert!(source.starts_with("event: source\n"), "{source}");
     let changes = event(&mut events).await.unwrap();
     assert!(changes.starts_with("event: changes\nid: 7-1\ndata: {\"services\":[{"), "{changes}");
-    page.source.board().publish([publication("web", 2)], [], Timestamp::UNIX_EPOCH);
+    page.source.board().publish([report("web", 2)], [], Timestamp::UNIX_EPOCH);
     let changes = event(&mut events).await.unwrap();
     assert!(changes.contains("id: 7-2") && changes.contains("\"ready\":2"), "{changes}");
     page.source.board().set_origin(Origin {
@@ -186,7 +166,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
 #[tokio::test]
 async fn a_client_that_connects_again_goes_on_from_its_last_event() {
     let page = Page::new();
-    page.source.board().publish([publication("web", 2), publication("other", 0)], [], Timestamp::UNIX_EPOCH);
+    page.source.board().publish([report("web", 2), report("other", 0)], [], Timestamp::UNIX_EPOCH);
     let again = Request::get("/api/events?after=7-0").header("last-event-id", "7-2");
     let mut events = page.send(again).await;
     event(&mut events).await;

@@ -83,23 +83,10 @@ async fn until_signals(
 #[cfg(test)]
 mod tests {
     use std::future::pending;
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
+    use std::io;
+    use std::sync::Arc;
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     #[derive(Debug, thiserror::Error)]
     #[error("cannot listen")]
@@ -107,15 +94,14 @@ mod tests {
 
     #[test]
     fn a_failure_is_logged_with_its_causes() {
-        let log = Log::default();
-        let writer = log.clone();
-        let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
+        let (lines, writer) = io::pipe().unwrap();
+        let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(writer));
         let failed = Unbound(io::Error::other("the port is in use"));
         let code = tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             exit_code(&Err(failed.into()))
         });
         assert_eq!(code, ExitCode::FAILURE);
-        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let text = io::read_to_string(lines).unwrap();
         assert!(text.contains("err=\"cannot listen: the port is in use\""), "{text}");
     }
 

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use prometheus_client::registry::Registry;
@@ -7,26 +7,10 @@ use super::*;
 
 /// The lines that a subscriber with this format writes for the events of `emit`.
 pub(crate) fn logged(format: LogFormat, emit: impl FnOnce()) -> String {
-    let written = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&written);
-    let writer = move || Sink(Arc::clone(&sink));
-    let layer = tracing_subscriber::fmt::layer().with_writer(writer).event_format(Klog { format });
+    let (lines, writer) = io::pipe().unwrap();
+    let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(writer)).event_format(Klog { format });
     tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), emit);
-    let bytes = written.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
-}
-
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    io::read_to_string(lines).unwrap()
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Request {
 
     /// True if the server refused a request without having read its body: the client froze or ended while it sent the
     /// request. That changes nothing, and the answer can come any time after the client has lost its right to write. A
-    /// body that is absent for another reason, such as a missing right, has another status.
+    /// body that is absent for another reason, such as a missing permission, has another status.
     fn is_broken_off(&self) -> bool {
         let has_body = matches!(self.verb.as_str(), "create" | "update" | "patch");
         let is_unreadable = matches!(self.code, 400 | 408 | 500..);
@@ -83,7 +83,7 @@ impl Request {
     }
 }
 
-/// Fails if one of these requests was refused for lack of a right.
+/// Fails if one of these requests was refused for lack of a permission.
 pub fn assert_allowed<'a>(requests: impl IntoIterator<Item = &'a Request>) {
     let refused = requests.into_iter().filter(|request| request.code == 403);
     let refused: Vec<String> = refused.map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Faults planted in single tests by `hack/test --prove`, which shows that such a failure names its cause and no other test
+//! Faults planted in single tests by `hack/lib/prove-failures`, which shows that such a failure names its cause and no other test
 //! fails.
 
 /// The API server does not become ready.

@@ -137,7 +137,7 @@ fn release_build() -> Result<Variable, Error> {
 
 fn build(directory: &str, options: &[&str]) -> Result<Variable, Error> {
     if let Ok(given) = std::env::var("ECM_BIN") {
-        // What reads it may run in another folder than the caller's.
+        // What reads it may run in another directory than the caller's.
         let path =
             std::path::absolute(&given).map_err(|error| Error::Other(format!("ECM_BIN={given}: {error}")))?;
         return Ok(("ECM_BIN", path.display().to_string()));

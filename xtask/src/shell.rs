@@ -28,7 +28,7 @@ fn command(words: &[&str], variables: &[(&str, &str)]) -> Command {
     command
 }
 
-/// A command in the caller's folder.
+/// A command in the caller's directory.
 fn here(words: &[&str], variables: &[(&str, &str)]) -> Command {
     let (program, arguments) = words.split_first().unwrap_or((&"", &[]));
     let mut command = Command::new(program);
@@ -56,7 +56,7 @@ pub(crate) fn exec(words: &[&str], variables: &[(&str, &str)]) -> Error {
     failed(words, &command(words, variables).exec())
 }
 
-/// The same in the caller's folder, from which paths among the `words` are named.
+/// The same in the caller's directory, from which paths among the `words` are named.
 pub(crate) fn exec_here(words: &[&str], variables: &[(&str, &str)]) -> Error {
     eprintln!("xtask: {}", words.join(" "));
     failed(words, &here(words, variables).exec())
@@ -143,15 +143,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_users_program_runs_in_the_callers_folder_and_cargo_at_the_root() {
-        let folder = |mut command: Command| {
+    fn a_users_program_runs_in_the_callers_directory_and_cargo_at_the_root() {
+        let directory = |mut command: Command| {
             let printed = command.output().unwrap().stdout;
             PathBuf::from(String::from_utf8(printed).unwrap().trim_end())
         };
         let caller = std::env::current_dir().unwrap();
-        assert_eq!(folder(here(&["pwd", "-P"], &[])), caller);
-        let at_root = folder(command(&["pwd", "-P"], &[]));
+        assert_eq!(directory(here(&["pwd", "-P"], &[])), caller);
+        let at_root = directory(command(&["pwd", "-P"], &[]));
         assert_eq!(at_root, root().canonicalize().unwrap());
-        assert_ne!(at_root, caller, "cargo runs tests in the folder of their crate");
+        assert_ne!(at_root, caller, "cargo runs tests in the directory of their crate");
     }
 }

@@ -60,7 +60,7 @@ pub fn mirror_with_terminating(
 /// The same with the plan's urgency, and with the writes that withdraw endpoints first; `is_local` if nodes without an endpoint get
 /// no traffic of the Service.
 ///
-/// An address that is beyond the maximum, and ready in the Endpoints, is no withdrawal: traffic to it is not lost.
+/// An address that is beyond the maximum, and ready in the Endpoints, is not a withdrawal: traffic to it is not lost.
 ///
 /// Cost: that of a second plan, without a maximum, if addresses are beyond it and the plan removes some.
 pub(crate) fn mirror_by_urgency(

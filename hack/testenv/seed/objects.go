@@ -35,7 +35,7 @@ const (
 // that a second run over the same etcd changes no name, uid or address.
 type cluster struct {
 	services, podsPerService, nodes, namespaces, zones int
-	// Pods besides those of the Services, which are not endpoints.
+	// Further Pods, which are not endpoints.
 	bystanders int
 	now        time.Time
 }

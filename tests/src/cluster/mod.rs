@@ -301,7 +301,7 @@ impl Cluster {
         self.bind(Some(SYSTEM), "extension-apiserver-authentication-reader", &user).await;
     }
 
-    /// Grants a service account the right of deploy/ to read metrics.
+    /// Grants a service account the permission of deploy/ to read metrics.
     pub async fn allow_scraping(&self, namespace: &str, account: &str) {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
@@ -329,7 +329,7 @@ impl Cluster {
         wait::until("a binding", LIMIT, || requests::create(&self.client, &binding)).await;
     }
 
-    /// Creates a namespace with a service account that has the right of deploy/ to read metrics; its token.
+    /// Creates a namespace with a service account that has the permission of deploy/ to read metrics; its token.
     pub async fn scraper(&self, namespace: &str, account: &str) -> String {
         let create = async |kind: &str, metadata: Value| {
             let object = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});

@@ -12,7 +12,7 @@
 //! | [`election`] | one replica writes, never two |
 //! | [`disruption`] | endpoints stay while kubelets are lost, with the feature gate for it |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
-//! | [`simulate`] | what it says about a dump is what a take-over does |
+//! | [`simulate`] | what it prints about config/samples is what upstream writes |
 //! | [`readers`] | `audit`, `explain` and `shadow` under random operations: nothing wrong about what upstream wrote |
 //! | [`explain`] | it needs few permissions, and is a plugin of kubectl |
 //! | [`audit`] | dead DNS servers are named; repairs touch only objects of the controllers |

@@ -21,7 +21,7 @@
 //! | `TestSyncServiceNoSelector`, `TestServiceExternalNameTypeSync` (4) | `services::services_that_we_do_not_manage_cause_no_request` |
 //! | `TestSyncServicePendingDeletion` | `services::a_service_being_deleted_gets_no_new_slices` |
 //! | `TestSyncServiceWithSelector` | `ownership::a_new_service_gets_a_placeholder` |
-//! | `TestSyncServiceMissing` | `services::services_that_we_do_not_manage_cause_no_request`; crate `endpointslice`, `src/trigger_time.rs` |
+//! | `TestSyncServiceMissing` | `services::services_that_we_do_not_manage_cause_no_request`; crate `endpointslice`, `src/trigger_times.rs` |
 //! | `TestSyncServicePodSelection` | `ownership::only_selected_pods_are_published` |
 //! | `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion` | `ownership::a_slice_being_deleted_is_replaced` |
 //! | `TestSyncServiceEndpointSliceLabelSelection` | `ownership::only_slices_with_both_labels_are_ours` |

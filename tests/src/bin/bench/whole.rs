@@ -56,7 +56,7 @@ impl Plane {
         }
     }
 
-    /// kube-controller-manager first: what it does alongside the others' start does not count as theirs.
+    /// kube-controller-manager first: what it does while the others start is not counted as theirs.
     fn start(self, meter: &Meter<'_>, options: &Options) -> Vec<Manager> {
         let without: &[Controller] = if self.0 == 0 { &[] } else { Controller::ALL };
         let off = OFF.into_iter().chain(without.iter().map(|controller| controller.name()));

@@ -86,8 +86,10 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             request.sync = Some(resource.path());
         }
         "exact" => {
-            // Not exactly zero, which is refused.
-            let version = known.map_or("999999999999".to_owned(), |number| format!("⟦list:{number}⟧"));
+            // Of a list of any kind, as the Endpoints controller asks for Endpoints at the version of a Service. Not exactly
+            // zero, which is refused.
+            let last = g.lists.last().map(|(number, _)| *number);
+            let version = last.map_or("999999999999".to_owned(), |number| format!("⟦list:{number}⟧"));
             request.query = query(&[("resourceVersion", &version), ("resourceVersionMatch", "Exact")]);
         }
         "exact old" => {

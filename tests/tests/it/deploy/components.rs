@@ -55,7 +55,7 @@ async fn with_service_account_credentials_the_program_itself_writes_no_endpoints
 
 /// `OpenShift`'s admission plugin does not run here: the permissions are compared with what it asks for.
 #[test]
-fn openshift_gets_a_right_for_each_controller() {
+fn openshift_gets_a_permission_for_each_controller() {
     let plain = with_components("base", &[]);
     let objects = with_components("base", &["openshift"]);
     for (controller, group, resource) in [

@@ -49,7 +49,7 @@ fn no_rule_is_broader_than_needed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_right_is_needed_and_none_is_missing() {
+async fn every_permission_is_needed_and_none_is_missing() {
     let flags = [
         // Makes clients list in pages, which needs a permission of its own.
         "--feature-gates=WatchList=false",

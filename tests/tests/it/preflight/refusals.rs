@@ -42,7 +42,7 @@ async fn missing_permissions_are_one_line_for_each_check() {
     let report = site.preflight_as(User::ThirdParty, PREPARED);
     assert_eq!(report.code, 6, "{report:#?}");
     report.expect("api-server-version", "ok", "v1.");
-    for (id, right) in [
+    for (id, permission) in [
         ("streaming-lists", "watch services"),
         ("rbac-endpoints-controller", "create subjectaccessreviews"),
         ("priority-of-lease", "list flowschemas"),
@@ -54,7 +54,7 @@ async fn missing_permissions_are_one_line_for_each_check() {
         ("first-plans", "list services"),
         ("leftover-workloads", "list deployments"),
     ] {
-        report.expect(id, "notChecked", &format!("This needs permission to {right}"));
+        report.expect(id, "notChecked", &format!("This needs permission to {permission}"));
     }
     // Its own permissions are known to every user.
     let report = site.preflight_as(User::ThirdParty, &[]);

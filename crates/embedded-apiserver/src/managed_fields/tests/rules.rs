@@ -84,13 +84,19 @@ fn kubectl_takes_over_what_it_applied_on_the_client_and_renews_the_annotation() 
     assert!(renewed.ends_with("}\n"));
 }
 
-/// Golden cases have the other refusals of configurations, in upstream's words.
+/// Golden cases have the other refusals; of unknown fields they compare only that one is named.
 #[test]
-fn a_text_for_a_number_and_an_object_without_a_kind_are_refused() {
+fn what_golden_cases_do_not_compare_is_refused_in_upstreams_words() {
     let text = service(json!({}), json!({"ports": [{"port": "x"}]}));
     let untyped = "failed to create typed patch object (/web; /v1, Kind=Service): .spec.ports[port=\"x\",protocol=\"TCP\"].port: \
          expected numeric (int or float), got string";
-    for (config, code, message) in [(json!({}), 400, "invalid object type: /, Kind="), (text, 500, untyped)] {
+    let unknown = service(json!({}), json!({"unknown": 1}));
+    let undeclared = "failed to create typed patch object (/web; /v1, Kind=Service): .spec.unknown: field not declared in schema";
+    for (config, code, message) in [
+        (json!({}), 400, "invalid object type: /, Kind="),
+        (text, 500, untyped),
+        (unknown, 500, undeclared),
+    ] {
         let status = services().apply(None, &config, "one", false, at(9)).unwrap_err();
         assert_eq!((status.code, status.message.as_str()), (code, message));
     }

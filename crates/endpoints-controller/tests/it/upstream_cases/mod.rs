@@ -12,7 +12,7 @@
 //! | `TestSyncServiceOverCapacity` (8) | `capacity::the_annotation_says_whether_addresses_were_truncated` |
 //! | `TestTruncateEndpoints` (5) | `capacity::subsets_shrink_in_proportion` |
 //! | `TestEndpointSubsetsEqualIgnoreResourceVersion` (6) | `syncs::differences_that_cause_a_write` |
-//! | `TestNewServiceNoPods` and its siblings (`endpointslice/util`) | crate `endpointslice`, `src/trigger_time.rs` |
+//! | `TestNewServiceNoPods` and its siblings (`endpointslice/util`) | crate `endpointslice`, `src/trigger_times.rs` |
 //! | `TestStaleEndpointsTracker` | `src/tracker.rs` |
 //! | `TestSyncEndpointsItemsPreserveNoSelector`, `TestSyncServiceExternalNameType` (4), `TestCheckLeftoverEndpoints`, `TestWaitsForAllInformersToBeSynced2`, `Test…Batching` (9), `TestSyncEndpointsServiceNotFound`, `TestMultipleServiceChanges`, `TestMultiplePodChanges`, `TestEndpointsDeletionEvents`, `TestGetPodServicesToUpdate`, `TestDetermineNeededServiceUpdates`, `Test_podChanged` | [`crate`] |
 

@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use self::seen::Seen;
 use self::touched::{Reported, Touched};
 use crate::board::{Board, Publication};
-use crate::history::{ANSWER, Entry, PER_SERVICE, Timeline, recorded};
+use crate::history::{Entry, IN_RESPONSE, PER_SERVICE, Timeline, recorded};
 use crate::origin::Origin;
 use crate::overview::{self, Facts, Overview};
 use crate::search::{self, Found};
@@ -234,20 +234,20 @@ impl Followed {
         let seen = self.seen.history.all().filter(|entry| {
             range.contains(&entry.time) && entry.service.as_ref().is_none_or(|key| is_asked(&key.namespace))
         });
-        let mut entries: Vec<_> = seen.take(ANSWER + 1).cloned().collect();
+        let mut entries: Vec<_> = seen.take(IN_RESPONSE + 1).cloned().collect();
         if span.since <= self.watched {
             let range = span.since..=span.until.min(self.watched);
             for key in self.snapshot.services().filter(|key| is_asked(&key.namespace)) {
                 entries.extend(recorded::of_service(&self.snapshot, &key, range.clone()));
                 // Not all of those of many Services with the same pods at a time.
-                if entries.len() > 4 * ANSWER {
-                    keep_newest(&mut entries, ANSWER + 1);
+                if entries.len() > 4 * IN_RESPONSE {
+                    keep_newest(&mut entries, IN_RESPONSE + 1);
                 }
             }
         }
-        keep_newest(&mut entries, ANSWER + 1);
-        let more = entries.len() > ANSWER;
-        entries.truncate(ANSWER);
+        keep_newest(&mut entries, IN_RESPONSE + 1);
+        let more = entries.len() > IN_RESPONSE;
+        entries.truncate(IN_RESPONSE);
         Timeline { entries, more, watched: self.watched.as_millisecond() }
     }
 }

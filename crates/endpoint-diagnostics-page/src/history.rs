@@ -30,7 +30,7 @@ pub const PER_SERVICE: usize = 200;
 /// Entries of all Services together: about ten megabytes at most.
 pub const TOTAL: usize = 20_000;
 /// Entries in one response.
-pub const ANSWER: usize = 1_000;
+pub const IN_RESPONSE: usize = 1_000;
 
 /// Something that happened.
 #[derive(Debug, PartialEq, Eq, Serialize)]

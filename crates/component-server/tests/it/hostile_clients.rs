@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 const SOON: Duration = Duration::from_millis(100);
 
-/// A server with other limits. Of those of time, only those of the test's subject should be short: a busy machine exceeds them.
+/// A server with other limits. Of the time limits, only those of the test's subject should be short: a busy machine exceeds them.
 fn with_limits(change: impl FnOnce(&mut Limits)) -> Setup {
     let mut setup = Setup::default();
     change(&mut setup.serving.limits);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointslice::disruption::{Hold, MIN_LOST, Nodes, Policy, Scope, ScopeState};
+use endpointslice::disruption::{Hold, MIN_LOST, Nodes, Policy, Scope};
 use endpointslice::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde::Serialize;
@@ -94,11 +94,11 @@ impl Disruptions {
         kept.map(as_before).collect()
     }
 
-    /// Returns the cluster, then zones by name, in which three nodes and half of all are not ready, or in which there is a disruption
-    /// by the rule of the gate. That leaves nodes out, such as those of the control plane; nodes that their kubelets call not ready
-    /// are not lost for it, but count here.
+    /// Returns the cluster, then zones by name, in which three nodes and half of all are not ready, or in which there is a
+    /// disruption by the rule of the gate. That leaves nodes out, such as those of the control plane; nodes that their kubelets
+    /// call not ready are not lost for it, but count here.
     ///
-    /// Cost: linear in nodes, and quadratic in zones.
+    /// Cost: linear in nodes, but for a sort of zones.
     pub(super) fn disrupted<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> Vec<DisruptedNodes> {
         let mut scopes: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
         for node in nodes {
@@ -108,23 +108,21 @@ impl Disruptions {
                 *all += 1;
             }
         }
+        let ongoing = |nodes: &Nodes| {
+            let scopes = nodes.scopes().filter(|scope| scope.period.is_ongoing());
+            scopes.map(|scope| scope.zone.unwrap_or_default()).collect::<BTreeSet<_>>()
+        };
+        let (cluster, zones) = (ongoing(&self.cluster), ongoing(&self.zones));
+        let is_ongoing = |zone: Option<&str>| zone.map_or(!cluster.is_empty(), |zone| zones.contains(zone));
         let is_share = |lost: usize, all: usize| lost >= MIN_LOST && lost * 100 >= all * SHARE as usize;
         let disrupted =
-            scopes.into_iter().filter(|(zone, (lost, all))| is_share(*lost, *all) || self.is_ongoing(*zone));
+            scopes.into_iter().filter(|(zone, (lost, all))| is_share(*lost, *all) || is_ongoing(*zone));
         let nodes = |(zone, (lost, nodes)): (Option<&str>, _)| DisruptedNodes {
             zone: zone.map(str::to_owned),
             lost,
             nodes,
         };
         disrupted.map(nodes).collect()
-    }
-
-    /// True if there is a disruption by the rule of the gate: of a zone, empty for nodes without one, or of the cluster.
-    fn is_ongoing(&self, zone: Option<&str>) -> bool {
-        let nodes = if zone.is_some() { &self.zones } else { &self.cluster };
-        let is_it =
-            |scope: &ScopeState| scope.zone.as_deref().unwrap_or_default() == zone.unwrap_or_default();
-        nodes.scopes().any(|scope| is_it(&scope) && scope.period.is_ongoing())
     }
 }
 

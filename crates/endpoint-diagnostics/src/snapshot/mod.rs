@@ -139,7 +139,7 @@ impl Snapshot {
     /// The cluster, then zones by name, in which three nodes and half of all are not ready, or which are disrupted by the rule of
     /// the gate `EndpointsKeepReadyOnDisruption`, which leaves some nodes out.
     ///
-    /// Cost: linear in nodes, and quadratic in zones.
+    /// Cost: linear in nodes.
     pub fn disruptions(&self) -> Vec<DisruptedNodes> {
         self.disruptions.disrupted(self.nodes.iter())
     }

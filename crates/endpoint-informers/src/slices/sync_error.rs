@@ -77,7 +77,9 @@ impl controller_kit::worker::SyncError for SyncError {
             Self::Skipped(skipped) => {
                 let mut hasher = DefaultHasher::new();
                 // All of them: the message names the first few.
-                skipped.iter().map(describe).collect::<Vec<_>>().hash(&mut hasher);
+                for skipped in skipped {
+                    describe(skipped).hash(&mut hasher);
+                }
                 vec![Cause::Failure { fingerprint: hasher.finish(), reason: FailureReason::Other }]
             }
         }

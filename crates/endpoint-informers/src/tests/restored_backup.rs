@@ -137,7 +137,7 @@ async fn every_kind_is_relisted_when_a_write_returns_an_older_version() {
     }
     nodes.played(LONG).await;
     slices.played(LONG).await;
-    assert_eq!(*guard.restores().borrow(), 1, "the lists that follow are no new evidence");
+    assert_eq!(*guard.restores().borrow(), 1, "the lists that follow are not new evidence");
 }
 
 /// After a restore, the watch cache of one of several API servers still tells what was before it. Each write would then

@@ -620,7 +620,7 @@ async fn a_refused_address_family_does_not_delay_the_other() {
     assert!((9..=11).contains(&again), "{again} tries of the family that is refused, every 1000 s");
 }
 
-/// Each turn of the family that is written is not a failure of the one that is refused.
+/// No turn of the family that is written is a failure of the one that is refused.
 #[tokio::test(start_paused = true)]
 async fn a_refused_address_family_comes_back_soon_though_the_other_takes_many_turns() {
     let api = TestApi::default();

@@ -262,7 +262,7 @@ mod tests {
 
     /// Tenants choose their size, and a table keeps what no object has any more.
     #[test]
-    fn long_annotations_are_not_kept_beside_their_objects() {
+    fn long_annotations_are_not_kept_next_to_their_objects() {
         let mut interner = Interner::keeping_annotations(["b", "a"]);
         let long = "x".repeat(MAX_INTERNED_ANNOTATIONS);
         let annotations = [("b", &*long), ("a", "1")];

@@ -28,7 +28,7 @@ const DNS_PORT: u16 = 53;
 /// Asks the servers until nothing is wrong, or has been for the whole time. `snapshot` is the cluster as it was read last; its
 /// Services and slices are read again for each further check.
 ///
-/// Cost: two questions for each headless Service and server, one server alongside the other; at most five minutes for each check.
+/// Cost: two questions for each headless Service and server, all servers at the same time; at most five minutes for each check.
 ///
 /// # Errors
 /// There is no server, none answers, or the cluster cannot be read again.

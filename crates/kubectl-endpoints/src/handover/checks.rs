@@ -1,4 +1,4 @@
-//! The look before a handover: `preflight`, for the flags and the user of ours as far as the cluster shows them.
+//! The checks before a handover: `preflight`, for the flags and the user of ours as far as the cluster shows them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The steps on a model of a cluster: whatever happens between two looks, two programs never write at once, and both
+//! The steps on a model of a cluster: whatever happens between two observations, two programs never write at once, and both
 //! directions end.
 
 mod model;
@@ -21,15 +21,15 @@ use model::{Event, Model};
 /// Looks within which a direction ends.
 const ENOUGH: usize = 400;
 
-/// Runs the steps of a direction, with an event before each look. Returns false if they do not end.
+/// Runs the steps of a direction, with an event before each observation. Returns false if they do not end.
 fn run(model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
     run_for(ENOUGH, model, goal, events)
 }
 
-/// The same, broken off after this number of looks.
-fn run_for(looks: usize, model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
-    for look in 0..looks {
-        model.pass(events.get(look).copied().unwrap_or(Event::None));
+/// The same, broken off after this number of observations.
+fn run_for(observations: usize, model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
+    for observation in 0..observations {
+        model.pass(events.get(observation).copied().unwrap_or(Event::None));
         model.check(goal)?;
         let facts = model.facts();
         let Some((_, step)) = next(goal, &facts) else { return Ok(true) };
@@ -86,15 +86,15 @@ proptest! {
         prop_assert!(!model.ours_writes() && model.built_in_writes());
     }
 
-    /// A handover that is broken off at any look is rolled back.
+    /// A handover that is broken off at any observation is rolled back.
     #[test]
     fn a_handover_is_rolled_back_from_anywhere(
         nodes in 1..4_u8,
         is_seen in any::<bool>(),
-        looks in 0..60_usize,
+        observations in 0..60_usize,
     ) {
         let mut model = Model::new(nodes, false, is_seen);
-        prop_assert!(run_for(looks, &mut model, Goal::Handover, &[]).is_ok());
+        prop_assert!(run_for(observations, &mut model, Goal::Handover, &[]).is_ok());
         prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
         prop_assert!(!model.ours_writes() && model.built_in_writes());
         prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true), "and again");
@@ -106,10 +106,10 @@ proptest! {
     fn a_handover_that_was_broken_off_and_undone_by_hand_begins_anew(
         nodes in 1..4_u8,
         is_seen in any::<bool>(),
-        looks in 0..60_usize,
+        observations in 0..60_usize,
     ) {
         let mut model = Model::new(nodes, false, is_seen);
-        prop_assert!(run_for(looks, &mut model, Goal::Handover, &[]).is_ok());
+        prop_assert!(run_for(observations, &mut model, Goal::Handover, &[]).is_ok());
         model.roll_back_by_hand();
         prop_assert!(model.built_in_writes() && !model.ours_writes());
         match run(&mut model, Goal::Handover, &[]) {
@@ -473,11 +473,11 @@ fn the_silence_of_a_changed_leader_does_not_count() {
     facts.built_in.as_mut().unwrap().holder = "another_1".to_owned();
     assert!(!facts.is_silent());
     model.pass(Event::BuiltInCrashes);
-    let looks = (0..ENOUGH).find(|_| {
+    let observations = (0..ENOUGH).find(|_| {
         model.pass(Event::None);
         model.facts().built_in_is_led() && model.facts().built_in_leader() != before.built_in_leader()
     });
-    assert!(looks.is_some(), "{:?}", model.facts().built_in);
+    assert!(observations.is_some(), "{:?}", model.facts().built_in);
     assert!(rules::silent(&before, &model.facts()).is_none(), "another one leads");
     let mut without = before.clone();
     without.built_in = None;

@@ -29,6 +29,10 @@ const SILENCE: Duration = Duration::from_secs(150);
 /// The longest event, in bytes, far above any object of a real cluster.
 const MAX: u64 = 64 << 20;
 
+#[derive(Debug, thiserror::Error)]
+#[error("an event of the watch is longer than {MAX} bytes")]
+struct TooLong;
+
 /// A message of a watch.
 #[derive(Debug)]
 pub(crate) enum Message {
@@ -90,10 +94,6 @@ enum End {
     Expired,
     Failed(ApiError),
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("an event of the watch is longer than {MAX} bytes")]
-struct TooLong;
 
 impl From<ApiError> for End {
     fn from(error: ApiError) -> Self {

@@ -137,7 +137,7 @@ struct Flags {
     /// each time counts. 0 reads once
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "5s")]
     confirm_after: Duration,
-    /// Check for the release of the Lease: fail if kube-controller-manager still runs one of the controllers
+    /// Check before the Lease is released: fail if kube-controller-manager still runs one of the controllers
     #[arg(long)]
     before_release: bool,
 }

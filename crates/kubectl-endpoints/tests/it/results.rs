@@ -156,7 +156,7 @@ fn endpoints_are_expected_of_a_controller_that_runs() {
 }
 
 #[test]
-fn a_service_that_keeps_failing_is_named_beside_the_others() {
+fn a_service_that_keeps_failing_is_named_among_the_others() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: lost, labels: {app: lost}}\nspec: {nodeName: gone, containers: \
                [{name: a, image: b}]}\n---\n\
                {apiVersion: v1, kind: Node, metadata: {name: other}}\n---\n\

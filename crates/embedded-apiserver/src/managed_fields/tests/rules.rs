@@ -92,11 +92,9 @@ fn what_golden_cases_do_not_compare_is_refused_in_upstreams_words() {
          expected numeric (int or float), got string";
     let unknown = service(json!({}), json!({"unknown": 1}));
     let undeclared = "failed to create typed patch object (/web; /v1, Kind=Service): .spec.unknown: field not declared in schema";
-    for (config, code, message) in [
-        (json!({}), 400, "invalid object type: /, Kind="),
-        (text, 500, untyped),
-        (unknown, 500, undeclared),
-    ] {
+    for (config, code, message) in
+        [(json!({}), 400, "invalid object type: /, Kind="), (text, 500, untyped), (unknown, 500, undeclared)]
+    {
         let status = services().apply(None, &config, "one", false, at(9)).unwrap_err();
         assert_eq!((status.code, status.message.as_str()), (code, message));
     }

@@ -67,7 +67,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "kube-api-qps-ceiling",
         "500",
-        "With --kube-api-qps=auto, the maximum of requests per second to the API server, for each controller",
+        "With --kube-api-qps=auto, the maximum number of requests per second to the API server, for each controller",
         Count { min: 20, max: i32::MAX, set: |settings, qps| settings.qps_ceiling = qps },
     )
     .key("Generic.KubeAPIQPSCeiling"),

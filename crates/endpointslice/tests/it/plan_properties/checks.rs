@@ -227,7 +227,7 @@ pub(crate) fn only_slices_with_endpoints_that_leave_are_written(
 }
 
 /// Written endpoints have the condition `ready` alone, and no other endpoint was changed.
-pub(crate) fn conditions_beside_ready_are_only_where_nothing_was_written(
+pub(crate) fn conditions_besides_ready_are_only_where_nothing_was_written(
     before: &Cluster,
     after: &Cluster,
 ) -> Checked {

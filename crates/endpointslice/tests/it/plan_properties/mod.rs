@@ -157,7 +157,7 @@ proptest! {
         let plan = cluster.plan();
         checks::only_slices_with_endpoints_that_leave_are_written(&cluster, &plan)?;
         cluster.apply(&plan);
-        checks::conditions_beside_ready_are_only_where_nothing_was_written(&before, &cluster)?;
+        checks::conditions_besides_ready_are_only_where_nothing_was_written(&before, &cluster)?;
         prop_assert!(cluster.plan().is_empty());
         cluster.conditions = Conditions::All;
         cluster.apply(&cluster.plan());

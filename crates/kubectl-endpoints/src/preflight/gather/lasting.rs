@@ -75,7 +75,7 @@ mod tests {
 
     /// A wrong gate on a Service whose pods change all the time.
     #[test]
-    fn what_lasts_is_found_beside_what_is_late() {
+    fn what_lasts_is_found_among_what_is_late() {
         let pass = |time: &str, ready: bool| {
             update(&[(READY, json!(!ready), json!(ready)), (TRIGGER, json!(time), Value::Null)])
         };

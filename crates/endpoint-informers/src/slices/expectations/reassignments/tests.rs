@@ -144,7 +144,7 @@ fn a_slice_is_young_for_a_minute_and_as_long_as_few_others_are() {
 
 /// The client takes what the policy leaves.
 #[test]
-fn a_client_beside_a_policy_ends_with_a_few() {
+fn a_client_alongside_a_policy_ends_with_a_few() {
     let (mut slices, start, mut number) = (Reassignments::default(), Instant::now(), 0);
     let mut now = start;
     while now.duration_since(start) < Duration::from_secs(60) {

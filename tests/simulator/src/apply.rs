@@ -204,16 +204,12 @@ fn restart(world: &Arc<World>, front: usize, before: Duration, milliseconds: u64
     tokio::spawn(restart);
 }
 
-/// The time between two writes of other clients, of kinds that nothing here watches.
-const OTHERS_WRITE: Duration = Duration::from_millis(500);
-
-/// Lets other clients write at an even rate until the history ends, so that a restored store reaches the versions of before
-/// about as long after the restore as the backup was old.
-pub fn others_write(world: &Arc<World>) {
+/// Lets other clients write objects that nothing here watches, once each period, until the history ends.
+pub fn others_write(world: &Arc<World>, period: Duration) {
     let world = Arc::downgrade(world);
     tokio::spawn(async move {
         loop {
-            sleep(OTHERS_WRITE).await;
+            sleep(period).await;
             let Some(world) = world.upgrade() else { return };
             let mark = world.server.version().to_string();
             world.merge(

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::action::Action;
 use crate::apply::{apply, others_write};
 use crate::audit;
-use crate::fault::Counts;
+use crate::fault::{Counts, Fault};
 use crate::oracle::bound::{bound, forgotten};
 use crate::oracle::end::{broken_rules, differences, read};
 use crate::oracle::growth::may_withhold_creates;
@@ -29,6 +29,12 @@ const COLLECTIONS: Duration = Duration::from_secs(4);
 const FRESH: Duration = Duration::from_secs(4);
 /// The time between two looks at the objects.
 const STEP: Duration = Duration::from_secs(2);
+
+/// The period of other clients' writes by which a restored store reaches the versions of before, about as long after the restore as
+/// the backup was old.
+const BEFORE_RESTORE: Duration = Duration::from_millis(500);
+/// That of others in long histories: of a server on which nothing changes no bookmark comes, and clients take silence for a fault.
+const WHILE_LOST: Duration = Duration::from_secs(30);
 
 /// The end of a history.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +79,9 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
     let mut replicas: Vec<Replica> =
         (0..world.plan.setup.replicas).map(|number| Replica::start(&world, number)).collect();
     if world.plan.timeline.iter().any(|entry| entry.action == Action::Backup) {
-        others_write(&world);
+        others_write(&world, BEFORE_RESTORE);
+    } else if world.plan.faults().contains(&Fault::KubeletLost) {
+        others_write(&world, WHILE_LOST);
     }
     if let Some(rate) = order::rate(&world.plan) {
         tokio::spawn(order::watch(Arc::downgrade(&world), rate));

@@ -195,6 +195,10 @@ impl Watcher {
 
     /// Another client has changed the object of this path.
     pub fn changed_by_others(&mut self, path: &str) {
+        // No controller watches Namespaces.
+        if path.strip_prefix("/api/v1/namespaces/").is_some_and(|name| !name.contains('/')) {
+            return;
+        }
         self.count_change();
         if path.contains("/endpoint") {
             self.published.forget(path.rsplit('/').next().unwrap_or_default());

@@ -64,30 +64,6 @@ fn summary(Write { event, verb }: &Write) -> String {
 }
 
 #[test]
-fn a_first_event_in_full() {
-    let mut harness = Harness::new();
-    let at = Timestamp::new(1_700_000_000, 123).unwrap();
-    let write =
-        harness.correlator.correlate(Occurrence { at, ..occurrence("web", "no") }, harness.now).unwrap();
-    assert_eq!(write.verb, Verb::Create);
-    assert_eq!(
-        serde_json::to_value(write.event).unwrap(),
-        serde_json::json!({
-            "apiVersion": "v1", "kind": "Event",
-            "metadata": {"name": "web.17979cfe362a007b", "namespace": "default"},
-            "involvedObject": {
-                "apiVersion": "v1", "kind": "Widget", "namespace": "default", "name": "web",
-                "uid": "the-uid", "resourceVersion": "7",
-            },
-            "type": "Warning", "reason": "FailedToSync", "message": "no", "count": 1,
-            "firstTimestamp": "2023-11-14T22:13:20Z", "lastTimestamp": "2023-11-14T22:13:20Z",
-            "source": {"component": "widget-controller"},
-            "reportingComponent": "widget-controller", "reportingInstance": "",
-        })
-    );
-}
-
-#[test]
 fn a_repetition_counts_on_the_first_event() {
     let mut harness = Harness::new();
     let first = harness.report(occurrence("web", "no")).unwrap();

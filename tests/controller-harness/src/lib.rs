@@ -47,7 +47,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub use crate::objects::{merged, object, pod, service};
+pub use crate::objects::{merged, object, pod, service, set_label};
 pub use crate::running::Running;
 pub use crate::server::Backup;
 use crate::server::{Server, answer, emit, emit_deletion};

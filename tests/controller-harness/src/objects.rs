@@ -1,5 +1,6 @@
 //! Builders of API objects in JSON.
 
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -34,6 +35,11 @@ pub fn pod(name: &str, addresses: &[&str], ready: bool) -> Value {
 #[must_use]
 pub fn object<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
+}
+
+/// Sets a label of a slice.
+pub fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
+    slice.metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());
 }
 
 /// Merges `changes` into an object. A null is kept: decoders read it as an absent field.

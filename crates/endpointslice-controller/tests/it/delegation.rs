@@ -12,7 +12,7 @@ use endpointslice::well_known::{
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::json;
 
-use crate::harness::{self, Harness, pod, service};
+use crate::harness::{self, Harness, pod, service, web};
 
 /// A slice of `web` that the controller `managed_by` manages.
 fn slice(name: &str, managed_by: &str) -> EndpointSlice {
@@ -24,9 +24,7 @@ fn slice(name: &str, managed_by: &str) -> EndpointSlice {
 /// Starts with a Service that has one slice of ours and one of another controller.
 async fn settled() -> Harness {
     let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
+        web(1)(cache);
         cache.put(slice("theirs", "them"));
     });
     harness.api.settle().await;

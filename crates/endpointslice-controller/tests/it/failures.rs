@@ -10,12 +10,7 @@ use crate::harness::{Harness, pod, service};
 /// The API server answers, but its watch delivers nothing for a while.
 #[tokio::test(start_paused = true)]
 async fn a_sync_waits_for_a_cache_behind_our_own_write() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-    });
-    harness.api.settle().await;
-    harness.api.forget_requests();
+    let harness = Harness::with_web(0).await;
     harness.api.hold_events();
     harness.api.pod(pod("web-1", "10.0.0.1", true));
     harness.api.advance(Duration::from_millis(1)).await;
@@ -80,12 +75,7 @@ async fn a_failed_write_emits_an_event_and_a_conflict_does_not() {
 /// The garbage collector or another client deletes it first.
 #[tokio::test(start_paused = true)]
 async fn an_update_of_a_deleted_slice_emits_no_event() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-    });
-    harness.api.settle().await;
-    harness.api.forget_requests();
+    let harness = Harness::with_web(0).await;
     let name = harness.api.delete_slice_without_event("web");
     harness.api.pod(pod("web-1", "10.0.0.1", true));
     harness.api.settle().await;
@@ -138,13 +128,7 @@ async fn no_change_is_counted_in_a_terminating_namespace() {
 /// The API server validates endpoints only if they change.
 #[tokio::test(start_paused = true)]
 async fn a_slice_with_a_refused_address_is_left_alone_until_its_endpoints_change() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-        cache.pod(pod("web-2", "10.0.0.2", true));
-    });
-    harness.api.settle().await;
+    let harness = Harness::with_web(2).await;
     harness.api.edit_slice_unchecked("web", |slice| {
         slice.endpoints.as_mut().unwrap()[0].addresses = vec!["169.254.0.1".to_owned()]
     });

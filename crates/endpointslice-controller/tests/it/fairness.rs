@@ -10,7 +10,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 use crate::MOMENT;
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod, service, set_label};
 
 const MANY: usize = 120;
 const SECOND: Duration = Duration::from_secs(1);
@@ -166,9 +166,7 @@ async fn the_rest_of_a_plan_is_forgotten_when_the_service_becomes_external() {
 #[tokio::test(start_paused = true)]
 async fn slices_that_a_webhook_mutates_cause_no_endless_syncs() {
     let api = TestApi::default();
-    api.mutate(|slice: &mut EndpointSlice| {
-        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
-    });
+    api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     big(&api);
     let harness = Harness::start_small(&api);
     harness.api.advance(Duration::from_secs(3600)).await;
@@ -186,9 +184,7 @@ async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
     let harness = Harness::start_small(&api);
     harness.api.advance(60 * SECOND).await;
     harness.api.forget_requests();
-    harness.api.mutate(|slice: &mut EndpointSlice| {
-        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
-    });
+    harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
     harness.api.advance(Duration::from_secs(3600)).await;
     let requests = harness.api.requests();
@@ -207,9 +203,7 @@ async fn a_large_service_that_a_webhook_mutates_lets_a_withdrawal_pass() {
     api.pod(pod("small-0", "10.9.0.0", true));
     let harness = Harness::start_small(&api);
     harness.api.advance(60 * SECOND).await;
-    harness.api.mutate(|slice: &mut EndpointSlice| {
-        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
-    });
+    harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
     harness.api.advance(4 * SECOND).await;
     assert_eq!(harness.api.addresses("small"), ["10.9.0.0"]);
@@ -426,9 +420,7 @@ async fn a_refused_slice_among_mutated_ones_backs_off() {
     let harness = Harness::start_small(&api);
     harness.api.settle().await;
     harness.api.forget_requests();
-    harness.api.mutate(|slice: &mut EndpointSlice| {
-        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
-    });
+    harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     let refused = harness.api.slices("big").remove(0).metadata.name;
     harness.api.refuse_if(move |slice: &EndpointSlice| slice.metadata.name == refused);
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
@@ -543,9 +535,7 @@ async fn many_slices_that_a_policy_takes_are_not_created_one_after_the_other() {
     let harness = Harness::start_small(&api);
     harness.api.settle().await;
     harness.api.forget_requests();
-    api.mutate(|slice: &mut EndpointSlice| {
-        drop(slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "them".into()))
-    });
+    api.mutate(|slice: &mut EndpointSlice| set_label(slice, MANAGED_BY, "them"));
     (0..MANY).for_each(|n| api.pod(pod(&format!("big-{}", MANY + n), &format!("10.0.2.{n}"), true)));
     harness.api.advance(60 * SECOND).await;
     assert_eq!(harness.api.requests().len(), 3);
@@ -642,11 +632,7 @@ async fn a_refused_address_family_comes_back_soon_though_the_other_takes_many_tu
 /// The back-off belongs to the content that failed.
 #[tokio::test(start_paused = true)]
 async fn new_content_does_not_wait_for_the_backoff_of_the_old() {
-    let harness = Harness::start(Duration::ZERO, |api| {
-        api.node("node-1", "zone-a");
-        api.service(service("web", json!({})));
-    });
-    harness.api.settle().await;
+    let harness = Harness::with_web(0).await;
     harness.api.refuse_if(|_| true);
     harness.api.pod(pod("web-1", "10.0.0.1", true));
     harness.api.advance(Duration::from_secs(10_000)).await;
@@ -660,11 +646,7 @@ async fn new_content_does_not_wait_for_the_backoff_of_the_old() {
 /// A slow watch of half a minute must not delay the retry of the next failure by 1000 s.
 #[tokio::test(start_paused = true)]
 async fn a_stale_cache_does_not_count_as_a_failure() {
-    let harness = Harness::start(Duration::ZERO, |api| {
-        api.node("node-1", "zone-a");
-        api.service(service("web", json!({})));
-    });
-    harness.api.settle().await;
+    let harness = Harness::with_web(0).await;
     harness.api.hold_events();
     for n in 0..20 {
         harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));

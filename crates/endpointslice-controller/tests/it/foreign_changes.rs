@@ -7,23 +7,15 @@ use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NA
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde_json::json;
 
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod, service, set_label};
 
 /// Starts with a Service, one pod and its slice, another Service without pods, and an empty list of writes.
 async fn settled() -> Harness {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.service(service("db", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
+    let harness = Harness::with_web(1).await;
+    harness.api.service(service("db", json!({})));
     harness.api.settle().await;
     harness.api.forget_requests();
     harness
-}
-
-fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
-    slice.metadata.labels.get_or_insert_default().insert(key.into(), value.into());
 }
 
 /// Upstream replaces it at its resync, 12 to 24 hours later.
@@ -377,35 +369,10 @@ async fn conflicts_with_a_client_that_keeps_changing_slices_count_as_writes() {
     assert!(writes <= 5 * 60 + 20, "{writes} tries in five minutes");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_slice_that_another_client_changes_or_deletes_is_repaired() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
-    harness.api.settle().await;
-    harness.api.forget_requests();
-    harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["PUT web-1"]);
-    harness.api.forget_requests();
-    harness.api.delete_slice("web");
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["POST web-"]);
-    assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
-}
-
 /// Upstream overlooks this: it tracks only the slices that it wrote since it started.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_slice_of_an_earlier_process_is_created_again() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
-    harness.api.settle().await;
-    let harness = harness.restart().await;
+    let harness = Harness::with_web(1).await.restart().await;
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), Vec::<String>::new(), "a restart writes nothing");
     assert_eq!(harness.syncs(), 1, "one sync");

@@ -7,7 +7,7 @@ use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NA
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod, service, set_label};
 
 /// Creates and updates by other field managers count, and nothing else.
 #[tokio::test(start_paused = true)]
@@ -32,9 +32,7 @@ async fn foreign_writes_are_counted() {
             });
         }),
         ("a slice that is given away", 1, &|harness: &Harness| {
-            harness.api.edit_slice("web", |slice| {
-                slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "other".into());
-            });
+            harness.api.edit_slice("web", |slice| set_label(slice, MANAGED_BY, "other"));
         }),
         ("a slice of another controller", 0, &|harness: &Harness| {
             harness.api.put(slice("web-foreign", &json!({"metadata": {"labels": {MANAGED_BY: "other"}}})));

@@ -12,11 +12,20 @@ use endpointslice_controller::{Config, EndpointSliceController};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-pub(crate) use controller_harness::{object as slice, service};
+pub(crate) use controller_harness::{object as slice, service, set_label};
 
 /// A pod of the Service that its name begins with, on `node-1`.
 pub(crate) fn pod(name: &str, address: &str, ready: bool) -> Value {
     controller_harness::pod(name, &[address], ready)
+}
+
+/// Puts the Service `web` and its first pods, which are ready, on a server.
+pub(crate) fn web(pods: usize) -> impl FnOnce(&TestApi) {
+    move |api: &TestApi| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (1..=pods).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true)));
+    }
 }
 
 /// The defaults, but that each sync remembers what it has seen.
@@ -71,6 +80,15 @@ impl Harness {
     /// Starts on a server that `fill` prepares.
     pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {
         Self::run(&TestApi::filled(fill), batch_period, Conditions::All)
+    }
+
+    /// Starts with [`web`] in sync, and an empty list of writes.
+    pub(crate) async fn with_web(pods: usize) -> Self {
+        let harness = Self::start(Duration::ZERO, web(pods));
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["POST web-"]);
+        harness.api.forget_requests();
+        harness
     }
 
     /// Shuts the controller down, and returns the server.

@@ -83,12 +83,7 @@ async fn hints_survive_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_zone_change_of_a_node_updates_the_slices_of_its_pods() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
-    harness.api.settle().await;
+    let harness = Harness::with_web(1).await;
     assert_eq!(harness.zones("web"), [Some("zone-a".to_owned())]);
     harness.api.node("node-1", "zone-b");
     harness.api.advance(Duration::from_millis(1)).await;

@@ -11,23 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
-use crate::harness::{Harness, pod, service};
-
-/// Starts with a Service, one pod and its slice.
-async fn settled() -> Harness {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
-    harness.api.settle().await;
-    harness.api.forget_requests();
-    harness
-}
-
-fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
-    slice.metadata.labels.get_or_insert_default().insert(key.into(), value.into());
-}
+use crate::harness::{Harness, pod, service, set_label};
 
 #[tokio::test(start_paused = true)]
 async fn a_new_service_gets_a_placeholder() {
@@ -51,7 +35,7 @@ async fn a_new_service_gets_a_placeholder() {
 
 #[tokio::test(start_paused = true)]
 async fn only_selected_pods_are_published() {
-    let harness = settled().await;
+    let harness = Harness::with_web(1).await;
     harness.api.pod(pod("other-1", "10.0.0.8", true));
     harness.api.pod(merged(pod("web-2", "10.0.0.9", true), json!({"metadata": {"namespace": "elsewhere"}})));
     harness.api.settle().await;
@@ -95,7 +79,7 @@ async fn only_slices_with_both_labels_are_ours() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_being_deleted_is_replaced() {
-    let harness = settled().await;
+    let harness = Harness::with_web(1).await;
     let mut slice = harness.api.slices("web").remove(0);
     slice.metadata.name = Some("web-2".into());
     slice.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
@@ -114,7 +98,7 @@ async fn a_slice_that_is_relabelled_to_another_owner_is_replaced() {
         |slice| slice.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH)),
     ];
     for (number, edit) in edits.into_iter().enumerate() {
-        let harness = settled().await;
+        let harness = Harness::with_web(1).await;
         harness.api.edit_slice("web", edit);
         harness.api.settle().await;
         assert_eq!(
@@ -130,7 +114,7 @@ async fn a_slice_that_is_relabelled_to_another_owner_is_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_is_relabelled_to_us_causes_a_sync() {
-    let harness = settled().await;
+    let harness = Harness::with_web(1).await;
     let mut slice = harness.api.slices("web").remove(0);
     slice.metadata.name = Some("gift".into());
     set_label(&mut slice, MANAGED_BY, "other");
@@ -149,7 +133,7 @@ async fn a_slice_that_is_relabelled_to_us_causes_a_sync() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_without_a_service_causes_no_sync() {
-    let harness = settled().await;
+    let harness = Harness::with_web(1).await;
     let slice = harness.api.slices("web").remove(0);
     for (name, labels) in [("empty", json!({SERVICE_NAME: ""})), ("absent", json!({}))] {
         let labels = merged(json!({MANAGED_BY: ENDPOINTSLICE_CONTROLLER}), labels);

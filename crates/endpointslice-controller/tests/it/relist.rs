@@ -5,17 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::MOMENT;
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod, service, web};
 
 /// Long enough for a key that waits for the cache to reach its longest back-off.
 const LONG: Duration = Duration::from_secs(5000);
 
 /// A Service without pods, and its slice `web-1`, which the cache shows unless the watch is `broken`.
 async fn begun(broken: bool) -> Harness {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-    });
+    let harness = Harness::start(Duration::ZERO, web(0));
     if broken {
         harness.api.break_watch();
     }

@@ -6,17 +6,11 @@ use controller_harness::merged;
 use endpointslice::{Pod, Service};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod, service, web};
 
 #[tokio::test(start_paused = true)]
 async fn a_service_with_a_ready_pod_gets_one_slice_and_no_second_sync() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["POST web-"]);
+    let harness = Harness::with_web(1).await;
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
     assert_eq!(
         harness.syncs(),
@@ -105,12 +99,7 @@ async fn a_service_being_deleted_gets_no_new_slices() {
 #[tokio::test(start_paused = true)]
 async fn a_service_recreated_at_once_is_synced() {
     for hold in [false, true] {
-        let harness = Harness::start(Duration::ZERO, |cache| {
-            cache.node("node-1", "zone-a");
-            cache.service(service("web", json!({})));
-            cache.pod(pod("web-1", "10.0.0.1", true));
-        });
-        harness.api.settle().await;
+        let harness = Harness::with_web(1).await;
         if hold {
             harness.api.hold_events();
         }
@@ -141,10 +130,8 @@ async fn a_pod_change_of_phase_node_or_uid_alone_causes_a_sync() {
         (json!({"metadata": {"uid": "again"}}), "uid"),
     ] {
         let harness = Harness::start(Duration::ZERO, |cache| {
-            cache.node("node-1", "zone-a");
+            web(1)(cache);
             cache.node("node-2", "zone-b");
-            cache.service(service("web", json!({})));
-            cache.pod(pod("web-1", "10.0.0.1", true));
         });
         harness.api.settle().await;
         let before = harness.api.endpoints("web");

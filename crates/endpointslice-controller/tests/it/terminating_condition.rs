@@ -1,12 +1,10 @@
 //! The feature gate `EndpointSliceTerminatingCondition`, changed by a restart.
 
-use std::time::Duration;
-
 use controller_harness::merged;
 use endpointslice::desired::Conditions;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod};
 
 fn terminating(name: &str, address: &str) -> Value {
     merged(pod(name, address, true), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
@@ -22,13 +20,7 @@ fn shown(harness: &Harness) -> Vec<Value> {
 
 #[tokio::test(start_paused = true)]
 async fn disabling_the_gate_drops_terminating_pods_and_conditions_without_extra_writes() {
-    let harness = Harness::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-        cache.pod(pod("web-2", "10.0.0.2", true));
-    });
-    harness.api.settle().await;
+    let harness = Harness::with_web(2).await;
     let full =
         |ready: bool, terminating: bool| json!({"ready": ready, "serving": true, "terminating": terminating});
     assert_eq!(

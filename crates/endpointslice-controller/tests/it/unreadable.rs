@@ -1,24 +1,13 @@
 //! Objects of the first list that can't be decoded.
 
-use std::time::Duration;
-
 use endpointslice::{Node, Pod, Service};
-use serde_json::json;
 
 use crate::NONE;
-use crate::harness::{Harness, pod, service};
+use crate::harness::{Harness, pod};
 
 /// Publishes `web-1` and `web-2` with one controller, and starts another on the cache after `damage`.
 async fn restarted(damage: impl FnOnce(&Harness)) -> Harness {
-    let harness = Harness::start(Duration::ZERO, |api| {
-        api.node("node-1", "zone-a");
-        api.service(service("web", json!({})));
-        api.pod(pod("web-1", "10.0.0.1", true));
-        api.pod(pod("web-2", "10.0.0.2", true));
-    });
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["POST web-"]);
-    harness.api.forget_requests();
+    let harness = Harness::with_web(2).await;
     // The first list of the next process.
     for name in ["web-1", "web-2"] {
         harness.api.remove::<Pod>(name);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller_harness::TestApi;
+use controller_harness::{TestApi, set_label};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -20,10 +20,7 @@ async fn a_slice_that_another_client_changes_or_deletes_is_repaired_at_once() {
     harness.api.delete_slice("web");
     harness.now().await;
     assert_eq!(harness.writes().await, ["POST web-"]);
-    harness.api.edit_slice("web", |slice| {
-        let labels = slice.metadata.labels.get_or_insert_default();
-        labels.insert(MANAGED_BY.into(), "other".into());
-    });
+    harness.api.edit_slice("web", |slice| set_label(slice, MANAGED_BY, "other"));
     harness.now().await;
     assert_eq!(harness.writes().await, ["POST web-"], "the relabelled slice is left alone and replaced");
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
@@ -32,9 +29,7 @@ async fn a_slice_that_another_client_changes_or_deletes_is_repaired_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_loss_of_a_slice_is_forgotten_with_the_endpoints() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
-    harness.api.edit_slice("web", |slice| {
-        slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "other".into());
-    });
+    harness.api.edit_slice("web", |slice| set_label(slice, MANAGED_BY, "other"));
     assert_eq!(harness.writes().await, ["POST web-"]);
     assert!(harness.remembers("web").contains(&"losses"), "{:?}", harness.remembers("web"));
     harness.api.remove::<CachedEndpoints>("web");
@@ -58,9 +53,7 @@ async fn a_slice_that_only_a_relist_shows_deleted_is_created_again() {
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_moves_to_another_service_causes_a_sync_of_both() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
-    harness.api.edit_slice("web", |slice| {
-        slice.metadata.labels.get_or_insert_default().insert(SERVICE_NAME.into(), "gone".into());
-    });
+    harness.api.edit_slice("web", |slice| set_label(slice, SERVICE_NAME, "gone"));
     let mut writes = harness.writes().await;
     writes.sort();
     assert_eq!(writes, ["DELETE web-1", "POST web-"]);
@@ -297,9 +290,7 @@ async fn an_update_that_a_webhook_takes_back_is_no_sign_of_a_restored_backup() {
         api.upsert::<CachedEndpoints>(endpoints(name, &["10.0.0.1"], json!({})));
     };
     let harness = Harness::start(|server| {
-        server.mutate(|slice: &mut EndpointSlice| {
-            slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into());
-        });
+        server.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
         api("web", server);
     })
     .await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use controller_harness::merged;
+use controller_harness::{merged, set_label};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{
     LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
@@ -135,9 +135,7 @@ async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
     harness.api.advance(Duration::from_secs(60)).await;
     assert_eq!(harness.api.slices("web").len(), MANY);
     harness.api.forget_requests();
-    harness.api.mutate(|slice: &mut EndpointSlice| {
-        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
-    });
+    harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     harness.api.upsert::<CachedEndpoints>(labelled(json!({"tier": "front"})));
     harness.api.advance(Duration::from_secs(600)).await;
     let requests = harness.api.requests();

@@ -105,62 +105,43 @@ pub trait CachedResource: Resource {
     fn notify_list(_handler: &dyn Handler, _phase: ListPhase, _state: &State) {}
 }
 
-impl CachedResource for Pod {
-    fn table(state: &State) -> &Store<Self> {
-        &state.pods
-    }
+/// The table of a kind in [`State`], and its method of [`Handler`].
+macro_rules! in_table {
+    ($table:ident, $method:ident) => {
+        fn table(state: &State) -> &Store<Self> {
+            &state.$table
+        }
 
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.pods
-    }
+        fn table_mut(state: &mut State) -> &mut Store<Self> {
+            &mut state.$table
+        }
+
+        fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+            handler.$method(change, state, is_initial_list);
+        }
+    };
+}
+
+impl CachedResource for Pod {
+    in_table!(pods, pod);
 
     fn assess(&mut self, state: &mut State, now: i64) {
         if let Some(disruption) = &mut state.disruption {
             self.ready = disruption.counts_pod_as_ready(self, now);
         }
     }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.pod(change, state, is_initial_list);
-    }
 }
 
 impl CachedResource for Service {
-    fn table(state: &State) -> &Store<Self> {
-        &state.services
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.services
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.service(change, state, is_initial_list);
-    }
+    in_table!(services, service);
 }
 
 impl CachedResource for DelegatedService {
-    fn table(state: &State) -> &Store<Self> {
-        &state.delegated
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.delegated
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.delegated(change, state, is_initial_list);
-    }
+    in_table!(delegated, delegated);
 }
 
 impl CachedResource for Node {
-    fn table(state: &State) -> &Store<Self> {
-        &state.nodes
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.nodes
-    }
+    in_table!(nodes, node);
 
     fn assess(&mut self, state: &mut State, now: i64) {
         if let Some(disruption) = &mut state.disruption {
@@ -174,24 +155,10 @@ impl CachedResource for Node {
             disruption.forget(self, now);
         }
     }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.node(change, state, is_initial_list);
-    }
 }
 
 impl CachedResource for CachedSlice {
-    fn table(state: &State) -> &Store<Self> {
-        &state.slices
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.slices
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.slice(change, state, is_initial_list);
-    }
+    in_table!(slices, slice);
 
     fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
         handler.slices_listed(phase, state);
@@ -199,17 +166,7 @@ impl CachedResource for CachedSlice {
 }
 
 impl CachedResource for CachedEndpoints {
-    fn table(state: &State) -> &Store<Self> {
-        &state.endpoints
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.endpoints
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.endpoints(change, state, is_initial_list);
-    }
+    in_table!(endpoints, endpoints);
 
     fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
         handler.endpoints_listed(phase, state);

@@ -10,6 +10,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use controller_kit::worker::SyncContext;
+use controller_kit::write::ObjectWriter;
 use controller_kit::write_order::WriteOrder;
 use endpoint_controllers_common::SyncCaches;
 use endpoint_informers::cache::{Cache, Change, State};
@@ -20,6 +21,7 @@ use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::Urgency;
 use endpointslice::trigger_times::TriggerTimes;
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
 
@@ -27,7 +29,6 @@ use crate::error::SyncError;
 use crate::orphan::Orphan;
 use crate::sync_cache::SyncCache;
 use crate::tracker::Tracker;
-use crate::writer::EndpointsWriter;
 
 /// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,7 @@ pub struct EndpointsController {
     pub(crate) cache: Arc<Cache>,
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) order: Option<WriteOrder>,
-    pub(crate) writer: EndpointsWriter,
+    pub(crate) writer: ObjectWriter,
     pub(crate) recorder: Recorder,
     pub(crate) repairs: Repairs,
     pub(crate) tracker: Mutex<Tracker>,
@@ -93,7 +94,7 @@ impl EndpointsController {
             cache,
             queue,
             order,
-            writer: EndpointsWriter::new(client),
+            writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]),
             recorder,
             repairs,
             tracker: Mutex::default(),

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use controller_kit::write::WriteError;
-use endpoint_controllers_common::{ASK_AGAIN, has_selector, is_delegated};
+use endpoint_controllers_common::{ASK_AGAIN, has_selector, is_delegated, stored_service};
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Urgency;
 use endpointslice::model::Uid;
+use k8s_openapi::List;
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::time::Instant;
-use kube_api::{ApiError, Preconditions};
+use kube_api::{ApiClient, ApiError, Preconditions};
 use tracing::debug;
 
 use crate::controller::EndpointsController;
@@ -64,6 +67,21 @@ pub(crate) fn may_request(sync: &SyncContext, lookup: &Lookup) -> bool {
     sync.admit(Urgency::Soft.level(), requests) > 0
 }
 
+/// The metadata of the Endpoints of this name that were stored at a resourceVersion; `None` if there were none.
+async fn endpoints_at(
+    client: &ApiClient,
+    key: &ObjectKey,
+    version: u64,
+) -> Result<Option<ObjectMeta>, ApiError> {
+    let ObjectKey { namespace, name } = key;
+    let path = format!(
+        "/api/v1/namespaces/{namespace}/endpoints?fieldSelector=metadata.name={name}\
+         &resourceVersion={version}&resourceVersionMatch=Exact"
+    );
+    let found: List<Endpoints> = client.get_json(&path).await?;
+    Ok(found.items.into_iter().next().map(|endpoints| endpoints.metadata))
+}
+
 impl EndpointsController {
     /// Forgets a Service that was deleted, of a key whose sync is skipped, once its Endpoints are gone: others that are created
     /// under its name are not its.
@@ -98,7 +116,7 @@ impl EndpointsController {
         let target = match (created, deleted_at) {
             (Some(created), _) => Target::of(created, true),
             (None, None) => any(),
-            (None, Some(version)) => match self.writer.endpoints_at(sync, key, version).await {
+            (None, Some(version)) => match endpoints_at(self.client(sync), key, version).await {
                 Ok(existed) => {
                     let is_ours = existed.as_ref().is_some_and(has_our_label);
                     let existed = existed.map(|it| Uid::from(&*it.uid.unwrap_or_default()));
@@ -133,7 +151,7 @@ impl EndpointsController {
         target: Target,
         orphan: Orphan,
     ) -> Result<Result<(), WriteError>, SyncError> {
-        let service = match self.writer.service(sync, key).await {
+        let service = match stored_service(self.client(sync), key).await {
             Ok(service) => service,
             Err(error) => return Err(self.unclear(key, orphan, error)),
         };
@@ -147,6 +165,12 @@ impl EndpointsController {
             self.queue.revisit(key.clone(), ASK_AGAIN);
             Ok(Ok(()))
         }
+    }
+
+    /// The client for a lookup: nothing is left to plan.
+    fn client(&self, sync: &SyncContext) -> &ApiClient {
+        sync.end_planning();
+        self.writer.client(sync)
     }
 
     fn unclear(&self, key: &ObjectKey, orphan: Orphan, error: ApiError) -> SyncError {
@@ -164,7 +188,8 @@ impl EndpointsController {
         orphan: Orphan,
     ) -> Result<(), WriteError> {
         let retried = Orphan { uid: target.uid.clone(), selected: false, ..orphan };
-        let deleted = self.writer.delete(sync, key, &target.preconditions).await;
+        sync.end_planning();
+        let deleted = self.writer.delete::<Endpoints>(sync, key, &target.preconditions).await;
         // Without a version, the conflict is that another object has the name.
         let is_gone = |error: &WriteError| {
             target.preconditions.resource_version.is_none() && error.source.is_conflict()

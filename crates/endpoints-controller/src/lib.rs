@@ -33,7 +33,6 @@ mod sync;
 mod sync_cache;
 mod tracker;
 mod truncate;
-mod writer;
 
 pub use controller::{Config, EndpointsController};
 pub use desired::{Unready, desired_subsets};

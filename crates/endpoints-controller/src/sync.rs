@@ -180,6 +180,8 @@ impl EndpointsController {
             self.keep_trigger_time(key, endpoints);
             return Ok(());
         }
+        // The writes of several Services overlap: a plan is one object of at most 1,000 addresses.
+        sync.end_planning();
         let (endpoints, written) = match plan {
             Plan::Nothing => {
                 self.tracker.lock().synced(key);

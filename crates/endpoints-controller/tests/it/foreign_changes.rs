@@ -27,12 +27,7 @@ fn annotations(endpoints: &mut Endpoints) -> &mut BTreeMap<String, String> {
 
 #[tokio::test(start_paused = true)]
 async fn endpoints_that_another_client_deletes_are_created_again() {
-    let harness = Harness::start(Duration::ZERO, |api| {
-        api.service(web());
-        api.pod(pod("web-1", &["10.0.0.1"], true));
-    });
-    harness.api.settle().await;
-    harness.api.forget_requests();
+    let harness = settled().await;
     harness.api.delete("web");
     harness.api.settle().await;
     assert_eq!(

@@ -69,6 +69,10 @@ fn plan(address_type: AddressType, create: &[&str], update: &[&str], delete: &[&
     }
 }
 
+fn of_types(types: impl Into<Vec<AddressTypePlan>>) -> SlicePlan {
+    SlicePlan { types: types.into(), delete_if_unchanged: Vec::new() }
+}
+
 fn two_types() -> SlicePlan {
     let ipv4 = plan(AddressType::Ipv4, &["c4-", "d4-"], &["u4", "v4"], &["x4", "y4"]);
     let ipv6 = plan(AddressType::Ipv6, &["c6-"], &["u6"], &["x6"]);
@@ -307,10 +311,7 @@ async fn a_sync_ends_after_the_maximum_of_writes() {
     let wire = Wire(Encoding::Json);
     let names: Vec<String> = (0..=MAX_WRITES).map(|n| format!("x{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let all = |count: usize| SlicePlan {
-        types: vec![plan(AddressType::Ipv4, &[], &names[..count], &[])],
-        delete_if_unchanged: Vec::new(),
-    };
+    let all = |count: usize| of_types([plan(AddressType::Ipv4, &[], &names[..count], &[])]);
     let steps = || names[..MAX_WRITES].iter().map(|name| update(name, stored(wire, name))).collect();
     let cut = (true, vec![], vec![MAX_WRITES]);
     assert_eq!(apply_until(&all(MAX_WRITES + 1), usize::MAX, steps()).await, cut);
@@ -323,13 +324,10 @@ async fn a_sync_ends_after_the_maximum_of_writes() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_delete_ends_its_type() {
     for wire in Wire::BOTH {
-        let plan = SlicePlan {
-            types: vec![
-                plan(AddressType::Ipv4, &[], &[], &["x4", "y4"]),
-                plan(AddressType::Ipv6, &[], &[], &["x6"]),
-            ],
-            delete_if_unchanged: Vec::new(),
-        };
+        let plan = of_types([
+            plan(AddressType::Ipv4, &[], &[], &["x4", "y4"]),
+            plan(AddressType::Ipv6, &[], &[], &["x6"]),
+        ]);
         let steps = vec![delete("x4", wire.refusal(&CONFLICT)), delete("x6", deleted())];
         let (reported, errors, _) = apply(wire, &plan, steps).await;
         assert_eq!(reported, ["deleted x6 version-of-x6"]);
@@ -356,10 +354,7 @@ async fn a_terminating_namespace_is_no_failure() {
 #[tokio::test(start_paused = true)]
 async fn only_creates_may_fail_in_a_terminating_namespace() {
     let wire = Wire::BOTH[0];
-    let plan = SlicePlan {
-        types: vec![plan(AddressType::Ipv4, &[], &["u4"], &[])],
-        delete_if_unchanged: Vec::new(),
-    };
+    let plan = of_types([plan(AddressType::Ipv4, &[], &["u4"], &[])]);
     let (_, errors, _) = apply(wire, &plan, vec![update("u4", wire.refusal(&TERMINATING))]).await;
     assert_eq!(errors, ["failed to update EndpointSlice shop/u4: going (false)"]);
 }
@@ -385,13 +380,10 @@ async fn a_slice_that_is_already_gone_counts_as_deleted() {
 #[tokio::test(start_paused = true)]
 async fn an_update_of_a_missing_slice_is_transient_and_a_create_is_not() {
     for wire in Wire::BOTH {
-        let plan = SlicePlan {
-            types: vec![
-                plan(AddressType::Ipv4, &[], &["u4"], &[]),
-                plan(AddressType::Ipv6, &["c6-"], &[], &[]),
-            ],
-            delete_if_unchanged: Vec::new(),
-        };
+        let plan = of_types([
+            plan(AddressType::Ipv4, &[], &["u4"], &[]),
+            plan(AddressType::Ipv6, &["c6-"], &[], &[]),
+        ]);
         let steps = vec![update("u4", wire.refusal(&NOT_FOUND)), create(wire.refusal(&NOT_FOUND))];
         let (_, errors, _) = apply(wire, &plan, steps).await;
         let expected = [
@@ -406,10 +398,7 @@ async fn an_update_of_a_missing_slice_is_transient_and_a_create_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_generated_name_that_exists_is_not_transient() {
     for wire in Wire::BOTH {
-        let plan = SlicePlan {
-            types: vec![plan(AddressType::Ipv4, &["c4-"], &[], &[])],
-            delete_if_unchanged: Vec::new(),
-        };
+        let plan = of_types([plan(AddressType::Ipv4, &["c4-"], &[], &[])]);
         let (_, errors, _) = apply(wire, &plan, vec![create(wire.refusal(&TAKEN))]).await;
         assert_eq!(errors, ["failed to create EndpointSlice shop/c4-: taken (false)"]);
     }
@@ -420,7 +409,7 @@ async fn creates_are_skipped_if_the_plan_suppresses_them() {
     for wire in Wire::BOTH {
         let mut held = plan(AddressType::Ipv4, &["c4-"], &["u4"], &["x4"]);
         held.creates_suppressed = true;
-        let plan = SlicePlan { types: vec![held], delete_if_unchanged: Vec::new() };
+        let plan = of_types([held]);
         let steps = vec![update("u4", stored(wire, "u4")), delete("x4", deleted())];
         let (reported, _, _) = apply(wire, &plan, steps).await;
         assert_eq!(reported, ["updated u4 42", "deleted x4 version-of-x4"]);

@@ -25,6 +25,13 @@ fn cached(slice: &Value) -> CachedSlice {
     CachedSlice::from_json(&slice.to_string(), &mut Interner::default()).unwrap()
 }
 
+/// Expectations of slices, and the queue, cache and key that they are of.
+fn expecting() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+    (slices, queue, Cache::default(), ObjectKey::new("shop", "web"))
+}
+
 /// Our slice was written and is not in the cache yet.
 fn stale_cache() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) {
     let queue = WorkQueue::new(RateLimit::default());
@@ -90,9 +97,7 @@ async fn a_list_that_began_before_the_handler_was_attached_ends_no_wait() {
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_a_list_shows_in_an_older_version_is_synced() {
     for during in [false, true] {
-        let queue = WorkQueue::new(RateLimit::default());
-        let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-        let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+        let (slices, queue, cache, key) = expecting();
         let mut newer = slice("us", "9");
         newer["metadata"]["generation"] = json!(2);
         cache.upsert(cached(&newer));
@@ -118,12 +123,10 @@ async fn a_slice_that_a_list_shows_in_an_older_version_is_synced() {
 #[tokio::test(start_paused = true)]
 async fn when_versions_went_back_every_service_with_slices_is_synced() {
     for went_back in [false, true] {
-        let queue = WorkQueue::new(RateLimit::default());
-        let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-        let cache = Cache::default();
+        let (slices, queue, cache, key) = expecting();
         cache.upsert(cached(&slice("us", "5")));
         cache.read(|state| {
-            slices.read_or_wait(&ObjectKey::new("shop", "web"), state).unwrap();
+            slices.read_or_wait(&key, state).unwrap();
             slices.observe_list(ListPhase::Begins, state);
             slices.observe_list(ListPhase::Complete { went_back }, state);
         });
@@ -180,9 +183,7 @@ async fn only_a_change_that_a_plan_may_undo_causes_a_sync() {
 /// event of that client is handled when the sync ends, and must not end the wait for the update.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_an_update_takes_back_is_waited_for() {
-    let queue = WorkQueue::new(RateLimit::default());
-    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-    let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+    let (slices, _, cache, key) = expecting();
     cache.upsert(cached(&slice("us", "5")));
     cache.read(|state| slices.read_or_wait(&key, state)).unwrap();
     let sync = slices.begin_sync(&key);
@@ -201,9 +202,7 @@ async fn a_slice_that_an_update_takes_back_is_waited_for() {
 /// A sync waits for the API server, and another client changes a slice all the time.
 #[tokio::test(start_paused = true)]
 async fn changes_during_a_long_sync_do_not_pile_up() {
-    let queue = WorkQueue::new(RateLimit::default());
-    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-    let key = ObjectKey::new("shop", "web");
+    let (slices, queue, _, key) = expecting();
     let edited = |version: u64| {
         let mut slice = slice("us", &version.to_string());
         slice["metadata"]["managedFields"] =
@@ -227,9 +226,7 @@ async fn changes_during_a_long_sync_do_not_pile_up() {
 /// A client goes on creating slices with the controller's label. It deletes some itself, after it has given them away.
 #[tokio::test(start_paused = true)]
 async fn slices_of_other_clients_that_are_deleted_are_forgotten() {
-    let queue = WorkQueue::new(RateLimit::default());
-    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-    let key = ObjectKey::new("shop", "web");
+    let (slices, _, _, key) = expecting();
     for number in 0..1_000 {
         let mut theirs = slice("us", "5");
         theirs["metadata"]["uid"] = json!(number.to_string());
@@ -270,9 +267,7 @@ fn updating(slice: EndpointSlice) -> SlicePlan {
 /// the slice.
 #[tokio::test(start_paused = true)]
 async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
-    let queue = WorkQueue::new(RateLimit::default());
-    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-    let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+    let (slices, queue, cache, key) = expecting();
     let show = |version| {
         cache.upsert(cached(&slice("us", version)));
         cache.read(|state| slices.read_or_wait(&key, state)).unwrap();
@@ -299,9 +294,7 @@ async fn a_retry_leaves_out_the_update_that_a_policy_undoes() {
 /// Whatever another client does as soon as it sees an update: a plan ends. The update of a slice may have no uid.
 #[tokio::test(start_paused = true)]
 async fn a_plan_makes_an_update_at_most_twice() {
-    let queue = WorkQueue::new(RateLimit::default());
-    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
-    let key = ObjectKey::new("shop", "web");
+    let (slices, queue, _, key) = expecting();
     let mut update: EndpointSlice = serde_json::from_value(slice("us", "5")).unwrap();
     update.metadata.uid = None;
     let rest = |update: &EndpointSlice| slices.rest_of(&key, Cow::Owned(updating(update.clone()))).writes();

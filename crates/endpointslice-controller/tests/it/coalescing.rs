@@ -70,22 +70,6 @@ async fn a_pod_that_is_not_ready_is_published_with_the_next_urgent_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_readiness_never_wait() {
-    let harness = start(true).await;
-    harness.api.pod(pod("web-4", "10.0.0.4", false));
-    harness.api.advance(Duration::from_secs(2)).await;
-    harness.api.pod(pod("web-4", "10.0.0.4", true));
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web-2"], "becomes ready");
-    harness.api.pod(pod("web-1", "10.0.0.1", false));
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web-2", "PUT web-1"], "is no longer ready");
-    harness.api.remove::<Pod>("web-2");
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests()[2..], ["PUT web-1"], "disappears");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_change_without_company_waits_5_s() {
     let harness = start(true).await;
     harness.api.pod(terminating("web-1", "10.0.0.1", true));
@@ -113,46 +97,6 @@ async fn what_is_undone_while_it_waits_is_not_written() {
     harness.api.remove::<Pod>("web-4");
     harness.api.advance(Duration::from_secs(60)).await;
     assert_eq!(harness.api.requests(), NONE);
-}
-
-#[tokio::test(start_paused = true)]
-async fn without_a_ready_endpoint_everything_is_written_at_once() {
-    let harness = start(true).await;
-    harness.api.pod(pod("web-4", "10.0.0.4", false));
-    for number in 1..=3 {
-        harness.api.pod(terminating(&format!("web-{number}"), &format!("10.0.0.{number}"), true));
-        harness.api.advance(MOMENT).await;
-    }
-    harness.api.forget_requests();
-    harness.api.pod(terminating("web-1", "10.0.0.1", false));
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web-1"], "consumers may send traffic to those that serve");
-}
-
-/// Services whose endpoints get traffic in other ways.
-#[tokio::test(start_paused = true)]
-async fn services_with_other_rules_are_written_at_once() {
-    let changes = [
-        json!({"spec": {"clusterIP": "None"}}),
-        json!({"spec": {"publishNotReadyAddresses": true}}),
-        json!({"spec": {"internalTrafficPolicy": "Local"}}),
-        json!({"spec": {"type": "NodePort", "externalTrafficPolicy": "Local"}}),
-        json!({"spec": {"trafficDistribution": "PreferSameZone"}}),
-        json!({"spec": {"ports": [{"port": 53, "protocol": "UDP", "targetPort": 53}]}}),
-    ];
-    for change in changes {
-        let harness = Harness::start_coalescing(true, 100, |cache| {
-            fill(cache);
-            cache.service(service("web", change.clone()));
-        });
-        harness.api.settle().await;
-        harness.api.pod(terminating("web-1", "10.0.0.1", true));
-        harness.api.advance(MOMENT).await;
-        harness.api.forget_requests();
-        harness.api.pod(terminating("web-1", "10.0.0.1", false));
-        harness.api.advance(MOMENT).await;
-        assert_eq!(harness.api.requests(), ["PUT web-1"], "{change}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -107,7 +107,7 @@ type Case = (&'static str, fn(&mut Cluster));
 
 #[test]
 fn what_may_decide_about_traffic_is_written_at_once() {
-    let cases: [Case; 9] = [
+    let cases: [Case; 11] = [
         ("headless", |it| it.spec().cluster_ip = Some("None".into())),
         ("not-ready addresses are published", |it| it.spec().publish_not_ready_addresses = Some(true)),
         ("the Service is being deleted", |it| {
@@ -124,6 +124,8 @@ fn what_may_decide_about_traffic_is_written_at_once() {
                 Some(vec![PodReadinessGate { condition_type: "lb".into() }]);
         }),
         ("Local", |it| it.spec().internal_traffic_policy = Some("Local".into())),
+        ("Local from outside", |it| it.spec().external_traffic_policy = Some("Local".into())),
+        ("zones", |it| it.spec().traffic_distribution = Some("PreferSameZone".into())),
         ("UDP", |it| it.spec().ports.as_mut().unwrap()[0].protocol = Some("UDP".into())),
         ("the node of a pod is unknown", |it| it.pods.push(pod(8).on_node("node-x"))),
     ];

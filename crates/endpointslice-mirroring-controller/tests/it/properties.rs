@@ -2,9 +2,11 @@
 use std::collections::BTreeSet;
 
 use endpointslice::PortSet;
+use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::Mirror;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use proptest::prelude::*;
+use proptest::sample::select;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -62,7 +64,7 @@ proptest! {
     fn slices_converge_to_one_per_family_and_ports(
         before in subsets(),
         after in subsets(),
-        labels in proptest::collection::btree_map("(a|kubernetes.io/service-name)", "(x|)", 0..2),
+        labels in proptest::collection::btree_map(select(vec!["a", SERVICE_NAME, MANAGED_BY]), "(x|)", 0..3),
         edits in proptest::collection::vec(0..12_u8, 0..8),
         doubled in 0..3_usize,
         max in 1..6_usize,

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use controller_harness::{merged, set_label};
 use endpoint_informers::kinds::CachedEndpoints;
-use endpointslice::well_known::{
-    LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
-};
+use endpointslice::well_known::{LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
@@ -53,42 +51,6 @@ async fn each_change_costs_one_write_and_ignored_ones_none() {
         harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], changes));
         assert_eq!(harness.writes().await, expected, "{what}");
     }
-}
-
-/// Upstream creates a slice with an existing name here, in two of four orders of its maps.
-#[tokio::test(start_paused = true)]
-async fn both_families_are_recycled_without_a_failing_post() {
-    let dual = ["10.0.0.1", "fd00::1"];
-    let harness = Harness::start(|api| {
-        api.service(service("web", json!({})));
-        api.upsert::<CachedEndpoints>(endpoints("web", &dual, json!({})));
-    })
-    .await;
-    assert_eq!(harness.writes().await, ["POST web-", "POST web-"]);
-    for port in 1..=20 {
-        let addresses: Vec<Value> = dual.iter().map(|address| json!({"ip": address})).collect();
-        let ports = json!([{"name": "http", "port": port, "protocol": "TCP"}]);
-        harness.api.upsert::<CachedEndpoints>(endpoints(
-            "web",
-            &[],
-            json!({"subsets": [{"addresses": addresses, "ports": ports}]}),
-        ));
-        assert_eq!(harness.writes().await, ["PUT web-1", "PUT web-2"]);
-    }
-    assert_eq!(harness.api.addresses("web"), dual);
-}
-
-/// Upstream writes in every sync here, because it compares the slice without these labels.
-#[tokio::test(start_paused = true)]
-async fn reserved_labels_of_endpoints_cause_no_writes() {
-    let reserved = json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "other", "team": "a"}}});
-    let harness = Harness::mirroring(&["10.0.0.1"]).await;
-    for expected in [vec!["PUT web-1"], vec![], vec![]] {
-        harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));
-        assert_eq!(harness.writes().await, expected);
-    }
-    let slice = harness.api.slices("web").remove(0);
-    assert_eq!(slice.metadata.labels.unwrap()["team"], "a");
 }
 
 /// Upstream writes a random part of them in every sync, without an event.

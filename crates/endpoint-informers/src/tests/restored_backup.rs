@@ -41,6 +41,18 @@ fn resume(path: &str, version: &str, answer: Answer) -> Step {
     Step::new(Method::GET, path, answer).has(&format!("resourceVersion={version}"))
 }
 
+fn slice(version: &str) -> EndpointSlice {
+    let metadata = json!({"namespace": "shop", "name": "a", "resourceVersion": version});
+    serde_json::from_value(json!({"metadata": metadata, "addressType": "IPv4", "endpoints": []})).unwrap()
+}
+
+/// The update of the slice is answered with this version of it.
+fn put(version: &str) -> Step {
+    let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
+    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
+    Step::new(Method::PUT, path, Answer::new(200, WIRE.content_type(), body))
+}
+
 /// Nodes whose watch is resumed at 5000, silent until the restored storage has caught up, and then goes on.
 fn nodes_that_catch_up(list_again: impl IntoIterator<Item = Step>) -> Arc<Script> {
     let caught_up = WIRE.watch(&[]).pause(40 * SECOND).then(WIRE.bookmark("5001")).hang();
@@ -95,20 +107,6 @@ async fn a_leader_and_a_standby_relist_when_the_version_of_the_lease_falls() {
 /// Without an election: what a write is answered with must be later than what informers have shown of its kind.
 #[tokio::test(start_paused = true)]
 async fn every_kind_is_relisted_when_a_write_returns_an_older_version() {
-    let slice = |version: &str| EndpointSlice {
-        metadata: serde_json::from_value(
-            json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
-        )
-        .unwrap(),
-        address_type: "IPv4".to_owned(),
-        ..EndpointSlice::default()
-    };
-    let answer = |version| {
-        let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
-        Answer::new(200, WIRE.content_type(), body)
-    };
-    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
-    let put = |version| Step::new(Method::PUT, path, answer(version));
     let guard = VersionGuard::default();
 
     let nodes = nodes_that_catch_up(list_again());
@@ -144,19 +142,6 @@ async fn every_kind_is_relisted_when_a_write_returns_an_older_version() {
 /// be taken for another restore.
 #[tokio::test(start_paused = true)]
 async fn repeated_restores_are_followed_by_relists_after_a_back_off() {
-    let slice = |version: &str| EndpointSlice {
-        metadata: serde_json::from_value(
-            json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
-        )
-        .unwrap(),
-        address_type: "IPv4".to_owned(),
-        ..EndpointSlice::default()
-    };
-    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
-    let put = |version| {
-        let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
-        Step::new(Method::PUT, path, Answer::new(200, WIRE.content_type(), body))
-    };
     let old_story = || {
         let watch = WIRE.watch(&[WIRE.bookmark("4500")]).hang();
         [list(SLICES, "4000", 2 * SECOND), resume(SLICES, "4000", watch)]

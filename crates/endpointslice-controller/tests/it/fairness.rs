@@ -22,6 +22,19 @@ fn big(api: &TestApi) {
     (0..MANY).for_each(|n| api.pod(pod(&format!("big-{n}"), &format!("10.0.1.{n}"), true)));
 }
 
+/// The Service `big` in sync, under the default rate limit or none, and an empty list of writes.
+async fn big_in_sync(is_limited: bool) -> Harness {
+    let api = TestApi::default();
+    if is_limited {
+        api.limit(20.0, 30);
+    }
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(60 * SECOND).await;
+    harness.api.forget_requests();
+    harness
+}
+
 fn count(requests: &[String], request: &str) -> usize {
     requests.iter().filter(|seen| *seen == request).count()
 }
@@ -178,12 +191,7 @@ async fn slices_that_a_webhook_mutates_cause_no_endless_syncs() {
 /// The same under the default rate limit, by which a turn is for fewer writes than a sync without one.
 #[tokio::test(start_paused = true)]
 async fn slices_that_a_webhook_mutates_are_all_written_under_a_rate_limit() {
-    let api = TestApi::default();
-    api.limit(20.0, 30);
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.advance(60 * SECOND).await;
-    harness.api.forget_requests();
+    let harness = big_in_sync(true).await;
     harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
     harness.api.advance(Duration::from_secs(3600)).await;
@@ -415,11 +423,7 @@ async fn a_refused_slice_does_not_keep_an_endpoint_in_another_one() {
 /// The plan of a Service whose slices a webhook mutates has all updates again and again, also of those that are not refused.
 #[tokio::test(start_paused = true)]
 async fn a_refused_slice_among_mutated_ones_backs_off() {
-    let api = TestApi::default();
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.settle().await;
-    harness.api.forget_requests();
+    let harness = big_in_sync(false).await;
     harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, "team", "a"));
     let refused = harness.api.slices("big").remove(0).metadata.name;
     harness.api.refuse_if(move |slice: &EndpointSlice| slice.metadata.name == refused);
@@ -434,11 +438,7 @@ async fn a_refused_slice_among_mutated_ones_backs_off() {
 /// Another client has changed the slice of the withdrawal.
 #[tokio::test(start_paused = true)]
 async fn a_withdrawal_that_met_a_conflict_still_comes_first() {
-    let api = TestApi::default();
-    api.limit(20.0, 30);
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.advance(60 * SECOND).await;
+    let harness = big_in_sync(true).await;
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
     harness.api.advance(2 * SECOND).await;
     let waits = |slice: &EndpointSlice| {
@@ -499,11 +499,7 @@ async fn a_terminating_namespace_does_not_keep_an_endpoint_of_the_other_family()
 /// Slices that another client changes during the plan are repaired with the rest of it.
 #[tokio::test(start_paused = true)]
 async fn an_edit_of_what_an_unfinished_plan_has_written_is_undone() {
-    let api = TestApi::default();
-    api.limit(20.0, 30);
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.advance(60 * SECOND).await;
+    let harness = big_in_sync(true).await;
     harness.api.service(service("big", json!({"metadata": {"labels": {"tier": "front"}}})));
     harness.api.advance(3 * SECOND).await;
     let tier = |slice: &EndpointSlice| slice.metadata.labels.clone().unwrap_or_default().get("tier").cloned();
@@ -530,17 +526,13 @@ async fn a_plan_takes_no_more_tokens_than_its_sync_may_write() {
 /// However many slices a plan needs. What was published before is still kept up to date.
 #[tokio::test(start_paused = true)]
 async fn many_slices_that_a_policy_takes_are_not_created_one_after_the_other() {
-    let api = TestApi::default();
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.settle().await;
-    harness.api.forget_requests();
-    api.mutate(|slice: &mut EndpointSlice| set_label(slice, MANAGED_BY, "them"));
-    (0..MANY).for_each(|n| api.pod(pod(&format!("big-{}", MANY + n), &format!("10.0.2.{n}"), true)));
+    let harness = big_in_sync(false).await;
+    harness.api.mutate(|slice: &mut EndpointSlice| set_label(slice, MANAGED_BY, "them"));
+    (0..MANY).for_each(|n| harness.api.pod(pod(&format!("big-{}", MANY + n), &format!("10.0.2.{n}"), true)));
     harness.api.advance(60 * SECOND).await;
     assert_eq!(harness.api.requests().len(), 3);
-    api.mutate(|_| ());
-    api.remove::<Pod>("big-0");
+    harness.api.mutate(|_| ());
+    harness.api.remove::<Pod>("big-0");
     harness.api.advance(3 * SECOND).await;
     assert!(!harness.api.addresses("big").contains(&"10.0.1.0".to_owned()), "a pod that is gone");
     harness.api.advance(1000 * SECOND).await;
@@ -550,11 +542,7 @@ async fn many_slices_that_a_policy_takes_are_not_created_one_after_the_other() {
 /// All refused deletions are retried with the back-off.
 #[tokio::test(start_paused = true)]
 async fn refused_deletions_back_off_and_stop_no_other_deletion() {
-    let api = TestApi::default();
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.settle().await;
-    harness.api.forget_requests();
+    let harness = big_in_sync(false).await;
     harness.api.refuse(usize::MAX);
     harness.api.remove::<endpointslice::Service>("big");
     harness.api.delegate("big");
@@ -568,11 +556,7 @@ async fn refused_deletions_back_off_and_stop_no_other_deletion() {
 /// A sync deletes at most fifty slices of a delegated Service.
 #[tokio::test(start_paused = true)]
 async fn many_slices_of_a_delegated_service_are_deleted_in_several_syncs() {
-    let api = TestApi::default();
-    big(&api);
-    let harness = Harness::start_small(&api);
-    harness.api.settle().await;
-    harness.api.forget_requests();
+    let harness = big_in_sync(false).await;
     harness.api.remove::<endpointslice::Service>("big");
     harness.api.delegate("big");
     harness.api.settle().await;

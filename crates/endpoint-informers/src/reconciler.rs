@@ -79,12 +79,21 @@ pub trait SliceReconciler: Send + Sync + 'static {
     /// out without an event ([`Desired::skipped`] counts them): tell it by [`Context::pod_event`].
     fn desired(&self, context: &Context<'_>) -> Desired;
 
-    /// The Services whose endpoints the change of a pod may affect: those that select it, unless implemented otherwise.
+    /// The Services whose endpoints the change of a pod may affect: those that select it, or did before, unless implemented
+    /// otherwise. A change of labels counts also for Services that select the pod all the same: rules may read them.
     fn affected_by_pod(&self, change: &Change<Pod>, state: &State) -> Vec<ObjectKey> {
-        state.services_affected_by_pod(change)
+        let mut keys = state.services_affected_by_pod(change);
+        if let Change::Updated { old, new } = change
+            && old.labels != new.labels
+        {
+            let selecting = state.services_selecting(&new.namespace, &new.labels);
+            keys.extend(selecting.map(|service| service.key()));
+        }
+        keys
     }
 
-    /// The Services whose endpoints the change of a node may affect: those that select its pods, unless implemented otherwise.
+    /// The Services whose endpoints the change of a node may affect: unless implemented otherwise, those that select its pods, if it
+    /// is new or has another zone. Rules that read more of a node implement it.
     fn affected_by_node(&self, change: &Change<Node>, state: &State) -> Vec<ObjectKey> {
         state.services_affected_by_node(change)
     }

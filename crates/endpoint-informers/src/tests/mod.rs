@@ -5,6 +5,7 @@ mod lifecycle;
 mod list_watch;
 mod manager;
 mod possible_endpoints;
+mod reconciler;
 mod relist;
 mod restored_backup;
 mod selected_by;

@@ -1,0 +1,47 @@
+//! What a reconciler does that implements no more than it must.
+
+use std::sync::Arc;
+
+use endpointslice::model::{PodFields, ServiceFields};
+use endpointslice::{Desired, Interner, Pod, Service};
+
+use crate::cache::{Cache, Change};
+use crate::reconciler::{Context, SliceReconciler};
+
+struct Minimal;
+
+impl SliceReconciler for Minimal {
+    const NAME: &'static str = "minimal.example.com";
+
+    fn publishes(&self, _: &Service) -> bool {
+        true
+    }
+
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        Desired::new(context.service().address_types())
+    }
+}
+
+fn pod(labels: &[(&'static str, &'static str)]) -> Arc<Pod> {
+    let fields =
+        PodFields { namespace: "shop", name: "web-1", labels: labels.to_vec(), ..PodFields::default() };
+    Arc::new(Pod::new(fields, &mut Interner::default()))
+}
+
+/// Kubernetes' own endpoints do not depend on other labels than those of the selector. Those of rules may.
+#[test]
+fn a_pod_that_stays_selected_queues_its_services_when_its_labels_change() {
+    let cache = Cache::default();
+    for (name, selector) in [("web", ("app", "web")), ("blue", ("color", "blue")), ("db", ("app", "db"))] {
+        let selector = vec![selector];
+        let fields = ServiceFields { namespace: "shop", name, selector, ..ServiceFields::default() };
+        cache.upsert(Service::new(fields, &mut Interner::default()));
+    }
+    let (blue, green) =
+        (pod(&[("app", "web"), ("color", "blue")]), pod(&[("app", "web"), ("color", "green")]));
+    let change = Change::Updated { old: blue, new: green };
+    let mut keys = cache.read(|state| Minimal.affected_by_pod(&change, state));
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.iter().map(|key| &*key.name).collect::<Vec<_>>(), ["blue", "web"]);
+}

@@ -1,11 +1,14 @@
 //! The informers of a process.
 
+use std::any::TypeId;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use controller_kit::environment::spawn_in;
 use kube_api::ApiClient;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use tracing::warn;
 
 use super::list_watch::ListWatch;
 use super::metrics::ListWatchMetrics;
@@ -38,12 +41,15 @@ pub struct Informers {
     metrics: Option<ListWatchMetrics>,
     tasks: JoinSet<&'static str>,
     caches: Caches,
+    /// The selectors of each kind that was started.
+    started: HashMap<TypeId, String>,
 }
 
 impl Informers {
     /// Informers that fill this cache; none is started.
     pub fn new(client: ApiClient, cache: Arc<Cache>) -> Self {
-        Self { client, cache, metrics: None, tasks: JoinSet::new(), caches: Caches::default() }
+        let (tasks, caches, started) = Default::default();
+        Self { client, cache, metrics: None, tasks, caches, started }
     }
 
     /// Exposes the metrics of the list-watches that are started from now on.
@@ -62,8 +68,17 @@ impl Informers {
         }
     }
 
-    /// Starts a list-watch.
+    /// Starts a list-watch. A kind is listed and watched once, as it was started first: each of two list-watches would take what
+    /// the list of the other brought for deleted. Another start does nothing, and warns if its selectors are others.
     pub fn start<K: CachedResource>(&mut self, list_watch: ListWatch<K>) {
+        let selectors = list_watch.selectors();
+        if let Some(first) = self.started.get(&TypeId::of::<K>()) {
+            if *first != selectors {
+                warn!(resource = K::RESOURCE, started = %first, ignored = %selectors, "A kind is watched with other selectors");
+            }
+            return;
+        }
+        self.started.insert(TypeId::of::<K>(), selectors);
         self.caches.add(&list_watch);
         let list_watch = async {
             list_watch.run().await;

@@ -91,6 +91,11 @@ impl<K: CachedResource> ListWatch<K> {
         Self { hurry, ..self }
     }
 
+    /// The selectors, as in the query.
+    pub(super) fn selectors(&self) -> String {
+        self.reflector.selection.to_string()
+    }
+
     pub(super) fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.reflector.progress)
     }

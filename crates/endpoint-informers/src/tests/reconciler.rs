@@ -1,11 +1,16 @@
-//! What a reconciler does that implements no more than it must.
+//! What a process does for a reconciler that implements no more than it must, or starts more.
 
 use std::sync::Arc;
 
 use endpointslice::model::{PodFields, ServiceFields};
-use endpointslice::{Desired, Interner, Pod, Service};
+use endpointslice::{Desired, Interner, Node, Pod, Service};
+use http::Method;
+use kube_api::{ApiClient, Encoding};
+use scripted_api::script::{Script, Step};
+use scripted_api::wire::Wire;
 
 use crate::cache::{Cache, Change};
+use crate::list_watch::Informers;
 use crate::reconciler::{Context, SliceReconciler};
 
 struct Minimal;
@@ -44,4 +49,20 @@ fn a_pod_that_stays_selected_queues_its_services_when_its_labels_change() {
     keys.sort();
     keys.dedup();
     assert_eq!(keys.iter().map(|key| &*key.name).collect::<Vec<_>>(), ["blue", "web"]);
+}
+
+/// Two sources may read objects of one kind.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_started_twice_is_listed_once() {
+    let wire = Wire(Encoding::Protobuf);
+    let answer = wire.watch(&[wire.end_of_list("10")]).hang();
+    let script = Script::new([Step::new(Method::GET, "/api/v1/nodes", answer).lacks("labelSelector")]);
+    let client = ApiClient::new(script.client(), wire.0, "us");
+    let mut informers = Informers::new(client, Arc::default());
+    informers.start(informers.of::<Node>());
+    informers.start(informers.of::<Node>());
+    informers.start(informers.of::<Node>().with_label_selector("zone=a"));
+    assert_eq!(informers.caches().kinds().count(), 1);
+    informers.caches().synced().await;
+    script.check();
 }

@@ -143,7 +143,7 @@ impl Manager {
         stop: impl Future<Output = ()>,
     ) -> Result<(), ManagerError> {
         let Self { client, limit, election, metrics, phase } = self;
-        let cache = Arc::new(Cache::keeping_annotations(R::ANNOTATIONS.iter().copied()));
+        let cache = Arc::new(Cache::keeping_annotations(rules.annotations()));
         let mut informers = Informers::new(client.clone(), Arc::clone(&cache));
         if let Some(metrics) = &metrics {
             informers = informers.with_metrics(metrics.list_watches.clone());

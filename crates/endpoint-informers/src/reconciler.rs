@@ -62,8 +62,14 @@ pub trait SliceReconciler: Send + Sync + 'static {
     /// The controller's name: in logs, in the label `managed-by` of its slices, as the source of its events, and of its Lease.
     const NAME: &'static str;
 
-    /// The annotations of Services and pods that the cache keeps.
+    /// The annotations of Services and pods that the cache keeps: rules find no others.
     const ANNOTATIONS: &'static [&'static str] = &[];
+
+    /// The same for rules that know only when they run which annotations they read: [`Self::ANNOTATIONS`], unless implemented
+    /// otherwise.
+    fn annotations(&self) -> Vec<&'static str> {
+        Self::ANNOTATIONS.to_vec()
+    }
 
     /// The time for which changes of everything but Services are batched (kube-controller-manager:
     /// `--endpointslice-updates-batch-period`).
@@ -213,7 +219,7 @@ pub struct Reconciler<R> {
 }
 
 impl<R: SliceReconciler> Reconciler<R> {
-    /// A controller that reads `cache`, which must keep [`SliceReconciler::ANNOTATIONS`], and writes with `client`; and the
+    /// A controller that reads `cache`, which must keep its [annotations](SliceReconciler::annotations), and writes with `client`; and the
     /// task that writes its events.
     pub fn new(rules: R, cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
         let queue = WorkQueue::new(new_rate_limit());

@@ -97,6 +97,11 @@ impl SliceReconciler for PodNetworks {
         &[SERVICE_NETWORK, NETWORK_STATUS, DRIVER, REQUEST, ALONGSIDE];
     const BATCH_PERIOD: Duration = Duration::ZERO;
 
+    fn annotations(&self) -> Vec<&'static str> {
+        let added = self.sources.iter().flat_map(|source| source.annotations());
+        Self::ANNOTATIONS.iter().chain(added).copied().collect()
+    }
+
     /// Those with our label. One without any, and with the annotation `pod-network-controller/alongside`, has slices of
     /// Kubernetes and ours.
     fn publishes(&self, service: &Service) -> bool {

@@ -11,6 +11,11 @@ use endpointslice::{Pod, Service};
 
 /// A place in which addresses of pods are found.
 pub trait Source: Send + Sync + 'static {
+    /// The annotations of Services and pods that are read. Others are not cached: this finds none of them.
+    fn annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Starts list-watches of what the addresses depend on besides Services, pods and nodes.
     fn start_informers(&self, _informers: &mut Informers) {}
 

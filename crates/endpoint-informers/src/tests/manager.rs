@@ -35,13 +35,33 @@ impl SliceReconciler for Empty {
     }
 }
 
+/// Publishes Services with an annotation that is known at run time only.
+struct Annotated(&'static str);
+
+impl SliceReconciler for Annotated {
+    const NAME: &'static str = Empty::NAME;
+
+    fn annotations(&self) -> Vec<&'static str> {
+        vec![self.0]
+    }
+
+    fn publishes(&self, service: &Service) -> bool {
+        service.annotations.get(self.0).is_some()
+    }
+
+    fn desired(&self, context: &Context<'_>) -> Desired {
+        Desired::new(context.service().address_types())
+    }
+}
+
 /// An API server with Service `default/web`.
 async fn server() -> ApiServer {
     let server = ApiServer::new();
     let services: Api<core::Service> =
         Api::namespaced(kube::Client::new(server.clone(), "default"), "default");
     let spec = json!({"ports": [{"port": 80}], "ipFamilies": ["IPv4"]});
-    let service = serde_json::from_value(json!({"metadata": {"name": "web"}, "spec": spec})).unwrap();
+    let metadata = json!({"name": "web", "annotations": {"example.com/publish": "yes"}});
+    let service = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap();
     services.create(&PostParams::default(), &service).await.unwrap();
     server
 }
@@ -91,8 +111,8 @@ impl Write for Log {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn each_sync_is_logged_with_its_writes_and_its_result() {
+/// Runs this until a sync of the Service is logged that created a slice.
+async fn until_created<R: SliceReconciler>(rules: R) {
     let log = Log::default();
     let mut lines = log.0.subscribe();
     let subscriber = tracing_subscriber::fmt()
@@ -102,8 +122,18 @@ async fn each_sync_is_logged_with_its_writes_and_its_result() {
         .finish();
     let _logging = tracing::subscriber::set_default(subscriber);
     let manager = Manager::new(client(kube::Client::new(server().await, "default")));
-    let running = tokio::spawn(async move { manager.run(Empty, pending()).await });
+    let running = tokio::spawn(async move { manager.run(rules, pending()).await });
     let synced = "Synced key=default/web writes=1 result=\"ok\"";
     lines.wait_for(|text| text.contains(synced)).await.unwrap();
     running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_sync_is_logged_with_its_writes_and_its_result() {
+    until_created(Empty).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cache_keeps_annotations_that_are_known_at_run_time() {
+    until_created(Annotated("example.com/publish")).await;
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use controller_harness::{TestApi, merged};
 use endpoint_informers::cache::State;
-use endpoint_informers::reconciler::Reconciler;
+use endpoint_informers::reconciler::{Reconciler, SliceReconciler as _};
 use endpointslice::desired::Attachment;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
 use endpointslice::{Node, Pod, Service};
@@ -227,6 +227,10 @@ async fn a_pod_without_a_node_is_not_published_whatever_its_claim_says() {
 struct Static;
 
 impl Source for Static {
+    fn annotations(&self) -> &'static [&'static str] {
+        &["example.com/static"]
+    }
+
     fn serves(&self, service: &Service) -> bool {
         service.labels.get(NETWORK) == Some("static")
     }
@@ -248,4 +252,12 @@ async fn another_source_serves_the_services_that_it_knows() {
     upsert::<Service>(&api, service(2, json!({"metadata": {"labels": {NETWORK: "static"}}})));
     api.settle().await;
     assert_eq!(api.addresses("db"), ["172.16.0.1", "172.16.0.2"]);
+}
+
+/// Those that nobody names are not cached, and a source would never find them.
+#[test]
+fn the_annotations_of_a_source_are_cached_with_those_of_the_others() {
+    let own = PodNetworks::default().annotations();
+    let networks = PodNetworks::default().with_source(Static);
+    assert_eq!(networks.annotations(), [own, vec!["example.com/static"]].concat());
 }

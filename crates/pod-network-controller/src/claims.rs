@@ -67,13 +67,15 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn by(service: &'a Service) -> Self {
+        // Templates write an empty value for none.
+        let named = |value: Option<&'a str>| value.filter(|name| !name.is_empty());
         Self {
             kind: service.labels.get(POD_NETWORK_KIND),
-            name: service.labels.get(POD_NETWORK_NAME),
+            name: named(service.labels.get(POD_NETWORK_NAME)),
             network_namespace: service.labels.get(POD_NETWORK_NAMESPACE),
             namespace: &service.namespace,
-            driver: service.annotations.get(DRIVER),
-            request: service.annotations.get(REQUEST),
+            driver: named(service.annotations.get(DRIVER)),
+            request: named(service.annotations.get(REQUEST)),
         }
     }
 

@@ -35,8 +35,9 @@ struct Entry {
 }
 
 impl Source for NetworkStatus {
+    /// An empty annotation names no network: templates write that for none.
     fn serves(&self, service: &Service) -> bool {
-        service.annotations.get(SERVICE_NETWORK).is_some()
+        service.annotations.get(SERVICE_NETWORK).is_some_and(|network| !network.is_empty())
     }
 
     fn attachment(

@@ -174,6 +174,28 @@ async fn a_service_without_a_network_has_no_endpoints_and_a_warning() {
     assert_eq!(api.events()[0].0, "NoNetwork");
 }
 
+/// A template that leaves the name out writes an empty one.
+#[tokio::test(start_paused = true)]
+async fn an_empty_name_of_a_network_is_none() {
+    for changes in [
+        json!({"labels": {NETWORK: ""}}),
+        json!({"labels": {NETWORK: null}, "annotations": {"k8s.v1.cni.cncf.io/service-network": ""}}),
+        json!({"labels": {NETWORK: null}, "annotations": {"pod-network-controller/dra-driver": ""}}),
+        json!({"labels": {NETWORK: null}, "annotations": {"pod-network-controller/dra-request": ""}}),
+    ] {
+        let api = start().await;
+        upsert::<Service>(&api, service(2, json!({"metadata": changes})));
+        api.settle().await;
+        assert_eq!(api.addresses("db"), Vec::<String>::new(), "{changes}");
+        assert_eq!(api.events().first().map(|(reason, _)| &**reason), Some("NoNetwork"), "{changes}");
+    }
+    let api = start().await;
+    let empty = json!({"annotations": {"k8s.v1.cni.cncf.io/service-network": ""}});
+    upsert::<Service>(&api, service(2, json!({"metadata": empty})));
+    api.settle().await;
+    assert_eq!(api.addresses("db"), BOTH, "the label names the network");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_restart_writes_only_what_was_missed() {
     let api = TestApi::default();

@@ -114,16 +114,17 @@ pub trait SliceReconciler: Send + Sync + 'static {
     }
 
     /// Fails if an object that the endpoints of the Service depend on exists and could not be read: nothing is written then. The cache
-    /// looks at pods and nodes itself.
+    /// looks at pods and nodes itself. Unless implemented otherwise, each custom resource counts that is cluster-scoped or in the
+    /// namespace of the Service: without this, an object that cannot be read would be taken for one that does not exist.
     ///
-    /// One such object holds all Services of its namespace up, and its deletion is seen at their next retry, after as long as they have
+    /// One such object holds all Services of its namespace up, or of the cluster, and its deletion is seen at their next retry, after as long as they have
     /// failed. A field that users may write wrongly is better read as a value or an error, so that one endpoint is left out.
     ///
     /// # Errors
     ///
     /// As [`Store::check_readable`](crate::cache::Store::check_readable) of a custom resource.
-    fn check_readable(&self, _service: &Service, _state: &State) -> Result<(), UnreadableObject> {
-        Ok(())
+    fn check_readable(&self, service: &Service, state: &State) -> Result<(), UnreadableObject> {
+        state.custom.check_readable(&service.namespace)
     }
 
     /// Follows what endpoints depend on besides objects of the API server, such as a file, and queues the Services that a change

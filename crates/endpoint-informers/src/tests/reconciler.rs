@@ -9,9 +9,11 @@ use kube_api::{ApiClient, Encoding};
 use scripted_api::script::{Script, Step};
 use scripted_api::wire::Wire;
 
-use crate::cache::{Cache, Change};
+use crate::cache::{Cache, Change, Delta};
+use crate::custom::CustomResource;
 use crate::list_watch::Informers;
 use crate::reconciler::{Context, SliceReconciler};
+use crate::resource::Resource;
 
 struct Minimal;
 
@@ -49,6 +51,50 @@ fn a_pod_that_stays_selected_queues_its_services_when_its_labels_change() {
     keys.sort();
     keys.dedup();
     assert_eq!(keys.iter().map(|key| &*key.name).collect::<Vec<_>>(), ["blue", "web"]);
+}
+
+/// An object of another kind, in namespace `shop`.
+struct Link;
+
+impl Resource for Link {
+    const KIND: &'static str = "Link";
+    const RESOURCE: &'static str = "links";
+    const PATH: &'static str = "";
+    type Index = ();
+
+    fn read_json(_: &str, _: &mut Interner) -> Result<(Self, String), serde_json::Error> {
+        Ok((Self, String::new()))
+    }
+
+    fn namespace(&self) -> &'static str {
+        "shop"
+    }
+
+    fn name(&self) -> &'static str {
+        "link"
+    }
+
+    fn is_same(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl CustomResource for Link {}
+
+/// Its endpoints would be withdrawn as if it had been deleted.
+#[test]
+fn an_unreadable_custom_object_holds_up_the_services_of_its_namespace() {
+    let cache = Cache::default();
+    let delta = Delta::<Link>::Unreadable { namespace: "shop".into(), name: "link".into() };
+    cache.apply([delta], "", false);
+    let is_held_up = |namespace| {
+        let fields = ServiceFields { namespace, name: "web", ..ServiceFields::default() };
+        let service = Service::new(fields, &mut Interner::default());
+        cache.read(|state| Minimal.check_readable(&service, state).is_err())
+    };
+    assert!(is_held_up("shop") && !is_held_up("other"));
+    cache.upsert(Link);
+    assert!(!is_held_up("shop"));
 }
 
 /// Two sources may read objects of one kind.

@@ -15,6 +15,7 @@ use controller_kit::recorder::{EventType, EventWriter, Recorder, object_referenc
 use controller_kit::worker::SyncContext;
 use endpointslice::model::ServiceType;
 use endpointslice::topology::TopologyCache;
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER};
 use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
 
@@ -33,6 +34,39 @@ const MIN_BACKOFF: Duration = Duration::from_secs(1);
 
 fn new_rate_limit() -> RateLimit {
     RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() }
+}
+
+/// True if a label and a Lease can have this value and name, and Kubernetes' own slices do not.
+pub(crate) const fn is_free_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    let mut rest = bytes;
+    while let [byte, others @ ..] = rest {
+        if !is_alphanumeric(*byte) && !matches!(*byte, b'-' | b'.') {
+            return false;
+        }
+        rest = others;
+    }
+    bytes.len() <= 63
+        && is_alphanumeric(*first)
+        && is_alphanumeric(*last)
+        && !is_equal(bytes, ENDPOINTSLICE_CONTROLLER.as_bytes())
+        && !is_equal(bytes, ENDPOINTSLICE_MIRRORING_CONTROLLER.as_bytes())
+}
+
+const fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+/// `==`, which is not const.
+const fn is_equal(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([a, rest @ ..], [b, others @ ..]) = (one, other) {
+        if *a != *b {
+            return false;
+        }
+        (one, other) = (rest, others);
+    }
+    one.is_empty() && other.is_empty()
 }
 
 /// The rules of a controller of EndpointSlices.
@@ -60,6 +94,9 @@ fn new_rate_limit() -> RateLimit {
 /// ```
 pub trait SliceReconciler: Send + Sync + 'static {
     /// The controller's name: in logs, in the label `managed-by` of its slices, as the source of its events, and of its Lease.
+    ///
+    /// Up to 63 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends. It is no other controller's: the slices
+    /// of Kubernetes' own would be deleted. Programs with another name do not compile.
     const NAME: &'static str;
 
     /// The annotations of Services and pods that the cache keeps: rules find no others.
@@ -245,6 +282,12 @@ impl<R: SliceReconciler> Reconciler<R> {
         queue: WorkQueue<ObjectKey>,
         finish: impl FnOnce(SliceController) -> SliceController,
     ) -> (Arc<Self>, EventWriter) {
+        const {
+            assert!(
+                is_free_name(R::NAME),
+                "the NAME of a SliceReconciler is malformed, or that of a controller of Kubernetes"
+            );
+        }
         let (recorder, events) = Recorder::new(client.clone(), R::NAME);
         let slices = SliceController::new(R::NAME, cache, client, recorder, queue, REPAIR_DELAY);
         (Arc::new(Self { rules, slices: finish(slices.ignoring_annotations()) }), events)

@@ -12,7 +12,7 @@ use scripted_api::wire::Wire;
 use crate::cache::{Cache, Change, Delta};
 use crate::custom::CustomResource;
 use crate::list_watch::Informers;
-use crate::reconciler::{Context, SliceReconciler};
+use crate::reconciler::{Context, SliceReconciler, is_free_name};
 use crate::resource::Resource;
 
 struct Minimal;
@@ -111,4 +111,25 @@ async fn a_kind_that_is_started_twice_is_listed_once() {
     assert_eq!(informers.caches().kinds().count(), 1);
     informers.caches().synced().await;
     script.check();
+}
+
+#[test]
+fn a_name_is_that_of_a_lease_and_of_no_controller_of_kubernetes() {
+    for (name, is_free) in [
+        ("minimal.example.com", true),
+        ("a", true),
+        ("2-b", true),
+        ("a".repeat(63).as_str(), true),
+        ("a".repeat(64).as_str(), false),
+        ("", false),
+        ("-a", false),
+        ("a.", false),
+        ("Minimal", false),
+        ("example.com/minimal", false),
+        ("endpointslice-controller.k8s.io", false),
+        ("endpointslicemirroring-controller.k8s.io", false),
+        ("endpointslice-controller.k8s.i", true),
+    ] {
+        assert_eq!(is_free_name(name), is_free, "{name}");
+    }
 }

@@ -6,11 +6,13 @@
 //!
 //! ```sh
 //! cargo run -p endpoint-informers --example blue_green   # then, in another terminal:
-//! kubectl create service clusterip web --tcp=80:8080
-//! kubectl patch service web --type=merge --patch='{"spec":{"selector":null}}'
+//! echo '{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":{"ports":[{"port":80,"targetPort":8080}]}}' |
+//!   kubectl create --filename=-
 //! kubectl annotate service web example.com/app=web example.com/active=blue example.com/min-ready=2
 //! kubectl annotate service web example.com/active=green --overwrite
 //! ```
+//!
+//! A Service that loses its selector keeps the slices that Kubernetes' controllers have made, as they are: create it without one.
 
 mod shared;
 #[cfg(test)]

@@ -6,9 +6,11 @@
 //! ```sh
 //! echo '{"default/db": [{"name": "vm-1", "address": "192.168.7.1", "zone": "a", "healthy": true}]}' > machines.json
 //! cargo run -p endpoint-informers --example virtual_machines -- machines.json   # then, in another terminal:
-//! kubectl create service clusterip db --tcp=5432
-//! kubectl patch service db --type=merge --patch='{"spec":{"selector":null}}'
+//! echo '{"apiVersion":"v1","kind":"Service","metadata":{"name":"db"},"spec":{"ports":[{"port":5432}]}}' |
+//!   kubectl create --filename=-
 //! ```
+//!
+//! A Service that loses its selector keeps the slices that Kubernetes' controllers have made, as they are: create it without one.
 
 mod shared;
 #[cfg(test)]

@@ -42,8 +42,10 @@ struct AnnotatedSelector;
 /// follow.
 fn selecting(service: &Service) -> Option<Arc<Service>> {
     let annotation = service.annotations.get(SELECTOR).filter(|_| service.selector.is_none())?;
-    let labels = annotation.split(',').filter_map(|label| label.split_once('='));
-    let selector: LabelSet = labels.map(|(key, value)| (key.trim(), value.trim())).collect();
+    let labels = annotation.split(',').map(|label| label.split_once('='));
+    let labels = labels.map(|label| label.map(|(key, value)| (key.trim(), value.trim())));
+    // Without the labels that cannot be read, it would select more pods than it should. An empty one selects none.
+    let selector = labels.collect::<Option<LabelSet>>().unwrap_or_default();
     Some(Arc::new(Service { selector: Some(selector), ..service.clone() }))
 }
 

@@ -24,6 +24,11 @@ async fn a_service_publishes_the_pods_that_its_annotation_selects() {
     cluster.ready("web-1", false).await;
     assert_eq!(cluster.until("web", &["10.1.0.2"]).await.len(), 2, "a pod that is not ready is still listed");
 
+    cluster.annotate("web", json!({SELECTOR: "app=web,tier"})).await;
+    assert_eq!(cluster.until("web", &[]).await, [], "a label that cannot be read widens no selector");
+    cluster.annotate("web", json!({SELECTOR: "app=web"})).await;
+    cluster.until("web", &["10.1.0.2"]).await;
+
     cluster.annotate("web", json!({SELECTOR: null})).await;
     cluster.until("web", &[]).await;
 }

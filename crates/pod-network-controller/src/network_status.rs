@@ -7,7 +7,7 @@ use endpointslice::desired::Attachment;
 use endpointslice::model::parse_ip;
 use endpointslice::{Pod, Service};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::source::{Missing, Source};
 
@@ -25,13 +25,13 @@ pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 pub struct NetworkStatus;
 
 #[derive(Deserialize)]
-struct Entry {
+struct Entry<'a> {
     name: String,
     #[serde(default)]
     default: bool,
     /// Read for the network in question alone: other plugins' entries cost nothing.
-    #[serde(default)]
-    ips: Value,
+    #[serde(default, borrow)]
+    ips: Option<&'a RawValue>,
 }
 
 impl Source for NetworkStatus {
@@ -56,11 +56,13 @@ impl Source for NetworkStatus {
 fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>, Missing> {
     let full = |name: &str| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") };
     let malformed = |reason: String| Missing::Malformed(format!("{NETWORK_STATUS}: {reason}"));
-    let entries: Vec<Entry> = serde_json::from_str(status).map_err(|error| malformed(error.to_string()))?;
+    let entries: Vec<Entry<'_>> =
+        serde_json::from_str(status).map_err(|error| malformed(error.to_string()))?;
     let wanted = full(network);
-    let (of_cluster, others): (Vec<Entry>, Vec<Entry>) =
+    let (of_cluster, others): (Vec<Entry<'_>>, Vec<Entry<'_>>) =
         entries.into_iter().partition(|entry| entry.default && !entry.name.contains('/'));
-    let mut entries: Vec<Entry> = others.into_iter().filter(|entry| full(&entry.name) == wanted).collect();
+    let mut entries: Vec<Entry<'_>> =
+        others.into_iter().filter(|entry| full(&entry.name) == wanted).collect();
     if entries.is_empty() {
         entries.extend(of_cluster.into_iter().filter(|entry| entry.name == network));
     }
@@ -68,10 +70,10 @@ fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>
         return Err(Missing::NotAttached);
     }
     let mut addresses = Vec::new();
-    for entry in entries {
-        let texts: Option<Vec<String>> =
-            serde_json::from_value(entry.ips).map_err(|error| malformed(error.to_string()))?;
-        for text in texts.unwrap_or_default() {
+    for ips in entries.iter().filter_map(|entry| entry.ips) {
+        let texts: Vec<String> =
+            serde_json::from_str(ips.get()).map_err(|error| malformed(error.to_string()))?;
+        for text in texts {
             let address = parse_ip(&text);
             addresses.push(address.ok_or_else(|| malformed(format!("{text:?} is not an IP address")))?);
         }

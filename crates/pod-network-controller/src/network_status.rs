@@ -16,6 +16,9 @@ pub(crate) const SERVICE_NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
 /// Annotation of a pod: its networks and their addresses.
 pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
+/// The bytes of a reason that are kept.
+const MAX_REASON: usize = 200;
+
 /// The annotation `k8s.v1.cni.cncf.io/network-status` of pods, for Services with the annotation
 /// `k8s.v1.cni.cncf.io/service-network` (Network Plumbing Working Group, "Kubernetes Network Custom Resource Definition De-facto
 /// Standard").
@@ -55,7 +58,7 @@ impl Source for NetworkStatus {
 
 fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>, Missing> {
     let full = |name: &str| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") };
-    let malformed = |reason: String| Missing::Malformed(format!("{NETWORK_STATUS}: {reason}"));
+    let malformed = |reason: String| Missing::Malformed(format!("{NETWORK_STATUS}: {}", shortened(reason)));
     let entries: Vec<Entry<'_>> =
         serde_json::from_str(status).map_err(|error| malformed(error.to_string()))?;
     let wanted = full(network);
@@ -79,6 +82,15 @@ fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>
         }
     }
     if addresses.is_empty() { Err(Missing::NoAddress(network.to_owned())) } else { Ok(addresses) }
+}
+
+/// The beginning of a reason, which may quote the annotation: who writes pods chooses its size.
+fn shortened(mut reason: String) -> String {
+    if reason.len() > MAX_REASON {
+        reason.truncate(reason.floor_char_boundary(MAX_REASON));
+        reason.push_str("...");
+    }
+    reason
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ pub(crate) const ALONGSIDE: &str = "pod-network-controller/alongside";
 /// The most pods of a Service, by name, that a sync reports as misconfigured: a wrong template makes thousands of the same.
 const MAX_POD_EVENTS: usize = 10;
 
+/// The most addresses that a reason names: an annotation has room for thousands.
+const MAX_ADDRESSES: usize = 4;
+
 /// Publishes the pods of Services with the label of this controller, with the addresses of the network that they name.
 pub struct PodNetworks {
     sources: Vec<Box<dyn Source>>,
@@ -194,7 +197,11 @@ fn published(service: &Service, found: &Attachment<Vec<IpAddr>>) -> Result<Attac
     };
     let addresses: Vec<IpAddr> = families.iter().filter_map(first).collect();
     if addresses.is_empty() && !found.addresses.is_empty() {
-        let texts: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
+        let mut texts: Vec<String> =
+            found.addresses.iter().take(MAX_ADDRESSES).map(ToString::to_string).collect();
+        if found.addresses.len() > MAX_ADDRESSES {
+            texts.push("...".to_owned());
+        }
         return Err(Missing::Unsuitable(texts.join(", ")));
     }
     Ok(Attachment { addresses, ready: found.ready })

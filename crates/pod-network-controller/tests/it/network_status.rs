@@ -1,7 +1,11 @@
 //! Addresses from the annotation of Multus.
 
 use controller_harness::{TestApi, merged};
-use endpointslice::{Pod, Service};
+use endpoint_informers::cache::State;
+use endpoint_informers::reconciler::SliceReconciler as _;
+use endpoint_informers::resource::Resource as _;
+use endpointslice::{Interner, Pod, Service};
+use pod_network_controller::PodNetworks;
 use serde_json::{Value, json};
 
 use crate::support::{NETWORK, fill, pod, run, service, upsert};
@@ -73,4 +77,24 @@ async fn a_malformed_annotation_withholds_that_pod_and_is_reported() {
         api.addresses("db").contains(&"192.168.9.3".to_owned()),
         "published once the annotation is valid"
     );
+}
+
+/// Events, `explain` and the page show it.
+#[test]
+fn a_long_annotation_makes_no_long_reason() {
+    for ips in [
+        json!(vec!["127.0.0.1"; 10_000]),
+        json!("x".repeat(100_000)),
+        json!(["\u{e9}".repeat(100_000)]),
+        json!(["x".repeat(100_000)]),
+    ] {
+        let status = json!([{"name": "storage", "ips": ips}]).to_string();
+        let mut interner = Interner::keeping_annotations(PodNetworks::ANNOTATIONS.iter().copied());
+        let pod = Pod::from_json(&with_status(1, 1, &status).to_string(), &mut interner).unwrap();
+        let changes = json!({"metadata": {"annotations": {SERVICE_NETWORK: "storage"}}});
+        let service = Service::from_json(&service(1, changes).to_string(), &mut interner).unwrap();
+        let found = PodNetworks::default().attachment(&service, &pod, &State::default());
+        let missing = found.unwrap().unwrap_err().to_string();
+        assert!(missing.len() < 500, "{} bytes: {missing:.500}", missing.len());
+    }
 }

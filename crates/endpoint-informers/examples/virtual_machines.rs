@@ -24,9 +24,11 @@ use std::future::pending;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use controller_kit::recorder::EventType;
 use endpoint_informers::reconciler::{Context, ServiceQueue, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
-use endpointslice::desired::endpoint_ports;
+use endpointslice::desired::{Skipped, SkippedReason, endpoint_ports};
+use endpointslice::model::is_allowed_in_slices;
 use endpointslice::{AddressType, Desired, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions};
 use serde::Deserialize;
@@ -73,6 +75,12 @@ fn desired(service: &Service, machines: &[Machine]) -> Desired {
     let types = service.address_types();
     let mut desired = Desired::new(types.clone());
     for machine in machines.iter().filter(|machine| types.contains(&AddressType::of(machine.address))) {
+        // The API server would refuse the whole slice.
+        if !is_allowed_in_slices(machine.address) {
+            let reason = SkippedReason::AddressNotAllowed(machine.address);
+            desired.skip(Skipped { name: machine.name.clone(), reason });
+            continue;
+        }
         let ready = Some(machine.healthy);
         let endpoint = Endpoint {
             addresses: vec![machine.address.to_string()],
@@ -97,7 +105,12 @@ impl SliceReconciler for VirtualMachines {
         let service = context.service();
         let inventory = self.inventory.borrow();
         let machines = inventory.get(&service.key().to_string()).map_or(&[][..], Vec::as_slice);
-        desired(service, machines)
+        let desired = desired(service, machines);
+        for Skipped { name, reason } in desired.skipped() {
+            let message = format!("Machine {name} is not published: {reason:?}");
+            context.event(EventType::Warning, "InvalidAddress", message);
+        }
+        desired
     }
 
     /// Queues every Service when the inventory changes. The sync of one whose machines did not change writes nothing.

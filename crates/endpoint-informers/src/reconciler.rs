@@ -118,8 +118,9 @@ pub trait SliceReconciler: Send + Sync + 'static {
     /// Called with the cache locked: to be answered from the Service alone.
     fn publishes(&self, service: &Service) -> bool;
 
-    /// The endpoints of a Service that this controller [publishes](Self::publishes). Addresses that slices cannot have are left
-    /// out without an event ([`Desired::skipped`] counts them): tell it by [`Context::pod_event`].
+    /// The endpoints of a Service that this controller [publishes](Self::publishes). Of pods, addresses that slices cannot have are
+    /// left out without an event ([`Desired::skipped`] counts them): tell it by [`Context::pod_event`]. An endpoint that is
+    /// [inserted](Desired::insert) is published as it is.
     fn desired(&self, context: &Context<'_>) -> Desired;
 
     /// The Services whose endpoints the change of a pod may affect: those that select it, or did before, unless implemented

@@ -29,6 +29,10 @@ async fn machines_are_published_with_their_health() {
 
     publish(json!([machine(1, false), machine(2, true), machine(3, true)]));
     cluster.until("db", &["192.168.7.2", "192.168.7.3"]).await;
+    let loopback = json!({"name": "vm-4", "address": "127.0.0.1", "zone": "a", "healthy": true});
+    publish(json!([machine(1, true), loopback]));
+    cluster.until("db", &["192.168.7.1"]).await;
+    assert!(cluster.event("InvalidAddress").await.contains("vm-4"), "it costs no other machine");
     publish(json!([]));
     cluster.until("db", &[]).await;
 }

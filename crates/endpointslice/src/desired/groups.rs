@@ -68,6 +68,9 @@ impl Desired {
     }
 
     /// Adds an endpoint to a group; one with the same identity is replaced.
+    ///
+    /// It is not validated: the API server refuses each slice with an endpoint that it does not accept, such as one with an address
+    /// that is [not allowed](crate::model::is_allowed_in_slices), and so the other endpoints of the slice.
     pub fn insert(&mut self, address_type: AddressType, ports: PortSet, endpoint: Endpoint) {
         self.group(address_type, ports).insert(endpoint);
     }

@@ -11,7 +11,7 @@ use endpointslice::{Pod, Service};
 
 /// A place in which addresses of pods are found.
 pub trait Source: Send + Sync + 'static {
-    /// The annotations of Services and pods that are read. Others are not cached: this finds none of them.
+    /// The annotations of Services and pods that are read. Others are not cached: a source finds none of them.
     fn annotations(&self) -> &'static [&'static str] {
         &[]
     }

@@ -1,4 +1,4 @@
-//! What a process does for a reconciler that implements no more than it must, or starts more.
+//! A reconciler that implements no more than it must, and one that starts more.
 
 use std::sync::Arc;
 

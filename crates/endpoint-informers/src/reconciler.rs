@@ -146,17 +146,21 @@ pub trait SliceReconciler: Send + Sync + 'static {
     /// synced before their objects are cached: never, while the API server does not serve the kind.
     fn start_informers(&self, _informers: &mut Informers) {}
 
-    /// The Services whose endpoints the change of a custom resource may affect.
-    fn affected_by_custom(&self, _change: CustomChange<'_>, _state: &State) -> Vec<ObjectKey> {
-        Vec::new()
+    /// The Services whose endpoints the change of a custom resource may affect: unless implemented otherwise, all of its namespace, or
+    /// of the cluster if it has none. That costs a look at each Service, with the cache locked.
+    fn affected_by_custom(&self, change: CustomChange<'_>, state: &State) -> Vec<ObjectKey> {
+        let namespace = change.namespace();
+        let is_near = |service: &&Arc<Service>| namespace.is_empty() || *service.namespace == *namespace;
+        state.services.iter().filter(is_near).map(|service| service.key()).collect()
     }
 
     /// Fails if an object that the endpoints of the Service depend on exists and could not be read: nothing is written then. The cache
     /// looks at pods and nodes itself. Unless implemented otherwise, each custom resource counts that is cluster-scoped or in the
     /// namespace of the Service: without this, an object that cannot be read would be taken for one that does not exist.
     ///
-    /// One such object holds all Services of its namespace up, or of the cluster, and its deletion is seen at their next retry, after as long as they have
-    /// failed. A field that users may write wrongly is better read as a value or an error, so that one endpoint is left out.
+    /// One such object holds all Services of its namespace up, or of the cluster, and its deletion is seen at their next retry, after
+    /// as long as they have failed. A field that users may write wrongly is better read as a value or an error, so that one endpoint is
+    /// left out.
     ///
     /// # Errors
     ///
@@ -258,8 +262,8 @@ pub struct Reconciler<R> {
 }
 
 impl<R: SliceReconciler> Reconciler<R> {
-    /// A controller that reads `cache`, which must keep its [annotations](SliceReconciler::annotations), and writes with `client`; and the
-    /// task that writes its events.
+    /// A controller that reads `cache`, which must keep its [annotations](SliceReconciler::annotations), and writes with `client`; and
+    /// the task that writes its events.
     pub fn new(rules: R, cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
         let queue = WorkQueue::new(new_rate_limit());
         Self::with_queue(rules, cache, client, queue, |slices| slices)

@@ -10,7 +10,7 @@ use scripted_api::script::{Script, Step};
 use scripted_api::wire::Wire;
 
 use crate::cache::{Cache, Change, Delta};
-use crate::custom::CustomResource;
+use crate::custom::{CustomChange, CustomResource};
 use crate::list_watch::Informers;
 use crate::reconciler::{Context, SliceReconciler, is_free_name};
 use crate::resource::Resource;
@@ -95,6 +95,20 @@ fn an_unreadable_custom_object_holds_up_the_services_of_its_namespace() {
     assert!(is_held_up("shop") && !is_held_up("other"));
     cache.upsert(Link);
     assert!(!is_held_up("shop"));
+}
+
+/// Otherwise endpoints that depend on it would not follow it.
+#[test]
+fn a_change_of_a_custom_object_queues_the_services_of_its_namespace() {
+    let cache = Cache::default();
+    for (namespace, name) in [("shop", "web"), ("shop", "db"), ("other", "web")] {
+        let fields = ServiceFields { namespace, name, ..ServiceFields::default() };
+        cache.upsert(Service::new(fields, &mut Interner::default()));
+    }
+    let change = Change::Added(Arc::new(Link));
+    let mut keys = cache.read(|state| Minimal.affected_by_custom(CustomChange::new(&change), state));
+    keys.sort();
+    assert_eq!(keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["shop/db", "shop/web"]);
 }
 
 /// Two sources may read objects of one kind.

@@ -37,7 +37,7 @@ use tokio::sync::watch;
 /// The machines behind each Service, by namespace and name.
 type Inventory = BTreeMap<String, Vec<Machine>>;
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize)]
 struct Machine {
     name: String,
     address: IpAddr,
@@ -62,7 +62,12 @@ fn read(file: &str) -> Result<Inventory, Box<dyn Error>> {
 async fn follow(file: &str, inventory: watch::Sender<Inventory>) -> Result<(), Box<dyn Error>> {
     loop {
         tokio::time::sleep(Duration::from_secs(2)).await;
-        inventory.send_replace(read(file)?);
+        let new = read(file)?;
+        inventory.send_if_modified(|old| {
+            let is_changed = *old != new;
+            *old = new;
+            is_changed
+        });
     }
 }
 

@@ -39,17 +39,21 @@ fn new_rate_limit() -> RateLimit {
 /// True if a label and a Lease can have this value and name, and Kubernetes' own slices do not.
 pub(crate) const fn is_free_name(name: &str) -> bool {
     let bytes = name.as_bytes();
-    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
-    let mut rest = bytes;
+    // Both ends are like dots: a letter or digit is next to them.
+    let (mut before, mut rest) = (b'.', bytes);
     while let [byte, others @ ..] = rest {
-        if !is_alphanumeric(*byte) && !matches!(*byte, b'-' | b'.') {
+        let fits = match *byte {
+            b'.' => is_alphanumeric(before),
+            b'-' => before != b'.',
+            byte => is_alphanumeric(byte),
+        };
+        if !fits {
             return false;
         }
-        rest = others;
+        (before, rest) = (*byte, others);
     }
-    bytes.len() <= 63
-        && is_alphanumeric(*first)
-        && is_alphanumeric(*last)
+    is_alphanumeric(before)
+        && bytes.len() <= 63
         && !is_equal(bytes, ENDPOINTSLICE_CONTROLLER.as_bytes())
         && !is_equal(bytes, ENDPOINTSLICE_MIRRORING_CONTROLLER.as_bytes())
 }
@@ -95,8 +99,8 @@ const fn is_equal(mut one: &[u8], mut other: &[u8]) -> bool {
 pub trait SliceReconciler: Send + Sync + 'static {
     /// The controller's name: in logs, in the label `managed-by` of its slices, as the source of its events, and of its Lease.
     ///
-    /// Up to 63 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends. It is no other controller's: the slices
-    /// of Kubernetes' own would be deleted. Programs with another name do not compile.
+    /// Up to 63 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends and on both sides of each `.`. It is
+    /// no other controller's: the slices of Kubernetes' own would be deleted. Programs with another name do not compile.
     const NAME: &'static str;
 
     /// The annotations of Services and pods that the cache keeps: rules find no others.

@@ -70,9 +70,9 @@ impl<'a> Wanted<'a> {
         // Templates write an empty value for none.
         let named = |value: Option<&'a str>| value.filter(|name| !name.is_empty());
         Self {
-            kind: service.labels.get(POD_NETWORK_KIND),
+            kind: named(service.labels.get(POD_NETWORK_KIND)),
             name: named(service.labels.get(POD_NETWORK_NAME)),
-            network_namespace: service.labels.get(POD_NETWORK_NAMESPACE),
+            network_namespace: named(service.labels.get(POD_NETWORK_NAMESPACE)),
             namespace: &service.namespace,
             driver: named(service.annotations.get(DRIVER)),
             request: named(service.annotations.get(REQUEST)),

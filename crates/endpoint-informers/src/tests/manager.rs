@@ -124,7 +124,11 @@ async fn until_created<R: SliceReconciler>(rules: R) {
     let manager = Manager::new(client(kube::Client::new(server().await, "default")));
     let running = tokio::spawn(async move { manager.run(rules, pending()).await });
     let synced = "Synced key=default/web writes=1 result=\"ok\"";
-    lines.wait_for(|text| text.contains(synced)).await.unwrap();
+    let seen = lines.wait_for(|text| text.contains(synced));
+    tokio::time::timeout(std::time::Duration::from_secs(60), seen)
+        .await
+        .expect("a sync that creates")
+        .unwrap();
     running.abort();
 }
 

@@ -190,7 +190,13 @@ async fn an_empty_name_of_a_network_is_none() {
         assert_eq!(api.events().first().map(|(reason, _)| &**reason), Some("NoNetwork"), "{changes}");
     }
     let api = start().await;
-    let empty = json!({"annotations": {"k8s.v1.cni.cncf.io/service-network": ""}});
+    let empty = json!({
+        "labels": {
+            "multinetwork.networking.k8s.io/spec.podnetwork.kind": "",
+            "multinetwork.networking.k8s.io/spec.podnetwork.namespace": "",
+        },
+        "annotations": {"k8s.v1.cni.cncf.io/service-network": ""},
+    });
     upsert::<Service>(&api, service(2, json!({"metadata": empty})));
     api.settle().await;
     assert_eq!(api.addresses("db"), BOTH, "the label names the network");

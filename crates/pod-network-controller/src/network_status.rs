@@ -16,9 +16,6 @@ pub(crate) const SERVICE_NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
 /// Annotation of a pod: its networks and their addresses.
 pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
-/// The bytes of a reason that are kept.
-const MAX_REASON: usize = 200;
-
 /// The annotation `k8s.v1.cni.cncf.io/network-status` of pods, for Services with the annotation
 /// `k8s.v1.cni.cncf.io/service-network` (Network Plumbing Working Group, "Kubernetes Network Custom Resource Definition De-facto
 /// Standard").
@@ -58,14 +55,12 @@ impl Source for NetworkStatus {
 
 fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>, Missing> {
     let full = |name: &str| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") };
-    let malformed = |reason: String| Missing::Malformed(format!("{NETWORK_STATUS}: {}", shortened(reason)));
-    let entries: Vec<Entry<'_>> =
-        serde_json::from_str(status).map_err(|error| malformed(error.to_string()))?;
+    let malformed = |it: &dyn ToString| Missing::Malformed([NETWORK_STATUS, ": ", &it.to_string()].concat());
+    let entries: Vec<Entry<'_>> = serde_json::from_str(status).map_err(|error| malformed(&error))?;
     let wanted = full(network);
-    let (of_cluster, others): (Vec<Entry<'_>>, Vec<Entry<'_>>) =
+    let (of_cluster, others): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| entry.default && !entry.name.contains('/'));
-    let mut entries: Vec<Entry<'_>> =
-        others.into_iter().filter(|entry| full(&entry.name) == wanted).collect();
+    let mut entries: Vec<_> = others.into_iter().filter(|entry| full(&entry.name) == wanted).collect();
     if entries.is_empty() {
         entries.extend(of_cluster.into_iter().filter(|entry| entry.name == network));
     }
@@ -74,23 +69,13 @@ fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>
     }
     let mut addresses = Vec::new();
     for ips in entries.iter().filter_map(|entry| entry.ips) {
-        let texts: Vec<String> =
-            serde_json::from_str(ips.get()).map_err(|error| malformed(error.to_string()))?;
+        let texts: Vec<String> = serde_json::from_str(ips.get()).map_err(|error| malformed(&error))?;
         for text in texts {
             let address = parse_ip(&text);
-            addresses.push(address.ok_or_else(|| malformed(format!("{text:?} is not an IP address")))?);
+            addresses.push(address.ok_or_else(|| malformed(&format_args!("{text:?} is not an IP address")))?);
         }
     }
     if addresses.is_empty() { Err(Missing::NoAddress(network.to_owned())) } else { Ok(addresses) }
-}
-
-/// The beginning of a reason, which may quote the annotation: who writes pods chooses its size.
-fn shortened(mut reason: String) -> String {
-    if reason.len() > MAX_REASON {
-        reason.truncate(reason.floor_char_boundary(MAX_REASON));
-        reason.push_str("...");
-    }
-    reason
 }
 
 #[cfg(test)]

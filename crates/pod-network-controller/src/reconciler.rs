@@ -29,9 +29,6 @@ pub(crate) const ALONGSIDE: &str = "pod-network-controller/alongside";
 /// The most pods of a Service, by name, that a sync reports as misconfigured: a wrong template makes thousands of the same.
 const MAX_POD_EVENTS: usize = 10;
 
-/// The most addresses that a reason names: an annotation has room for thousands.
-const MAX_ADDRESSES: usize = 4;
-
 /// Publishes the pods of Services with the label of this controller, with the addresses of the network that they name.
 pub struct PodNetworks {
     sources: Vec<Box<dyn Source>>,
@@ -69,8 +66,7 @@ impl PodNetworks {
         pod: &Pod,
         state: &State,
     ) -> Option<Result<Attachment<Vec<IpAddr>>, Missing>> {
-        let source = self.source(service)?;
-        Some(source.attachment(service, pod, state).and_then(|found| published(service, &found)))
+        Some(published(self.source(service)?, service, pod, state))
     }
 
     /// True if a label or annotation of the Service names a network.
@@ -123,7 +119,7 @@ impl SliceReconciler for PodNetworks {
             return Desired::new(service.address_types());
         };
         let (mut attachments, networks) = attachments(source, context);
-        if let Some((one, other)) = two(networks) {
+        if let [one, other, ..] = &networks.iter().collect::<Vec<_>>()[..] {
             let message = format!(
                 "Nothing is published: the pods are in several networks that the Service may mean, {one} and {other}"
             );
@@ -170,8 +166,7 @@ fn attachments(source: &dyn Source, context: &Context<'_>) -> (Attachments, BTre
     let (mut attachments, mut networks) = (HashMap::new(), BTreeSet::new());
     for pod in context.pods().filter(|pod| !pod.terminal && pod.node_name.is_some()) {
         let (found, network) = context.read(|state| {
-            let found = source.attachment(service, pod, state);
-            let found = found.and_then(|found| published(service, &found));
+            let found = published(source, service, pod, state);
             let network = found.is_ok().then(|| source.network(service, pod, state));
             (found, network.flatten())
         });
@@ -181,15 +176,15 @@ fn attachments(source: &dyn Source, context: &Context<'_>) -> (Attachments, BTre
     (attachments, networks)
 }
 
-/// The first two of several networks.
-fn two(networks: BTreeSet<String>) -> Option<(String, String)> {
-    let mut networks = networks.into_iter();
-    Some((networks.next()?, networks.next()?))
-}
-
 /// Only the first address of each family of the Service that slices may have: consumers of slices read no other address of an
 /// endpoint.
-fn published(service: &Service, found: &Attachment<Vec<IpAddr>>) -> Result<Attachment<Vec<IpAddr>>, Missing> {
+fn published(
+    source: &dyn Source,
+    service: &Service,
+    pod: &Pod,
+    state: &State,
+) -> Result<Attachment<Vec<IpAddr>>, Missing> {
+    let found = source.attachment(service, pod, state).map_err(Missing::shortened)?;
     let families = service.address_types();
     let first = |family: &AddressType| {
         let mut of_family = found.addresses.iter().filter(|address| AddressType::of(**address) == *family);
@@ -197,12 +192,8 @@ fn published(service: &Service, found: &Attachment<Vec<IpAddr>>) -> Result<Attac
     };
     let addresses: Vec<IpAddr> = families.iter().filter_map(first).collect();
     if addresses.is_empty() && !found.addresses.is_empty() {
-        let mut texts: Vec<String> =
-            found.addresses.iter().take(MAX_ADDRESSES).map(ToString::to_string).collect();
-        if found.addresses.len() > MAX_ADDRESSES {
-            texts.push("...".to_owned());
-        }
-        return Err(Missing::Unsuitable(texts.join(", ")));
+        let texts: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
+        return Err(Missing::Unsuitable(texts.join(", ")).shortened());
     }
     Ok(Attachment { addresses, ready: found.ready })
 }

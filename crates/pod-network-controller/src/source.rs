@@ -88,6 +88,14 @@ pub enum Missing {
 }
 
 impl Missing {
+    /// With the beginning of a text that quotes the pod: who writes pods chooses its length.
+    pub(crate) fn shortened(mut self) -> Self {
+        if let Self::Unsuitable(text) | Self::Malformed(text) = &mut self {
+            text.truncate(text.floor_char_boundary(200));
+        }
+        self
+    }
+
     /// The reason of the Warning about the pod; none if its network is not misconfigured.
     pub(crate) fn event_reason(&self) -> Option<&'static str> {
         match self {

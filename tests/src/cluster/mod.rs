@@ -354,9 +354,14 @@ impl Cluster {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        self.create_manifest("deploy/base/rbac/lease.yaml").await;
+        self.create_lease().await;
         let role = self.create_manifest("deploy/base/rbac/leader-election.yaml").await;
         self.bind(Some(SYSTEM), &role, &requests::user(User::EndpointControllers.name())).await;
+    }
+
+    /// Creates the Lease of deploy/, if it does not exist: the controllers' user may not.
+    pub async fn create_lease(&self) {
+        self.create_manifest("deploy/base/rbac/lease.yaml").await;
     }
 
     /// Creates the first object of a manifest of the workspace, if it does not exist yet; its name.

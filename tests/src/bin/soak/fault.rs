@@ -28,6 +28,7 @@ pub(crate) enum Fault {
     Forbidden,
     // of other clients
     LeaseStolen,
+    /// By somebody who creates it again later.
     LeaseDeleted,
     LeaseEdited,
     ForeignEdit,
@@ -91,6 +92,8 @@ pub(crate) enum Action {
     /// The controllers' requests are refused with 403.
     Withdraw,
     Grant,
+    /// An administrator creates the Lease that was deleted: the controllers may not.
+    CreateLease,
     /// The policy is created, or deleted.
     Policy(bool),
     /// Another client changes the Lease, or one of the controllers' objects, which the number selects.
@@ -143,6 +146,7 @@ fn begin(fault: Fault, rng: &mut Rng, replicas: usize, at: Duration, entries: &m
         Fault::Restore => (Action::BackUp, Some(Action::Restore)),
         Fault::Forbidden => (Action::Withdraw, Some(Action::Grant)),
         Fault::Policy => (Action::Policy(true), Some(Action::Policy(false))),
+        Fault::LeaseDeleted => (Action::Interfere(fault, pick), Some(Action::CreateLease)),
         _ => (Action::Interfere(fault, pick), None),
     };
     entries.push(Entry { at, action: first, begins: Some(fault) });
@@ -160,6 +164,6 @@ pub(crate) fn healing(replicas: usize) -> Vec<Action> {
         ]
     };
     let mut actions: Vec<Action> = (0..replicas).flat_map(of).collect();
-    actions.extend([Action::Grant, Action::Policy(false)]);
+    actions.extend([Action::Grant, Action::Policy(false), Action::CreateLease]);
     actions
 }

@@ -185,6 +185,7 @@ impl Side {
                     self.access.send(&method, &path, &body).await;
                 }
             }
+            Action::CreateLease => self.cluster.create_lease().await,
             Action::Interfere(fault, pick) => {
                 self.tampered.extend(neighbour::interfere(&self.access, fault, pick).await);
             }

@@ -34,9 +34,11 @@ fn of_crate(package: &Path) -> Option<Commit> {
     Some(Commit { hash, tree_state, read: vec![file] })
 }
 
-/// `git archive`, which also makes a forge's archives, replaces the content of a file (`.gitattributes`).
+/// `git archive`, which also makes a forge's archives, replaces the content of a file (`.gitattributes`). One package has it, for
+/// the others with this build script too.
 fn of_archive(package: &Path) -> Option<Commit> {
-    let file = package.join("build/archive-commit");
+    let files = ["build/archive-commit", "../endpoint-controller-manager/build/archive-commit"];
+    let file = files.map(|name| package.join(name)).into_iter().find(|file| file.exists())?;
     let hash = hash(std::fs::read_to_string(&file).ok()?.trim())?;
     Some(Commit { hash, tree_state: "archive", read: vec![file] })
 }

@@ -79,6 +79,17 @@ fn an_archive_tells_its_commit() {
 }
 
 #[test]
+fn another_package_with_this_build_script_tells_the_commit_of_the_archive() {
+    let (root, _) = sources();
+    let packages = root.path().join("crates");
+    fs::create_dir_all(packages.join("endpoint-controller-manager/build")).unwrap();
+    fs::write(packages.join("endpoint-controller-manager/build/archive-commit"), HASH).unwrap();
+    fs::create_dir(packages.join("other")).unwrap();
+    let found = of(&packages.join("other"), true);
+    assert_eq!((found.hash.as_str(), found.tree_state), (HASH, "archive"));
+}
+
+#[test]
 fn a_copy_inside_another_repository_has_no_commit() {
     let (root, package) = sources();
     let vendored = root.path().join("vendor/ours/crates/program");

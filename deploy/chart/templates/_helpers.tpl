@@ -56,6 +56,11 @@ app.kubernetes.io/name: pod-network-controller
 {{ include "allLabels" (dict "root" . "name" "pod-network-controller") }}
 {{- end }}
 
+{{- /* The controllers that run, in JSON. Helm leaves out a value that is null. */}}
+{{- define "controllers" -}}
+{{- .Values.controllers | default (list "endpoints-controller" "endpointslice-controller" "endpointslice-mirroring-controller") | toJson }}
+{{- end }}
+
 {{- /* The subject of bindings. */}}
 {{- define "subjects" -}}
 - kind: ServiceAccount
@@ -153,8 +158,9 @@ else. Of a comparison only /metrics, which is open, and without a token, which i
 {{- if .Values.config }}
 {{- $args = append $args "--config=/etc/endpoint-controller-manager/config/config.yaml" }}
 {{- end }}
-{{- if lt (len .Values.controllers) 3 }}
-{{- $args = append $args (printf "--controllers=%s" (join "," .Values.controllers)) }}
+{{- $controllers := fromJsonArray (include "controllers" .) }}
+{{- if lt (len $controllers) 3 }}
+{{- $args = append $args (printf "--controllers=%s" (join "," $controllers)) }}
 {{- end }}
 {{- with .Values.featureGates }}
 {{- $gates := list }}
@@ -166,7 +172,7 @@ else. Of a comparison only /metrics, which is open, and without a token, which i
 {{- if and .Values.serviceAccountCredentials.enabled (eq .Values.mode "run") }}
 {{- $args = append $args "--use-service-account-credentials=true" }}
 {{- end }}
-{{- with concat $args .Values.extraArgs }}
+{{- with concat $args (.Values.extraArgs | default list) }}
 {{- toYaml . }}
 {{- end }}
 {{- end }}

@@ -123,19 +123,21 @@ pub async fn watch(world: Weak<World>, rate: u32) {
         let setup = &world.plan.setup;
         let refusals = chosen(&world.plan).map(|_| writes_of_refusals(&world.plan));
         let waits = Duration::from_millis(setup.batch_milliseconds + 10 * setup.latency_milliseconds);
-        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + PACE + SYNC + waits, refusals)
+        (world.with(|state| Arc::clone(&state.watcher.changed)), LOOK + SYNC + waits, refusals)
     }) else {
         return;
     };
     let mut looked_at = None;
     loop {
         let _ = timeout(LOOK, changed.notified()).await;
+        // Endpoints wait since the first of these writes.
+        let now = Instant::now();
         sleep(PACE).await;
         let Some(world) = world.upgrade() else { return };
         let writes = Some(world.with(|state| state.watcher.all_writes()));
         if looked_at != writes {
             looked_at = writes;
-            let now = Instant::now().max(world.start + START);
+            let now = now.max(world.start + START);
             let [mut of_dead, of_first] = endpoints(&world, NAMESPACE).urgent_endpoints();
             // Before its own Services, too.
             let [of_tenant, _] = endpoints(&world, TENANT).urgent_endpoints();

@@ -15,7 +15,7 @@ fn now() -> Timestamp {
     "2026-06-01T00:00:00Z".parse().unwrap()
 }
 
-/// A Service with so many ready endpoints.
+/// A Service with this number of ready endpoints.
 pub(crate) fn report(name: &str, ready: usize) -> Publication {
     let report = ServiceReport {
         namespace: "shop".to_owned(),

@@ -282,7 +282,7 @@ async fn another_source_serves_the_services_that_it_knows() {
     assert_eq!(api.addresses("db"), ["172.16.0.1", "172.16.0.2"]);
 }
 
-/// Those that nobody names are not cached, and a source would never find them.
+/// The cache keeps no other annotations: a source that names none of its own would find none.
 #[test]
 fn the_annotations_of_a_source_are_cached_with_those_of_the_others() {
     let own = PodNetworks::default().annotations();

@@ -28,7 +28,7 @@ pub(crate) enum Fault {
     Forbidden,
     // of other clients
     LeaseStolen,
-    /// By somebody who creates it again later.
+    /// Another client deletes the Lease, and an administrator creates it again later.
     LeaseDeleted,
     LeaseEdited,
     ForeignEdit,

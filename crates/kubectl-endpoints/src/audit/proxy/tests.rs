@@ -57,7 +57,7 @@ fn node(web: &str, api: &str) -> Node {
     Node { ip: Some(Rules::parse(&listing.to_string()).unwrap()), ip6: None }
 }
 
-/// What checks find that see these rules one after the other, and the last for the rest of the time.
+/// The findings of a check that reads these rules one after the other, and the last again until its time is over.
 async fn found(cluster: &Cluster, nodes: &[[&str; 2]]) -> ConsumerFindings {
     let reads = Mutex::new(0..);
     let read = async || {

@@ -1,5 +1,5 @@
-//! What an installation must say, and what `helm` prints after it: none starts without an image, or alongside
-//! kube-controller-manager by mistake.
+//! The values that an installation of the chart must have, and the notes that `helm` prints after it: helm refuses one without an
+//! image, or alongside kube-controller-manager by mistake.
 
 use serde_json::{Value, json};
 

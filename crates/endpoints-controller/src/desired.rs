@@ -38,7 +38,7 @@ impl Unready {
 /// A headless Service may have no ports; any other Service without ports has no endpoints (`endpoints_controller.go`
 /// `syncService`).
 ///
-/// Cost: O(log pods) for each pod and port.
+/// Cost: O(log pods) for each pod, and the ports of each.
 pub fn desired_subsets<'a>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
@@ -68,16 +68,17 @@ fn subsets<'a>(
         Some((pod, endpoint_address(service, pod, address)))
     });
     let addressed: Vec<(&Pod, EndpointAddress)> = addressed.collect();
+    let is_portless = service.ports.is_empty() && service.is_headless();
     let mut builder = SubsetBuilder::default();
     for (pod, address) in &addressed {
         let ready = unready == Unready::Tolerated || pod.ready;
-        if service.ports.is_empty() && service.is_headless() {
-            builder.add(None, address, ready);
-        }
-        for port in service.ports.iter() {
-            if let Some(number) = target_number(port, &pod.ports) {
-                builder.add(Some(subset_port(port, number)), address, ready);
-            }
+        let resolved = service.ports.iter().filter_map(|port| {
+            let number = target_number(port, &pod.ports)?;
+            Some(subset_port(port, number))
+        });
+        let ports: Vec<SubsetPort<'_>> = resolved.collect();
+        if is_portless || !ports.is_empty() {
+            builder.add(ports, [(address, ready)]);
         }
     }
     builder.build()

@@ -12,7 +12,7 @@ use crate::plan::{Plan, plan, plan_around_refused};
 ///
 /// The Service must [select pods](Service::selects_pods).
 ///
-/// Cost: O(log pods) for each pod and port, and the comparison of [`plan()`].
+/// Cost: that of [`desired_subsets`], and the comparison of [`plan()`].
 pub fn plan_service<'a>(
     service: &Service,
     pods: impl Iterator<Item = &'a Pod> + Clone,

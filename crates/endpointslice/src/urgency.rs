@@ -249,9 +249,8 @@ fn renewed<'a>(
 ) -> BTreeSet<PortName> {
     let of_slice =
         |slice: &EndpointSlice| port_names(slice.ports.as_deref().unwrap_or_default(), is_headless);
-    let written = plan.create.iter().chain(&plan.update);
-    let mut renewed: BTreeSet<PortName> =
-        written.filter(|slice| has_ready(slice)).flat_map(of_slice).collect();
+    let written = plan.create.iter().chain(&plan.update).filter(|slice| has_ready(slice));
+    let mut renewed: BTreeSet<PortName> = written.flat_map(of_slice).collect();
     let changed: HashSet<&str, RandomState> = plan.update.iter().chain(&plan.delete).map(name_of).collect();
     let of_type = |slice: &&EndpointSlice| AddressType::parse(&slice.address_type) == Some(plan.address_type);
     let stays = |slice: &&EndpointSlice| {
@@ -263,7 +262,9 @@ fn renewed<'a>(
     while !renewed.is_empty()
         && let Some(ports) = kept.next()
     {
-        renewed.retain(|port| !ports.contains(port));
+        for port in &ports {
+            renewed.remove(port);
+        }
     }
     renewed
 }

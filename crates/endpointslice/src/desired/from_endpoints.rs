@@ -1,10 +1,12 @@
 //! Desired endpoints that mirror an Endpoints object.
 
+use std::mem::take;
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{self as core, EndpointAddress, EndpointSubset, Endpoints};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
+use super::endpoint_set::EndpointSet;
 use super::groups::Desired;
 use super::port_set::PortSet;
 use crate::endpoints::repack_subsets;
@@ -54,27 +56,31 @@ impl Mirrored {
     /// Adds ready addresses, then the others, up to the maximum of the subset.
     fn add_subset(&mut self, subset: EndpointSubset, max: usize) {
         let ports = PortSet::new(subset.ports.into_iter().flatten().map(slice_port).collect());
-        for address_type in [AddressType::Ipv4, AddressType::Ipv6] {
-            self.desired.group(address_type, ports.clone());
-        }
+        let types = [AddressType::Ipv4, AddressType::Ipv6];
+        // Looked up once: a subset may have thousands of ports.
+        let mut groups = types.map(|address_type| take(self.desired.group(address_type, ports.clone())));
         let mut added = 0;
         for (addresses, ready) in [(subset.addresses, true), (subset.not_ready_addresses, false)] {
             for description in addresses.into_iter().flatten() {
-                if added < max && self.add_address(description, ready, &ports, max) {
+                if added < max && self.add_address(description, ready, &ports, &mut groups, max) {
                     added += 1;
                 } else {
                     self.skipped += 1;
                 }
             }
         }
+        for (address_type, group) in types.into_iter().zip(groups) {
+            *self.desired.group(address_type, ports.clone()) = group;
+        }
     }
 
-    /// Adds an address, unless it is invalid or its slice is full.
+    /// Adds an address to its group, unless it is invalid or its slice is full.
     fn add_address(
         &mut self,
         description: EndpointAddress,
         ready: bool,
         ports: &PortSet,
+        [ipv4, ipv6]: &mut [EndpointSet; 2],
         max: usize,
     ) -> bool {
         let Some(address) = parse_ip(&description.ip) else {
@@ -87,7 +93,10 @@ impl Mirrored {
             self.desired.tolerate(AddressType::of(address), ports.clone(), endpoint, None);
             return false;
         }
-        let group = self.desired.group(AddressType::of(address), ports.clone());
+        let group = match AddressType::of(address) {
+            AddressType::Ipv4 => ipv4,
+            AddressType::Ipv6 => ipv6,
+        };
         let fits = group.len() < max;
         if fits {
             group.insert(mirrored_endpoint(description, address, ready));

@@ -10,19 +10,24 @@ use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
 use super::order::sort;
 use crate::model::text;
 
-/// Collects the addresses of each port, and packs them into subsets.
+/// Collects addresses and their ports, and packs them into subsets.
 ///
 /// * Ports that lead to the same addresses in the same readiness become one subset.
 /// * An address that one port has both as ready and as not ready is not ready.
 /// * An address is identified by its IP and the uid of its target; its first mention describes it everywhere.
 ///
-/// Cost: a logarithm of the addresses for each one added; [`Self::build`] clones each address once for every subset it
-/// is in.
+/// Cost: a logarithm of the addresses and of the ports for each one added. Addresses that have the same ports are looked at once
+/// for all of these, and [`Self::build`] clones each address once for every subset it is in.
 #[derive(Default)]
 pub struct SubsetBuilder<'a> {
     addresses: BTreeMap<AddressKey<'a>, &'a EndpointAddress>,
-    ports: BTreeMap<Option<SubsetPort<'a>>, Readiness<'a>>,
+    /// The addresses that were added with the same ports.
+    lists: BTreeMap<Vec<SubsetPort<'a>>, Readiness<'a>>,
 }
+
+/// The most addresses that are looked at for the canonical form of an object, several times as many as one can have: more are
+/// looked at only if ports share addresses without having the same.
+const MAX_LISTED: usize = 1 << 19;
 
 /// The fields of a subset's port that distinguish ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +46,7 @@ pub struct SubsetPort<'a> {
 
 /// IP and uid of the target, in the order of addresses in a list.
 type AddressKey<'a> = (&'a str, &'a str);
-/// The addresses of one port: ready or not.
+/// A list of addresses: ready or not.
 type Readiness<'a> = BTreeMap<AddressKey<'a>, bool>;
 
 fn key(address: &EndpointAddress) -> AddressKey<'_> {
@@ -50,20 +55,43 @@ fn key(address: &EndpointAddress) -> AddressKey<'_> {
 }
 
 impl<'a> SubsetBuilder<'a> {
-    /// Adds an address to a port, or to the subset without ports.
-    pub fn add(&mut self, port: Option<SubsetPort<'a>>, address: &'a EndpointAddress, ready: bool) {
-        let key = key(address);
-        self.addresses.entry(key).or_insert(address);
-        let known = self.ports.entry(port).or_default().entry(key).or_insert(ready);
-        *known &= ready;
+    /// Adds addresses, ready or not, to each of these ports; without ports, to the subset that has none.
+    pub fn add(
+        &mut self,
+        mut ports: Vec<SubsetPort<'a>>,
+        addresses: impl IntoIterator<Item = (&'a EndpointAddress, bool)>,
+    ) {
+        let mut addresses = addresses.into_iter().peekable();
+        if addresses.peek().is_none() {
+            return;
+        }
+        ports.sort_unstable();
+        let list = self.lists.entry(ports).or_default();
+        for (address, ready) in addresses {
+            let key = key(address);
+            self.addresses.entry(key).or_insert(address);
+            mention(list, key, ready);
+        }
     }
 
     /// Builds the subsets, with addresses in order of IP and uid, ports and subsets in order of their hashes.
     pub fn build(self) -> Vec<EndpointSubset> {
+        self.build_within(usize::MAX).unwrap_or_default()
+    }
+
+    /// The same; `None` if more than `max` addresses would have to be looked at.
+    fn build_within(self, max: usize) -> Option<Vec<EndpointSubset>> {
+        let ports_of = self.ports_by_lists();
+        let lists: Vec<Readiness<'a>> = self.lists.into_values().collect();
+        let looked_at = ports_of.keys().flatten().filter_map(|number| lists.get(*number));
+        if looked_at.map(BTreeMap::len).sum::<usize>() > max {
+            return None;
+        }
         let mut groups: BTreeMap<Vec<(AddressKey<'_>, bool)>, Vec<EndpointPort>> = BTreeMap::new();
-        for (port, readiness) in self.ports {
-            let ports = groups.entry(readiness.into_iter().collect()).or_default();
-            ports.extend(port.filter(|port| port.number > 0).map(EndpointPort::from));
+        for (numbers, ports) in ports_of {
+            let all = merged(numbers.iter().filter_map(|number| lists.get(*number)));
+            let group = groups.entry(all.into_iter().collect()).or_default();
+            group.extend(ports.into_iter().flatten().filter(|port| port.number > 0).map(EndpointPort::from));
         }
         let mut subsets = Vec::with_capacity(groups.len());
         for (readiness, ports) in groups {
@@ -79,8 +107,43 @@ impl<'a> SubsetBuilder<'a> {
             });
         }
         sort(&mut subsets);
-        subsets
+        Some(subsets)
     }
+
+    /// The ports by the numbers of the lists whose addresses they have; `None` stands for the subset without ports.
+    fn ports_by_lists(&self) -> BTreeMap<Vec<usize>, Vec<Option<SubsetPort<'a>>>> {
+        let mut lists_of: BTreeMap<Option<SubsetPort<'a>>, Vec<usize>> = BTreeMap::new();
+        for (number, ports) in self.lists.keys().enumerate() {
+            let portless = ports.is_empty().then_some(None);
+            for port in ports.iter().copied().map(Some).chain(portless) {
+                let lists = lists_of.entry(port).or_default();
+                // A list may have a port twice.
+                if lists.last() != Some(&number) {
+                    lists.push(number);
+                }
+            }
+        }
+        let mut ports_of: BTreeMap<Vec<usize>, Vec<Option<SubsetPort<'a>>>> = BTreeMap::new();
+        for (port, lists) in lists_of {
+            ports_of.entry(lists).or_default().push(port);
+        }
+        ports_of
+    }
+}
+
+/// Adds an address to a list. It is not ready if one mention of it is not.
+fn mention<'a>(list: &mut Readiness<'a>, key: AddressKey<'a>, ready: bool) {
+    let known = list.entry(key).or_insert(ready);
+    *known &= ready;
+}
+
+/// The addresses of all these lists.
+fn merged<'a: 'l, 'l>(lists: impl Iterator<Item = &'l Readiness<'a>>) -> Readiness<'a> {
+    let mut merged = Readiness::new();
+    for (key, ready) in lists.flatten() {
+        mention(&mut merged, *key, *ready);
+    }
+    merged
 }
 
 fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
@@ -103,24 +166,20 @@ impl From<SubsetPort<'_>> for EndpointPort {
 ///
 /// Two mentions of a port with an application protocol are two ports, as upstream compares that field by its address
 /// in memory. Only objects written by hand have such ports; they are rewritten exactly when upstream rewrites them.
+///
+/// Subsets whose canonical form has more than half a million addresses are returned as they are: tenants write Endpoints, and one
+/// of a megabyte can have a form of tens of gigabytes.
 pub fn repack_subsets(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
     let mut builder = SubsetBuilder::default();
     let mut occurrences = 0..;
     for subset in subsets {
         let read = |port| SubsetPort::read(port, occurrences.next().unwrap_or_default());
-        let ports: Vec<SubsetPort<'_>> = subset.ports.iter().flatten().map(read).collect();
+        let ports = subset.ports.iter().flatten().map(read).collect();
         let ready = subset.addresses.iter().flatten().map(|address| (address, true));
         let not_ready = subset.not_ready_addresses.iter().flatten().map(|address| (address, false));
-        for (address, ready) in ready.chain(not_ready) {
-            if ports.is_empty() {
-                builder.add(None, address, ready);
-            }
-            for port in &ports {
-                builder.add(Some(*port), address, ready);
-            }
-        }
+        builder.add(ports, ready.chain(not_ready));
     }
-    builder.build()
+    builder.build_within(MAX_LISTED).unwrap_or_else(|| subsets.to_vec())
 }
 
 impl<'a> SubsetPort<'a> {

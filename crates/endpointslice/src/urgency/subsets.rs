@@ -12,6 +12,8 @@ use super::{Labels, Urgency, is_headless};
 /// `uncut` has the subsets before they were truncated, if they were: an address that is ready there and only does not fit is
 /// not a withdrawal, because traffic to it is not lost.
 ///
+/// Of more than half a million addresses and ports, one is taken to be withdrawn: tenants may store any number.
+///
 /// Cost: a hash of each address and port, before and after.
 pub fn urgency_of_subsets(
     before: &[EndpointSubset],
@@ -19,6 +21,9 @@ pub fn urgency_of_subsets(
     uncut: &[EndpointSubset],
     labels: Option<&Labels>,
 ) -> Urgency {
+    if [before, after].iter().any(|subsets| subsets.iter().map(pairs_of).sum::<usize>() > MAX_PAIRS) {
+        return Urgency::Withdrawal;
+    }
     let (old, new, uncut) = (ready_pairs(before), ready_pairs(after), ready_pairs(uncut));
     if old.iter().any(|pair| !new.contains(pair) && !uncut.contains(pair)) {
         return Urgency::Withdrawal;
@@ -33,6 +38,14 @@ pub fn urgency_of_subsets(
         return Urgency::Readiness;
     }
     if before == after { Urgency::Metadata } else { Urgency::Soft }
+}
+
+/// The most addresses and ports that are compared, of each side.
+const MAX_PAIRS: usize = 1 << 19;
+
+fn pairs_of(subset: &EndpointSubset) -> usize {
+    let ports = subset.ports.as_ref().map_or(0, Vec::len);
+    subset.addresses.as_ref().map_or(0, Vec::len) * ports.max(1)
 }
 
 /// An address and a port that get traffic.
@@ -119,6 +132,9 @@ mod tests {
         }
         let headless = BTreeMap::from([(HEADLESS.to_owned(), String::new())]);
         assert_eq!(urgency_of_subsets(&[], &[subset("80 1")], &[], Some(&headless)), Name);
+        let mut large = subset(&format!("80 {}", ["1"; 800].join(",")));
+        large.ports.as_mut().unwrap().resize(800, EndpointPort::default());
+        assert_eq!(urgency_of_subsets(&[], &[large], &[], None), Withdrawal, "it is not looked at");
     }
 
     #[test]

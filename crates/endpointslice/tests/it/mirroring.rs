@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
+use endpointslice::endpoints::repack_subsets;
 use endpointslice::well_known::{
     ENDPOINTSLICE_MIRRORING_CONTROLLER, LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY,
     SERVICE_NAME,
@@ -91,6 +92,25 @@ fn addresses_that_are_invalid_or_beyond_the_maximum_are_counted() {
     let plan = plan_for(&custom, &[], 1);
     assert_eq!(addresses(&of_type(&plan, AddressType::Ipv4).create[0]), [("10.1.0.1", Some(true))]);
     assert!(plan_for(&custom, &applied(&plan), 1).is_empty(), "a set that is too large settles");
+}
+
+/// In their canonical form, each of 300 ports has 2,000 addresses of its own.
+#[test]
+fn subsets_that_share_addresses_without_end_stay_as_they_are() {
+    let port = |number: usize| json!({"name": format!("p{number}"), "port": number});
+    let ip =
+        |block: usize, number: usize| json!({"ip": format!("10.{block}.{}.{}", number / 250, number % 250)});
+    let shared: Vec<Value> = (1..=2000).map(|number| ip(1, number)).collect();
+    let ports: Vec<Value> = (1..=300).map(port).collect();
+    let mut subsets = vec![json!({"addresses": shared, "ports": ports})];
+    subsets.extend((1..=300).map(|number| json!({"addresses": [ip(2, number)], "ports": [port(number)]})));
+    let subsets = endpoints(json!(subsets)).subsets.unwrap();
+    assert!(repack_subsets(&subsets) == subsets);
+    let packed = repack_subsets(&subsets[..1]);
+    let [one] = &packed[..] else { panic!("several subsets") };
+    let first = one.addresses.as_ref().unwrap()[..2].iter().map(|address| &*address.ip);
+    assert!(first.eq(["10.1.0.1", "10.1.0.10"]), "ports of one subset share its addresses");
+    assert_eq!(repack_subsets(&subsets[..3]).len(), 3);
 }
 
 #[test]

@@ -3,10 +3,15 @@
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
 use endpointslice::urgency::prioritize;
-use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
-use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency, plan};
+use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LAST_APPLIED_CONFIGURATION};
+use endpointslice::{Desired, Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// The most bytes of labels and annotations that the slices of one Endpoints object have together. A plan has a copy for each slice,
+/// and tenants write Endpoints with thousands of subsets and annotations of 256 KiB.
+const MAX_METADATA: usize = 64 << 20;
 
 /// The plan for one Endpoints object, and the addresses that can't be mirrored.
 #[derive(Clone, Debug)]
@@ -49,12 +54,27 @@ pub fn mirror_with_terminating(
     max: usize,
 ) -> Mirror {
     let Mirrored { desired, invalid, skipped } = desired_from_endpoints(endpoints, max);
-    let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
+    let template = template(endpoints, &desired);
     let options = PlanOptions { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
     let mut plan = plan(existing, desired.clone(), &template, &options);
     plan.refresh(terminating, &desired);
     let kept: usize = plan.types.iter().map(|plan| plan.tolerated.len()).sum();
     Mirror { plan, invalid: invalid.saturating_sub(kept), skipped: skipped.saturating_sub(kept) }
+}
+
+/// The metadata of the slices: that of the Endpoints, without labels and annotations if all slices would have too much of them.
+fn template(endpoints: &Endpoints, desired: &Desired) -> SliceTemplate {
+    let ObjectMeta { labels, annotations, .. } = &endpoints.metadata;
+    let pairs =
+        labels.iter().chain(annotations).flatten().filter(|(key, _)| *key != LAST_APPLIED_CONFIGURATION);
+    let bytes: usize = pairs.map(|(key, value)| key.len() + value.len()).sum();
+    let slices = desired.groups().filter(|(_, _, endpoints)| !endpoints.is_empty()).count();
+    if bytes * slices <= MAX_METADATA {
+        return SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
+    }
+    let metadata = ObjectMeta { labels: None, annotations: None, ..endpoints.metadata.clone() };
+    let bare = Endpoints { metadata, ..Endpoints::default() };
+    SliceTemplate::for_endpoints(&bare, ENDPOINTSLICE_MIRRORING_CONTROLLER)
 }
 
 /// The same with the plan's urgency, and with the writes that withdraw endpoints first; `is_local` if nodes without an endpoint get

@@ -1,4 +1,4 @@
-//! Differences from upstream: duplicate endpoints and slices, and recycled slices.
+//! Differences from upstream: duplicate endpoints and slices, recycled slices, and metadata of many.
 
 use serde_json::json;
 
@@ -46,4 +46,18 @@ fn slices_with_obsolete_ports_are_recycled() {
     let mut updates = plan.types.iter().flat_map(|plan| &plan.update);
     assert!(updates.all(|slice| slice.metadata.generate_name.is_none()));
     assert_eq!(cluster.sync(), [0, 1, 0]);
+}
+
+/// Upstream's copies share their memory.
+#[test]
+fn labels_and_annotations_are_left_out_of_too_many_slices() {
+    let ip = |port: usize| format!("10.0.{}.{}", port / 250, port % 250);
+    let subset = |port: usize| json!({"addresses": [{"ip": ip(port)}], "ports": [{"port": port}]});
+    let mut cluster = Cluster::new(json!([subset(1)]));
+    cluster.endpoints["metadata"]["annotations"] = json!({"note": "x".repeat(200_000)});
+    assert_eq!(cluster.sync(), [1, 0, 0]);
+    assert!(cluster.slices[0].metadata.annotations.is_some());
+    cluster.endpoints["subsets"] = (1..=400).map(subset).collect();
+    assert_eq!(cluster.sync(), [399, 1, 0]);
+    assert!(cluster.slices.iter().all(|slice| slice.metadata.annotations.is_none()));
 }

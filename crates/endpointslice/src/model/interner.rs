@@ -13,8 +13,8 @@ use super::ports::{NamedPort, ServicePort};
 ///
 /// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
 /// sharing them takes a cached pod from kilobytes to bytes. Entries without other references are dropped when a table
-/// has doubled since the last sweep, so that the interner never holds more than twice the entries in use, and when many
-/// objects are [released](Self::released), so that it keeps nothing of a peak.
+/// has doubled since the last sweep, in entries or in bytes, so that the interner never holds more than twice what is in
+/// use, and when many objects are [released](Self::released), so that it keeps nothing of a peak.
 ///
 /// The interner also decides which annotations Pods and Services keep, see [`Self::keeping_annotations`], and whether
 /// conditions are read, see [`Self::reading_conditions`].
@@ -38,6 +38,9 @@ pub struct Interner {
 struct Table<T> {
     entries: HashTable<T>,
     sweep_at: usize,
+    /// Those of all entries: tenants choose the length of annotations and of label sets.
+    bytes: usize,
+    sweep_at_bytes: usize,
 }
 
 /// Annotations with more bytes than this are not shared: a table keeps dead entries until it is swept, and tenants choose their
@@ -46,6 +49,7 @@ const MAX_INTERNED_ANNOTATIONS: usize = 512;
 
 /// Below this size a table is not swept.
 const SWEEP_MINIMUM: usize = 1024;
+const SWEEP_MINIMUM_BYTES: usize = 16 << 20;
 
 /// The entries that one object may have for itself: where its share of them is larger, its sweep comes later.
 const ENTRIES_OF_AN_OBJECT: usize = 8;
@@ -55,6 +59,7 @@ trait Shared {
     fn hash_with(&self, hasher: &RandomState) -> u64;
     /// True if something else than the table refers to it.
     fn is_used(&self) -> bool;
+    fn bytes(&self) -> usize;
 }
 
 impl Shared for Arc<str> {
@@ -64,6 +69,10 @@ impl Shared for Arc<str> {
 
     fn is_used(&self) -> bool {
         Arc::strong_count(self) > 1
+    }
+
+    fn bytes(&self) -> usize {
+        self.len()
     }
 }
 
@@ -75,6 +84,10 @@ impl<T: Hash> Shared for Arc<[T]> {
     fn is_used(&self) -> bool {
         Arc::strong_count(self) > 1
     }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&**self)
+    }
 }
 
 impl Shared for LabelSet {
@@ -85,11 +98,16 @@ impl Shared for LabelSet {
     fn is_used(&self) -> bool {
         self.is_shared()
     }
+
+    fn bytes(&self) -> usize {
+        self.len() * size_of::<Label>()
+    }
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { entries: HashTable::new(), sweep_at: SWEEP_MINIMUM }
+        let (sweep_at, sweep_at_bytes) = (SWEEP_MINIMUM, SWEEP_MINIMUM_BYTES);
+        Self { entries: HashTable::new(), sweep_at, bytes: 0, sweep_at_bytes }
     }
 }
 
@@ -229,9 +247,10 @@ impl<T: Hash + Eq> Table<Arc<[T]>> {
 
 impl<T: Shared> Table<T> {
     fn insert(&mut self, hash: u64, value: T, hasher: &RandomState) {
-        if self.entries.len() >= self.sweep_at {
+        if self.entries.len() >= self.sweep_at || self.bytes >= self.sweep_at_bytes {
             self.sweep(hasher);
         }
+        self.bytes += value.bytes();
         self.entries.insert_unique(hash, value, |entry| entry.hash_with(hasher));
     }
 
@@ -240,6 +259,8 @@ impl<T: Shared> Table<T> {
         self.entries.retain(|entry| entry.is_used());
         self.entries.shrink_to_fit(|entry| entry.hash_with(hasher));
         self.sweep_at = (self.entries.len() * 2).max(SWEEP_MINIMUM);
+        self.bytes = self.entries.iter().map(T::bytes).sum();
+        self.sweep_at_bytes = (self.bytes * 2).max(SWEEP_MINIMUM_BYTES);
     }
 }
 
@@ -293,6 +314,21 @@ mod tests {
         let (strings, labels) = (interner.strings.entries.len(), interner.labels.entries.len());
         assert!(strings <= 2 * SWEEP_MINIMUM + 2 && labels <= 2 * SWEEP_MINIMUM, "{strings} {labels}");
         assert!(Arc::ptr_eq(&kept, &interner.string("kept")));
+    }
+
+    /// As by a tenant who changes a long annotation or one of thousands of labels, again and again.
+    #[test]
+    fn few_large_entries_are_dropped_as_early_as_many() {
+        let mut interner = Interner::default();
+        let keys: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+        let padding = "x".repeat(100_000);
+        for number in 0..SWEEP_MINIMUM {
+            interner.string(&format!("{number}{padding}"));
+            let value = number.to_string();
+            interner.labels(&mut keys.iter().map(|key| (&**key, &*value)).collect());
+        }
+        let (strings, labels) = (interner.strings.bytes, interner.labels.bytes);
+        assert!(strings.max(labels) < 2 * SWEEP_MINIMUM_BYTES, "{strings} {labels}");
     }
 
     #[test]

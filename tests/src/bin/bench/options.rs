@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// --concurrent-service-endpoint-syncs of both.
     #[arg(long, default_value_t = 5)]
     pub(crate) syncs: u32,
-    /// Measure only one of the two.
+    /// Measure only `upstream` or `ours`.
     #[arg(long, value_enum)]
     only: Option<Kind>,
     /// Measure delegated Services instead: all Services belong to another controller, and only ours runs, with the
@@ -73,7 +73,7 @@ pub(crate) struct Options {
     /// way, and to the answer of CoreDNS. Needs root, for a network namespace of its own.
     #[arg(long, group = "form")]
     pub(crate) consumers: bool,
-    /// The rules that kube-proxy writes for --consumers.
+    /// The rules that kube-proxy writes for --consumers: `nftables` or `iptables`.
     #[arg(long, value_enum, default_value_t = ProxyMode::Nftables, requires = "consumers")]
     pub(crate) proxy_mode: ProxyMode,
     /// Measure compressed lists instead: the start of this program on a settled cluster with and without
@@ -84,7 +84,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 10, requires = "partition", value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) minutes: u32,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
-    /// several times. `all` stands for all of them.
+    /// several times: `S`, `L`, `N`, `B`, `pending` or `all`.
     #[arg(long, value_name = "NAME", conflicts_with = "form")]
     pub(crate) scenario: Vec<ScenarioName>,
     /// Measure the growth instead, or as well: a cluster with this number of pods, 20 for each Service; may be given several

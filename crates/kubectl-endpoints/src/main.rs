@@ -122,6 +122,11 @@ fn main() -> ExitCode {
     if let Some(code) = PROGRAM.run(&words) {
         return code;
     }
+    // Clap would suggest `handover`, to those who want to write nothing.
+    if words.get(1).is_some_and(|word| word == "shadow") {
+        let error = "shadow is a command of the program: run endpoint-controller-manager shadow";
+        return Usage::Error(error.to_owned()).report();
+    }
     // Only a word that is not a command needs all of them, to suggest one.
     let is_word = words.get(1).is_some_and(|word| !word.to_string_lossy().starts_with('-'));
     let command = if is_word { PROGRAM.root() } else { command() };

@@ -24,6 +24,7 @@ fn served() -> (Serving, String) {
 fn mistyped_words_are_followed_by_the_right_ones() {
     for (words, expected) in [
         (&["explian"][..], r#"unknown command "explian" for "kubectl endpoints"; did you mean explain?"#),
+        (&["shadow"], "shadow is a command of the program: run endpoint-controller-manager shadow"),
         (&["explain", "--namspace=x"], "unknown flag: --namspace; did you mean --namespace?"),
     ] {
         let run = program(words);

@@ -30,6 +30,27 @@ fn wrong_values_are_refused_by_name() {
     }
 }
 
+/// Helm leaves out what is null: it is the default, or refused by name, and fails in no template.
+#[test]
+fn no_template_fails_for_a_value_that_is_null() {
+    let chart = chart();
+    for (name, values) in nulls(&file("chart/values.yaml")[0]) {
+        if let Err(error) = helm(&["template", "release", chart.to_str().unwrap()], &values) {
+            assert!(error.contains(&name) && !error.contains("executing"), "{values}: {error}");
+        }
+    }
+}
+
+/// Each value's name, and values in which it alone is null.
+fn nulls(defaults: &Value) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for (name, default) in defaults.as_object().into_iter().flatten() {
+        found.push((name.clone(), json!({name: null})));
+        found.extend(nulls(default).into_iter().map(|(inner, values)| (inner, json!({name: values}))));
+    }
+    found
+}
+
 /// The defaults themselves have exactly the properties of the schema.
 #[test]
 fn each_value_has_a_default_and_a_description() {

@@ -53,9 +53,14 @@ fn an_installation_holds_the_lease_or_says_that_the_built_in_controllers_are_dis
     let notes = with(true, false).unwrap();
     assert!(notes.contains("the replicas wait, and nothing is written"), "{notes}");
     let notes = with(false, true).unwrap();
-    assert!(notes.contains("Check that nothing else does"), "{notes}");
+    assert!(
+        notes.contains("Check that nothing else does") && !notes.contains("takeoverMaxWrites"),
+        "{notes}"
+    );
     // One of two replicas leads: the log of a Deployment is that of either.
     assert!(notes.contains(" logs --selector=") && !notes.contains(" logs deployment/"), "{notes}");
+    let notes = install(&json!({"takeoverMaxWrites": 0})).unwrap();
+    assert!(notes.contains("--set takeoverMaxWrites=null"), "{notes}");
 }
 
 /// `handover` looks for the Deployment in kube-system, unless it is told where.

@@ -17,6 +17,9 @@ pub(crate) const NAME: &str = "shadow";
 const ABOUT: &str = "Compares the EndpointSlices and Endpoints of a live cluster with what the controllers of \
      endpoint-controller-manager would write, and reports the differences that last. Writes nothing";
 const HEADING: &str = "Shadow flags";
+/// A command of a user reads what kubectl reads, unlike the program.
+const KUBECONFIG: &str = "Kubeconfig of the cluster; by default the files of $KUBECONFIG, else ~/.kube/config, else the cluster \
+     that this runs in";
 /// The time after which a difference lasts: more than kube-controller-manager needs for its writes when it is busy.
 const GRACE: Duration = Duration::from_secs(60);
 /// The beginnings of flags that have no effect without writes.
@@ -67,6 +70,7 @@ fn shape(command: clap::Command) -> clap::Command {
         if has_no_effect { arg.hide(true) } else { arg }
     });
     command
+        .mut_arg("kubeconfig", |arg| arg.help(KUBECONFIG))
         .about(ABOUT)
         .override_usage(format!("{} {NAME} [--for DURATION] [flags]", version::NAME))
         .after_help("All other flags of the program are accepted and change nothing here.")
@@ -146,7 +150,9 @@ mod tests {
     #[test]
     fn help_shows_the_flags_that_count_here() {
         let help = parsed("--help").unwrap_err();
-        for flag in ["--grace", "--for", "-o, --output", "--max-endpoints-per-slice", "--secure-port"] {
+        for flag in
+            ["--grace", "--for", "-o, --output", "--max-endpoints-per-slice", "--secure-port", "$KUBECONFIG"]
+        {
             assert!(help.contains(flag), "{flag} in {help}");
         }
         for flag in ["--leader-elect", "--use-service-account-credentials"] {

@@ -12,8 +12,8 @@ use super::rate_limit::{Bucket, RateLimit};
 
 /// The failures of each key, and the state of the shared bucket.
 ///
-/// The bucket lends at most `max_delay` of tokens, so that a mass of failures delays those after it by no more than
-/// that.
+/// A retry takes no token that comes later than its own longest delay, so that a mass of failures delays those after it by
+/// no more than that.
 #[derive(Debug)]
 pub(super) struct Limiter<K> {
     limit: RateLimit,
@@ -106,9 +106,11 @@ impl<K: QueueKey> Limiter<K> {
     pub(super) fn retry(&mut self, key: &K, causes: &[Cause], now: Instant) -> Retry {
         let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
         let failed = self.fail(key, causes).map(|delay| {
-            let wait = self.bucket_delay(now).min(self.limit.max_delay);
+            let (longest, wait) = (self.longest_of(causes), self.bucket_delay(now));
+            let takes_token = wait <= longest;
+            let wait = wait.min(longest);
             let priority = if wait > delay { Priority::Low } else { Priority::Normal };
-            Retry { delay: delay.max(wait), priority, takes_token: true }
+            Retry { delay: delay.max(wait), priority, takes_token }
         });
         let transient = self.transient(key, causes).map(|delay| Retry::normal(delay, false));
         let retries = failed.into_iter().chain(transient);
@@ -118,19 +120,13 @@ impl<K: QueueKey> Limiter<K> {
 
     /// Counts failures and returns the shortest of their own delays.
     fn fail(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
-        let RateLimit { base_delay, max_delay, max_unavailable_delay, .. } = self.limit;
         let old = self.failing.get(key).map(|failing| &*failing.failures).unwrap_or_default();
         let mut failures = Vec::new();
         let mut soonest = None;
         for cause in causes {
             let Cause::Failure { fingerprint, reason } = *cause else { continue };
             let count = old.iter().find(|(other, _)| *other == fingerprint).map_or(0, |(_, count)| *count);
-            let max = if reason == FailureReason::Unavailable {
-                max_delay.min(max_unavailable_delay)
-            } else {
-                max_delay
-            };
-            let delay = doubled(base_delay, count).min(max);
+            let delay = doubled(self.limit.base_delay, count).min(self.longest(reason));
             soonest = Some(soonest.map_or(delay, |soonest: Duration| soonest.min(delay)));
             failures.push((fingerprint, count.saturating_add(1)));
         }
@@ -139,6 +135,21 @@ impl<K: QueueKey> Limiter<K> {
             (failing.failures, failing.reason) = (failures, failure_reason(causes));
         }
         soonest
+    }
+
+    /// The longest delay after a failure.
+    fn longest(&self, reason: FailureReason) -> Duration {
+        let RateLimit { max_delay, max_unavailable_delay, .. } = self.limit;
+        if reason == FailureReason::Unavailable { max_delay.min(max_unavailable_delay) } else { max_delay }
+    }
+
+    /// The shortest of the longest delays after these failures.
+    fn longest_of(&self, causes: &[Cause]) -> Duration {
+        let longest = causes.iter().filter_map(|cause| match cause {
+            Cause::Failure { reason, .. } => Some(self.longest(*reason)),
+            Cause::StaleCache | Cause::Conflict => None,
+        });
+        longest.min().unwrap_or(self.limit.max_delay)
     }
 
     /// The delay of a retry for a stale cache or a conflict.

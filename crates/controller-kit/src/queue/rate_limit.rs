@@ -14,14 +14,15 @@ use kube_api::token_bucket::Rate;
 ///   in an outage the last is retried 50 minutes later. Retries that the bucket delays have
 ///   [`Priority::Low`](super::Priority::Low), so that changes overtake them.
 /// * A failure that says nothing about the key, because the API server is unavailable, is retried every
-///   `max_unavailable_delay` at least.
+///   `max_unavailable_delay` at least, whatever the bucket has: the rate limit of requests protects the server, and lets
+///   what is urgent go first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
     /// The delay after the first failure of a key. With zero, every retry is immediate unless the bucket delays it.
     pub base_delay: Duration,
     /// The longest delay of a key, however often it failed and however many other keys did.
     pub max_delay: Duration,
-    /// The longest delay by the key's own failures if the API server was
+    /// The longest delay, the wait for the bucket included, if the API server was
     /// [unavailable](super::FailureReason::Unavailable). At most `max_delay` counts.
     pub max_unavailable_delay: Duration,
     /// The limit on retries of all keys together, if there is one.

@@ -185,18 +185,20 @@ impl Model {
     fn delay(&mut self, key: Key, causes: &[Cause]) -> Option<(u64, bool)> {
         let old = self.failures.get(&key).cloned().unwrap_or_default();
         let mut failures = BTreeMap::new();
-        let mut delays = Vec::new();
+        let (mut delays, mut longest) = (Vec::new(), MAX);
         for cause in causes {
             if let Cause::Failure { fingerprint, reason } = *cause {
                 let count = old.get(&fingerprint).copied().unwrap_or_default();
                 let max = if reason == FailureReason::Unavailable { MAX_UNAVAILABLE } else { MAX };
+                longest = longest.min(max);
                 delays.push(((BASE << count.min(20)).min(max), true));
                 failures.insert(fingerprint, count + 1);
             }
         }
+        let wait = u64::try_from(self.missing + TOKEN - BURST * TOKEN).unwrap_or(0);
         if !failures.is_empty() {
             self.failures.insert(key, failures);
-            let bucket = u64::try_from(self.missing + TOKEN - BURST * TOKEN).unwrap_or(0).min(MAX);
+            let bucket = wait.min(longest);
             let own = delays.iter().map(|(delay, _)| *delay).min()?;
             delays = vec![(own.max(bucket), own >= bucket)];
         }
@@ -214,7 +216,7 @@ impl Model {
                 Some((transient, true))
             }
             (Some(failure), _) => {
-                self.token = true;
+                self.token = wait <= longest;
                 Some(*failure)
             }
             (None, Some(transient)) => {

@@ -23,6 +23,9 @@ pub enum Cause {
         fingerprint: u64,
         /// The kind of failure.
         reason: FailureReason,
+        /// The time that the API server asks to wait before the next try. Up to the longest delay, the key is not retried
+        /// sooner.
+        pause: Duration,
     },
 }
 
@@ -48,7 +51,8 @@ pub const STALE_CACHE_DELAY: Duration = Duration::from_secs(30);
 
 impl Cause {
     /// A failure of no particular part.
-    pub const FAILURE: Self = Self::Failure { fingerprint: 0, reason: FailureReason::Other };
+    pub const FAILURE: Self =
+        Self::Failure { fingerprint: 0, reason: FailureReason::Other, pause: Duration::ZERO };
 
     /// The failure of a request.
     pub fn of_request(fingerprint: u64, error: &ApiError) -> Self {
@@ -59,7 +63,7 @@ impl Cause {
         } else {
             FailureReason::Refused
         };
-        Self::Failure { fingerprint, reason }
+        Self::Failure { fingerprint, reason, pause: error.retry_after().unwrap_or_default() }
     }
 }
 

@@ -124,9 +124,9 @@ impl<K: QueueKey> Limiter<K> {
         let mut failures = Vec::new();
         let mut soonest = None;
         for cause in causes {
-            let Cause::Failure { fingerprint, reason } = *cause else { continue };
+            let Cause::Failure { fingerprint, reason, pause } = *cause else { continue };
             let count = old.iter().find(|(other, _)| *other == fingerprint).map_or(0, |(_, count)| *count);
-            let delay = doubled(self.limit.base_delay, count).min(self.longest(reason));
+            let delay = doubled(self.limit.base_delay, count).max(pause).min(self.longest(reason));
             soonest = Some(soonest.map_or(delay, |soonest: Duration| soonest.min(delay)));
             failures.push((fingerprint, count.saturating_add(1)));
         }

@@ -24,6 +24,10 @@ impl SyncError for No {
     }
 }
 
+fn failure(reason: FailureReason) -> Cause {
+    Cause::Failure { fingerprint: 0, reason, pause: Duration::ZERO }
+}
+
 fn key(n: usize) -> ObjectKey {
     ObjectKey::new("ns", format!("web-{n}"))
 }
@@ -194,7 +198,7 @@ async fn after_an_outage_every_key_is_tried_within_the_cap() {
         async move {
             sleep(Duration::from_millis(10)).await;
             if Instant::now() < outage {
-                return Err(No(vec![Cause::Failure { fingerprint: 0, reason: FailureReason::Unavailable }]));
+                return Err(No(vec![failure(FailureReason::Unavailable)]));
             }
             synced.lock().insert(key);
             Ok(())
@@ -289,7 +293,6 @@ fn logged(error: Option<No>) -> String {
 
 #[test]
 fn log_lines_name_the_controller_the_key_and_the_reason() {
-    let failure = |reason| Cause::Failure { fingerprint: 0, reason };
     for (causes, level, reason) in [
         (vec![Cause::StaleCache], "DEBUG", "stale cache"),
         (vec![Cause::Conflict], "DEBUG", "conflict"),

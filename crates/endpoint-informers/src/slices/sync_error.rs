@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use controller_kit::queue::{Cause, FailureReason};
 use controller_kit::write::WriteError;
@@ -80,7 +81,11 @@ impl controller_kit::worker::SyncError for SyncError {
                 for skipped in skipped {
                     describe(skipped).hash(&mut hasher);
                 }
-                vec![Cause::Failure { fingerprint: hasher.finish(), reason: FailureReason::Other }]
+                vec![Cause::Failure {
+                    fingerprint: hasher.finish(),
+                    reason: FailureReason::Other,
+                    pause: Duration::ZERO,
+                }]
             }
         }
     }

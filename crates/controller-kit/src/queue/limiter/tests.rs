@@ -10,7 +10,7 @@ fn one_second() -> RateLimit {
 }
 
 fn failure(fingerprint: u64) -> Cause {
-    Cause::Failure { fingerprint, reason: FailureReason::Refused }
+    Cause::Failure { fingerprint, reason: FailureReason::Refused, pause: Duration::ZERO }
 }
 
 /// The own delays of key 0 in milliseconds for `n` consecutive failures with these causes.
@@ -55,10 +55,33 @@ fn consecutive_failures_count_per_fingerprint() {
     assert_eq!(delays_of(&mut limiter, &[failure(5)], 1), [1000], "the same part with new content");
 }
 
+fn unavailable(pause: Duration) -> Cause {
+    Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable, pause }
+}
+
+/// The API server asks for up to 32 s (`k8s.io/apiserver` `pkg/util/flowcontrol/dropped_requests_tracker.go`), and for more the
+/// more of the requests that it refuses come back before.
+#[test]
+fn a_key_is_not_retried_before_the_time_that_the_server_asks_for() {
+    let status =
+        kube_api::Status { code: 429, retry_after: Some(32_000 * MS), ..kube_api::Status::default() };
+    let busy = Cause::of_request(4, &kube_api::ApiError::Refused(Box::new(status)));
+    assert_eq!(busy, unavailable(32_000 * MS));
+    let mut limiter = without_bucket();
+    let delays = delays_of(&mut limiter, &[busy], 7);
+    assert_eq!(delays, [32_000, 32_000, 32_000, 32_000, 32_000, 32_000, 60_000]);
+    limiter.forget(&0);
+    assert_eq!(
+        delays_of(&mut limiter, &[unavailable(3_600_000 * MS)], 1),
+        [60_000],
+        "no longer than the cap"
+    );
+}
+
 #[test]
 fn an_unavailable_server_is_retried_every_minute() {
     let mut limiter = without_bucket();
-    let unavailable = [Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable }];
+    let unavailable = [unavailable(Duration::ZERO)];
     let seconds: Vec<_> = delays_of(&mut limiter, &unavailable, 8).into_iter().map(|ms| ms / 1000).collect();
     assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
     let limit = RateLimit { bucket: None, max_delay: 10_000 * MS, ..one_second() };

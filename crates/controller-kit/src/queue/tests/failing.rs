@@ -1,6 +1,7 @@
 //! The gauge of keys that fail, over retries with the real delays.
 
 use std::thread;
+use std::time::Duration;
 
 use super::super::{Cause, FailureReason};
 use super::{QueueMetrics, Registry, WorkQueue, one_second};
@@ -16,7 +17,7 @@ fn exposed(registry: &Registry) -> Vec<String> {
 }
 
 fn failure(reason: FailureReason) -> Cause {
-    Cause::Failure { fingerprint: 7, reason }
+    Cause::Failure { fingerprint: 7, reason, pause: Duration::ZERO }
 }
 
 /// A counter of retries is silent for a quarter of an hour between two of them; an alert needs what is true all the time.

@@ -55,7 +55,9 @@ fn cause() -> impl Strategy<Value = Cause> {
     prop_oneof![
         1 => Just(Cause::StaleCache),
         1 => Just(Cause::Conflict),
-        3 => (0..3_u64, reason()).prop_map(|(fingerprint, reason)| Cause::Failure { fingerprint, reason }),
+        3 => (0..3_u64, reason(), 0..3_u32).prop_map(|(fingerprint, reason, pauses)| {
+            Cause::Failure { fingerprint, reason, pause: pauses * Duration::from_millis(60) }
+        }),
     ]
 }
 
@@ -187,11 +189,12 @@ impl Model {
         let mut failures = BTreeMap::new();
         let (mut delays, mut longest) = (Vec::new(), MAX);
         for cause in causes {
-            if let Cause::Failure { fingerprint, reason } = *cause {
+            if let Cause::Failure { fingerprint, reason, pause } = *cause {
                 let count = old.get(&fingerprint).copied().unwrap_or_default();
                 let max = if reason == FailureReason::Unavailable { MAX_UNAVAILABLE } else { MAX };
                 longest = longest.min(max);
-                delays.push(((BASE << count.min(20)).min(max), true));
+                let pause = u64::try_from(pause.as_millis()).unwrap();
+                delays.push(((BASE << count.min(20)).max(pause).min(max), true));
                 failures.insert(fingerprint, count + 1);
             }
         }

@@ -88,6 +88,11 @@ impl ApiError {
             && self.status().is_none_or(|status| status.code >= 500 || status.code == 429)
     }
 
+    /// True if the API server does not accept the credentials.
+    pub fn is_unauthorized(&self) -> bool {
+        self.has_code(401)
+    }
+
     /// True if the object doesn't exist.
     pub fn is_not_found(&self) -> bool {
         self.has_code(404)

@@ -36,8 +36,9 @@ pub enum FailureReason {
     Forbidden,
     /// The API server refused a request for another reason.
     Refused,
-    /// A request got no response, or one that says the server is overloaded or failing. This says nothing about the key,
-    /// so it is retried every [`RateLimit::max_unavailable_delay`](super::RateLimit::max_unavailable_delay) at least.
+    /// A request got no response, or one that says the server is overloaded or failing, or does not accept our credentials
+    /// (401). This says nothing about the key, so it is retried every
+    /// [`RateLimit::max_unavailable_delay`](super::RateLimit::max_unavailable_delay) at least.
     Unavailable,
     /// Another failure.
     Other,
@@ -56,7 +57,7 @@ impl Cause {
 
     /// The failure of a request.
     pub fn of_request(fingerprint: u64, error: &ApiError) -> Self {
-        let reason = if error.is_unavailable() {
+        let reason = if error.is_unavailable() || error.is_unauthorized() {
             FailureReason::Unavailable
         } else if error.is_forbidden() {
             FailureReason::Forbidden

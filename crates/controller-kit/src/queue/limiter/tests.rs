@@ -59,13 +59,23 @@ fn unavailable(pause: Duration) -> Cause {
     Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable, pause }
 }
 
+/// The cause of a request that is refused like this.
+fn refusal(code: u16, retry_after: Option<Duration>) -> Cause {
+    let status = kube_api::Status { code, retry_after, ..kube_api::Status::default() };
+    Cause::of_request(4, &kube_api::ApiError::Refused(Box::new(status)))
+}
+
+#[test]
+fn refused_credentials_say_nothing_about_a_key() {
+    let causes = [401, 503, 422].map(|code| refusal(code, None));
+    assert_eq!(causes, [unavailable(Duration::ZERO), unavailable(Duration::ZERO), failure(4)]);
+}
+
 /// The API server asks for up to 32 s (`k8s.io/apiserver` `pkg/util/flowcontrol/dropped_requests_tracker.go`), and for more the
 /// more of the requests that it refuses come back before.
 #[test]
 fn a_key_is_not_retried_before_the_time_that_the_server_asks_for() {
-    let status =
-        kube_api::Status { code: 429, retry_after: Some(32_000 * MS), ..kube_api::Status::default() };
-    let busy = Cause::of_request(4, &kube_api::ApiError::Refused(Box::new(status)));
+    let busy = refusal(429, Some(32_000 * MS));
     assert_eq!(busy, unavailable(32_000 * MS));
     let mut limiter = without_bucket();
     let delays = delays_of(&mut limiter, &[busy], 7);

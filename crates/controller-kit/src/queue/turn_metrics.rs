@@ -101,7 +101,8 @@ impl Collector for Waiting {
         )?;
         gauge(
             "oldest_waiting_write_age_seconds",
-            "[ALPHA] Time in seconds since the key that waits longest for the rate limit began to, by the urgency of its plan",
+            "[ALPHA] Time in seconds since the key that has waited longest for the rate limit with a plan of this urgency, or a \
+             greater one, began to",
             |_, oldest| oldest.as_secs_f64(),
         )?;
         let mut encoder = encoder.encode_descriptor(

@@ -39,6 +39,8 @@ pub(super) struct Waiting {
     pub(super) level: usize,
     writes: u32,
     since: Instant,
+    /// The time since which its plans have been as urgent as the last one.
+    urgent_since: Instant,
 }
 
 /// A turn.
@@ -48,7 +50,7 @@ pub(super) struct Turn {
     /// The writes that it is for.
     pub(super) writes: u32,
     pub(super) level: usize,
-    /// The time for which the key has waited.
+    /// The time for which the key has waited with plans that are as urgent.
     pub(super) waited: Duration,
 }
 
@@ -69,13 +71,11 @@ impl Core {
     /// Lets a key wait for this number of writes of a level, 0 being the most urgent. A key that waits already keeps its age.
     pub(super) fn wait(&mut self, key: &ObjectKey, level: usize, writes: u32, now: Instant) {
         let level = level.min(LEVELS.saturating_sub(1));
-        let (number, since) = match self.waiting.get(key) {
-            Some(old) => (old.number, old.since),
-            None => (self.next_number, now),
-        };
-        self.remove(key);
+        let old = self.remove(key);
+        let (number, since) = old.map_or((self.next_number, now), |old| (old.number, old.since));
+        let urgent_since = old.filter(|old| old.level <= level).map_or(now, |old| old.urgent_since);
         self.next_number = self.next_number.max(number + 1);
-        self.waiting.insert(key.clone(), Waiting { number, level, writes, since });
+        self.waiting.insert(key.clone(), Waiting { number, level, writes, since, urgent_since });
         self.by_age.insert(number, key.clone());
         if let Some(of_level) = self.levels.get_mut(level) {
             of_level.insert(number, key.clone());
@@ -134,7 +134,7 @@ impl Core {
         self.remove(&key);
         self.turns = (self.turns + 1) % TURNS_PER_OLDEST;
         *self.granted.entry(key.clone()).or_default() += writes;
-        let waited = now.saturating_duration_since(waiting.since);
+        let waited = now.saturating_duration_since(waiting.urgent_since);
         Some(Turn { key, writes, level: waiting.level, waited })
     }
 
@@ -143,7 +143,7 @@ impl Core {
         self.granted.remove(key)
     }
 
-    /// The number of keys that wait, and the longest time for which one has waited, by level.
+    /// The number of keys that wait, and the longest time for which one has waited with plans that are as urgent, by level.
     ///
     /// Cost: O(n) in the number of waiting keys.
     pub(super) fn summary(&self, now: Instant) -> [(usize, Duration); LEVELS] {
@@ -151,7 +151,7 @@ impl Core {
         for waiting in self.waiting.values() {
             if let Some((count, oldest)) = summary.get_mut(waiting.level) {
                 *count += 1;
-                *oldest = (*oldest).max(now.saturating_duration_since(waiting.since));
+                *oldest = (*oldest).max(now.saturating_duration_since(waiting.urgent_since));
             }
         }
         summary

@@ -126,6 +126,20 @@ fn a_key_that_changes_keeps_its_age_and_gets_its_new_urgency() {
     assert_eq!(turns(&mut core, 3), ["a/2", "a/0", "a/1"]);
 }
 
+/// As when the pod of a Service dies whose labels have waited for a minute.
+#[test]
+fn the_wait_of_an_urgent_plan_begins_with_it() {
+    let (mut core, start) = (Core::default(), now());
+    core.wait(&key("a", 0), 5, 1, start);
+    let death = start + 12 * OLD;
+    core.wait(&key("a", 0), 0, 1, death);
+    core.wait(&key("a", 0), 0, 1, death + MS);
+    let later = death + 2 * MS;
+    assert_eq!((core.summary(later)[0], core.summary(later)[5]), ((1, 2 * MS), (0, Duration::ZERO)));
+    core.wait(&key("a", 0), 3, 1, later);
+    assert_eq!(grant(&mut core, later).map(|turn| (turn.level, turn.waited)), Some((3, 2 * MS)));
+}
+
 #[test]
 fn an_urgent_stream_starves_nobody() {
     let (mut core, start) = (Core::default(), now());

@@ -139,6 +139,8 @@ impl WriteOrder {
         shared.give_back(unused);
         if is_done && core.remove(key).is_some() {
             shared.queue.unpark(key, false);
+            // The next turn may need fewer tokens.
+            shared.waits.notify_one();
         }
     }
 

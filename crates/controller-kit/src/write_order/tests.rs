@@ -306,6 +306,22 @@ async fn a_small_burst_makes_small_turns() {
     assert_eq!(order.admit(&key("a", 2), 2, 5), Admission::Waits);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_turn_does_not_wait_for_the_tokens_of_one_that_is_no_longer_needed() {
+    let queue = WorkQueue::new(RateLimit::default());
+    let order = WriteOrder::new(queue.clone(), Arc::new(RateLimiter::new(1.0, 5)));
+    let turns = order.clone();
+    tokio::spawn(async move { turns.run().await });
+    assert_eq!(order.admit(&key("a", 0), 2, 5), Admission::Writes(5));
+    assert_eq!(order.admit(&key("a", 1), 2, 5), Admission::Waits);
+    assert_eq!(order.admit(&key("a", 2), 2, 1), Admission::Waits);
+    sleep(1500 * MS).await;
+    let start = Instant::now();
+    order.finish(&key("a", 1), true, 0);
+    assert_eq!(*queue.get().await.unwrap(), key("a", 2));
+    assert!(start.elapsed() < 10 * MS, "{:?}", start.elapsed());
+}
+
 /// It is synced because it has changed, in the moment in which the token is there.
 #[tokio::test(start_paused = true)]
 async fn a_key_whose_turn_comes_during_its_sync_waits_no_longer() {

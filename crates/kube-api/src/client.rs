@@ -134,7 +134,8 @@ impl ApiClient {
     }
 
     /// The same client, whose writes time out after 30 s instead of 68 s once `shutdown` is true, counted from the
-    /// start of the write: the end of the process does not wait for a slow webhook.
+    /// start of the write: the end of the process does not wait for a slow webhook. Nor are requests sent again then because
+    /// of `Retry-After`.
     #[must_use]
     pub fn with_shutdown(mut self, shutdown: watch::Receiver<bool>) -> Self {
         self.sender.shutdown = Some(shutdown);

@@ -109,9 +109,10 @@ impl Sender {
                 outcome => outcome?,
             };
             let delay = retry_after(parts.status, &parts.headers).filter(|_| retries < MAX_RETRIES);
-            if let Some(delay) = delay.filter(|delay| *delay <= MAX_RETRY_AFTER) {
+            if let Some(delay) = delay.filter(|delay| *delay <= MAX_RETRY_AFTER)
+                && self.pause(delay).await
+            {
                 retries += 1;
-                sleep(delay).await;
                 continue;
             }
             observed.received(response.len());
@@ -120,6 +121,15 @@ impl Sender {
             } else {
                 Err(refusal(parts.status, &parts.headers, &response))
             };
+        }
+    }
+
+    /// Waits before the next try. False if the shutdown begins: the end of the process does not wait for a server that refuses.
+    async fn pause(&self, delay: Duration) -> bool {
+        tokio::select! {
+            biased;
+            true = shutdown_begins(self.shutdown.clone()) => false,
+            () = sleep(delay) => true,
         }
     }
 

@@ -366,6 +366,26 @@ async fn at_shutdown_a_write_may_take_30_s_from_its_beginning() {
     assert_eq!(start.elapsed().as_secs(), 68);
 }
 
+/// The Lease is released once the last write has ended.
+#[tokio::test(start_paused = true)]
+async fn at_shutdown_a_refused_write_is_not_sent_again() {
+    for (shut_down_after, tries) in [(0, 1), (4, 2)] {
+        let busy = || Answer::new(429, "text/plain", "busy").header("retry-after", "3");
+        let steps = std::iter::repeat_with(|| Step::new(Method::PUT, SLICE, busy()));
+        let script = Script::new(steps.take(tries));
+        let stopping = watch::Sender::new(false);
+        let client = client(Wire::BOTH[0], &script).with_shutdown(stopping.subscribe());
+        let (slice, start) = (slice(), Instant::now());
+        let shutdown = async {
+            sleep(Duration::from_secs(shut_down_after)).await;
+            stopping.send_replace(true);
+        };
+        let (outcome, ()) = tokio::join!(client.update(SLICE, &slice), shutdown);
+        assert_eq!(status(outcome.unwrap_err()).code, 429);
+        assert_eq!((start.elapsed().as_secs(), script.seen().len()), (shut_down_after, tries));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broken_connection_is_an_error() {
     for wire in Wire::BOTH {

@@ -6,7 +6,7 @@
 //!
 //! # Rules
 //!
-//! 1. Responses are judged in windows of [`WINDOW`] and at least [`SAMPLES`]. The rate changes once a window at most.
+//! 1. Responses to writes are judged in windows of [`WINDOW`] and at least [`SAMPLES`]. The rate changes once a window at most.
 //! 2. The rate rises only if requests waited for it: doubled at first, and after the first slowdown by a fiftieth of the way from
 //!    floor to ceiling.
 //! 3. A window whose mean latency is above twice the lowest of the last [`MEMORY`] and [`JITTER`] is a slowdown: the rate falls by

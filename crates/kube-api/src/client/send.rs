@@ -97,7 +97,7 @@ impl Sender {
             observed.sent(body.len());
             let sent = Instant::now();
             let exchanged = self.in_time(&method, exchange).await;
-            self.tell_limiter(sent.elapsed(), &exchanged);
+            self.tell_limiter(&method, sent.elapsed(), &exchanged);
             let (parts, response) = match exchanged {
                 Err(error)
                     if error.never_sent() && resends < MAX_RESENDS && start.elapsed() < RESEND_WITHIN =>
@@ -134,12 +134,19 @@ impl Sender {
     }
 
     /// Tells the rate limiter what the end of a try says about the server.
-    fn tell_limiter(&self, latency: Duration, exchanged: &Result<(http::response::Parts, Bytes), ApiError>) {
+    fn tell_limiter(
+        &self,
+        method: &Method,
+        latency: Duration,
+        exchanged: &Result<(http::response::Parts, Bytes), ApiError>,
+    ) {
         let Some(limiter) = &self.limiter else { return };
         let outcome = match exchanged {
             Ok((parts, _)) => match retry_after(parts.status, &parts.headers) {
                 Some(pause) => Outcome::Refused(pause),
                 None if parts.status == StatusCode::TOO_MANY_REQUESTS => Outcome::Refused(Duration::ZERO),
+                // Reads take other times than writes: a mean of both shows which there were.
+                None if *method == Method::GET => return,
                 None => Outcome::Answered,
             },
             Err(ApiError::Timeout(_)) => Outcome::TimedOut,

@@ -366,6 +366,26 @@ async fn at_shutdown_a_write_may_take_30_s_from_its_beginning() {
     assert_eq!(start.elapsed().as_secs(), 68);
 }
 
+/// The lookups of a takeover take less time than the writes after them.
+#[tokio::test(start_paused = true)]
+async fn reads_do_not_make_writes_look_slow() {
+    let wire = Wire::BOTH[0];
+    let stored = || answer(wire, 200, &slice());
+    let read = || Step::new(Method::GET, SLICE, stored());
+    let write = || Step::new(Method::PUT, SLICE, stored().pause(Duration::from_millis(30)));
+    let reads = std::iter::repeat_with(read).take(20);
+    let script = Script::new(reads.chain(std::iter::repeat_with(write).take(60)));
+    let limiter = Arc::new(RateLimiter::adaptive(20.0, 300.0, 1));
+    let client = client(wire, &script).with_limit(Arc::clone(&limiter));
+    for _ in 0..20 {
+        client.get::<EndpointSlice>(SLICE).await.unwrap();
+    }
+    for _ in 0..60 {
+        client.update(SLICE, &slice()).await.unwrap();
+    }
+    assert!(limiter.qps() > 30.0, "{}", limiter.qps());
+}
+
 /// The Lease is released once the last write has ended.
 #[tokio::test(start_paused = true)]
 async fn at_shutdown_a_refused_write_is_not_sent_again() {

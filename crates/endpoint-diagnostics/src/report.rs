@@ -86,6 +86,12 @@ pub struct SliceReport {
     pub endpoints: usize,
     /// The number of endpoints that are ready.
     pub ready: usize,
+    /// The number of endpoints that are terminating and still serve.
+    #[serde(skip)]
+    pub serving: usize,
+    /// True if connections to the Service reach its endpoints.
+    #[serde(skip)]
+    pub is_used: bool,
 }
 
 /// The stored Endpoints.
@@ -112,7 +118,8 @@ pub struct PodReport {
     pub addresses: Vec<String>,
     /// The stored state in the slices.
     pub slices: Presence,
-    /// True if no slice that has the pod has a port, and the Service a cluster IP: no connection to the Service reaches the pod.
+    /// True if the Service has a cluster IP, and no connection to it reaches the pod: its slices have none of the Service's ports, are
+    /// of another family, or are labelled as those of a headless Service.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_ports: bool,
     /// The stored state in the Endpoints.

@@ -62,12 +62,12 @@ impl Traffic {
         Some(Self { ready, of, serving, reason })
     }
 
-    /// Each endpoint counts once, also if it has addresses of both families. Behind a cluster IP, it needs a port to be ready.
+    /// Each endpoint counts once, also if it has addresses of both families. It is ready only if connections reach it.
     fn of_slices(report: &ServiceReport) -> Self {
         let mut families: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for slice in &report.slices {
             let (ready, of) = families.entry(&slice.address_type).or_default();
-            if !report.has_cluster_ip || !slice.ports.is_empty() {
+            if slice.is_used {
                 *ready += slice.ready;
             }
             *of += slice.endpoints;
@@ -147,6 +147,7 @@ mod tests {
         }
     }
 
+    /// A slice behind a cluster IP.
     fn slice(address_type: &str, ports: &[&str], endpoints: usize, ready: usize) -> SliceReport {
         SliceReport {
             name: "web-a".to_owned(),
@@ -155,6 +156,8 @@ mod tests {
             ports: ports.iter().map(|port| (*port).to_owned()).collect(),
             endpoints,
             ready,
+            serving: 0,
+            is_used: !ports.is_empty(),
         }
     }
 
@@ -226,10 +229,9 @@ mod tests {
     #[test]
     fn slices_without_pods_count_once_for_both_families() {
         let mut report = service(vec![], vec![reason("no-selector")]);
-        report.slices = ["IPv4", "IPv6"].map(|family| slice(family, &[], 2, 2)).to_vec();
-        report.has_cluster_ip = false;
+        report.slices = ["IPv4", "IPv6"].map(|family| slice(family, &["80/TCP"], 2, 2)).to_vec();
         assert_eq!(counted(&report), (2, 2, 0, None));
-        report.has_cluster_ip = true;
+        report.slices.iter_mut().for_each(|slice| slice.is_used = false);
         assert_eq!(counted(&report), (0, 2, 0, Some("no-selector")));
     }
 
@@ -244,8 +246,7 @@ mod tests {
     #[test]
     fn endpoints_that_are_no_pods_get_traffic_if_no_pod_does() {
         let mut report = service(vec![pod(Presence::NotReady, Some("readiness-probe"))], vec![]);
-        report.slices = vec![slice("IPv4", &[], 3, 2)];
-        report.has_cluster_ip = false;
+        report.slices = vec![slice("IPv4", &["80/TCP"], 3, 2)];
         assert_eq!(counted(&report), (2, 3, 0, Some("readiness-probe")));
         assert!(!Traffic::of(&report).unwrap().is_none());
     }

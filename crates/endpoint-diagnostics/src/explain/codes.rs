@@ -67,6 +67,7 @@ codes! {
     NO_PORTS = of_service("no-ports", Endpoints);
     OVER_CAPACITY = of_service("over-capacity", Endpoints);
     ANOTHER_MANAGER = of_service("another-manager", Slices);
+    BYPASSED_SLICE = of_service("bypassed-slice", Slices);
     LEFTOVER_SLICES = of_service("leftover-slices", Slices);
     LEFTOVER_ENDPOINTS = of_service("leftover-endpoints", Endpoints);
     TERMINATING_SLICE = of_service("terminating-slice", Slices);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use endpointslice::AddressType;
 use jiff::Timestamp;
 
-use super::entries::{AddressEntry, Entries, SliceEntry, difference, presence};
+use super::entries::{AddressEntry, Entries, SliceEntry, difference, pod_name, presence};
 use super::membership::{MAX_NEAR_MISSES, label_differs, near_misses, not_selected};
 use super::network::network_reason;
 use super::planned::Planned;
@@ -29,6 +29,8 @@ pub(super) struct Comparison<'a> {
     all_misses: usize,
     /// The slices of every manager, as consumers read them.
     read: Entries<'a, SliceEntry<'a>>,
+    /// The pods in slices whose endpoints connections to the Service reach.
+    reached: BTreeSet<&'a str>,
     stored: Entries<'a, SliceEntry<'a>>,
     wanted: Entries<'a, SliceEntry<'a>>,
     stored_addresses: Entries<'a, AddressEntry<'a>>,
@@ -55,6 +57,8 @@ impl<'a> Comparison<'a> {
         let (misses, all_misses) =
             if subject.care == Care::Pods { near_misses(subject) } else { (vec![], 0) };
         let selected = subject.selected.iter().map(|entry| (&*entry.pod.name, *entry));
+        let used = subject.slices.iter().copied().filter(|slice| subject.entry.bypasses(slice).is_none());
+        let reached = used.flat_map(|slice| slice.endpoints.iter().flatten());
         Self {
             subject,
             planned,
@@ -62,6 +66,7 @@ impl<'a> Comparison<'a> {
             misses: misses.into_iter().map(|miss| (miss.pod.to_string(), miss)).collect(),
             all_misses,
             read: Entries::of_slices(subject.slices.iter().copied(), zones),
+            reached: reached.filter_map(|endpoint| pod_name(endpoint.target_ref.as_ref()?)).collect(),
             stored,
             wanted,
             stored_addresses: Entries::of_endpoints(subject.endpoints),
@@ -151,9 +156,7 @@ impl<'a> Comparison<'a> {
             addresses: entry
                 .map_or_else(Vec::new, |entry| entry.pod.addresses.iter().map(ToString::to_string).collect()),
             slices: state(self.read.presence(name), Kind::EndpointSlices),
-            without_ports: self.subject.entry.has_cluster_ip()
-                && !self.read.of(name).is_empty()
-                && self.read.of(name).iter().all(|entry| entry.ports.is_empty()),
+            without_ports: !self.read.of(name).is_empty() && !self.reached.contains(name),
             endpoints: state(self.stored_addresses.presence(name), Kind::Endpoints),
             verdict,
             reasons,

@@ -93,7 +93,7 @@ fn report(subject: &Subject<'_>, planned: &Planned<'_>, key: &ObjectKey) -> Serv
         has_cluster_ip: subject.entry.has_cluster_ip(),
         counts,
         reasons,
-        slices: subject.slices.iter().map(|slice| slice_report(slice)).collect(),
+        slices: subject.slices.iter().map(|slice| slice_report(subject, slice)).collect(),
         endpoints: subject.endpoints.map(endpoints_report),
         pods,
     }
@@ -104,16 +104,19 @@ pub fn explain_all(snapshot: &Snapshot) -> Vec<ServiceReport> {
     snapshot.services().filter_map(|key| explain(snapshot, &key)).collect()
 }
 
-fn slice_report(slice: &EndpointSlice) -> SliceReport {
+fn slice_report(subject: &Subject<'_>, slice: &EndpointSlice) -> SliceReport {
     let entries = Entries::of_slices([slice], false);
-    let all = entries.pods.values().flatten().chain(&entries.others);
+    let all = || entries.pods.values().flatten().chain(&entries.others);
+    let count = |wanted| all().filter(|entry| presence(std::slice::from_ref(*entry)) == wanted).count();
     SliceReport {
         name: name(&slice.metadata).to_owned(),
         address_type: slice.address_type.clone(),
         managed_by: slice_manager(slice).to_owned(),
         ports: slice.ports.iter().flatten().map(slice_port).collect(),
         endpoints: slice.endpoints.as_ref().map_or(0, Vec::len),
-        ready: all.filter(|entry| presence(std::slice::from_ref(*entry)) == Presence::Ready).count(),
+        ready: count(Presence::Ready),
+        serving: count(Presence::Serving),
+        is_used: subject.entry.bypasses(slice).is_none(),
     }
 }
 

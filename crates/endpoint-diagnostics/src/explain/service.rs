@@ -3,9 +3,10 @@
 use endpointslice::model::LabelSet;
 use endpointslice::plan::TrafficDistribution;
 use endpointslice::well_known::{
-    ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR,
+    ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, HEADLESS, LEADER, SKIP_MIRROR,
 };
 use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::codes;
 use super::network;
@@ -19,6 +20,7 @@ use crate::snapshot::Kind;
 /// The reasons of a Service, without those of the comparison.
 pub(super) fn reasons(subject: &Subject<'_>, planned: &Planned<'_>) -> Vec<Reason> {
     let mut reasons = life(subject);
+    reasons.extend(bypassed(subject));
     match &subject.care {
         Care::ExternalName => reasons.push(codes::EXTERNAL_NAME.reason(
             "the Service is an alias (type ExternalName), so no controller keeps slices or Endpoints for its pods",
@@ -61,6 +63,32 @@ fn life(subject: &Subject<'_>) -> Vec<Reason> {
         ));
     }
     reasons
+}
+
+/// Slices with endpoints that connections to the cluster IP do not reach. Of the pods' slices, their plan and the reasons of pods say
+/// all but the label, which controllers leave.
+fn bypassed(subject: &Subject<'_>) -> Vec<Reason> {
+    let is_told = |slice: &EndpointSlice| {
+        subject.care == Care::Pods
+            && slice_manager(slice) == ENDPOINTSLICE_CONTROLLER
+            && label(&slice.metadata, HEADLESS).is_none()
+    };
+    let is_due = |slice: &&&EndpointSlice| {
+        subject.care != Care::ExternalName
+            && slice.endpoints.iter().flatten().next().is_some()
+            && !is_told(slice)
+    };
+    let reason = |slice: &&EndpointSlice| {
+        let why = subject.entry.bypasses(slice)?;
+        let message = format!(
+            "slice {} {why}: no connection to the cluster IP reaches its endpoints",
+            name(&slice.metadata)
+        );
+        Some(
+            codes::BYPASSED_SLICE.with_remedy(message, "correct the slice, or the Endpoints that it mirrors"),
+        )
+    };
+    subject.slices.iter().filter(is_due).filter_map(reason).collect()
 }
 
 fn custom(subject: &Subject<'_>) -> Vec<Reason> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::explain::entries;
 use crate::report::Presence;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{ServiceEntry, Snapshot};
 
 /// The endpoints of a Service in numbers. A pod in slices of two families counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -61,7 +61,7 @@ impl EndpointCounts {
         let objects = snapshot.namespace(namespace)?;
         let entry = objects.service(name)?;
         let slices: Vec<&EndpointSlice> = objects.slices_of(name).map(|slice| &**slice).collect();
-        let states = states(&slices, entry.has_cluster_ip());
+        let states = states(&slices, entry);
         let count = |wanted| states.values().filter(|(state, _)| *state == wanted).count();
         let (ready, serving) = (count(Presence::Ready), count(Presence::Serving));
         let writers: BTreeSet<&str> = slices
@@ -85,19 +85,19 @@ impl EndpointCounts {
 /// An endpoint: the pod, or the first address.
 type Identity<'a> = Result<&'a str, &'a str>;
 
-/// The best state and the zone of each endpoint. Behind a cluster IP, one without a port is not ready: nothing reaches it.
+/// The best state and the zone of each endpoint. One that connections to a cluster IP do not reach is not ready.
 fn states<'a>(
     slices: &[&'a EndpointSlice],
-    has_cluster_ip: bool,
+    service: &ServiceEntry,
 ) -> BTreeMap<Identity<'a>, (Presence, &'a str)> {
     let mut states = BTreeMap::<Identity<'_>, (Presence, &str)>::new();
-    let endpoints = slices
-        .iter()
-        .flat_map(|slice| slice.endpoints.iter().flatten().map(move |endpoint| (slice, endpoint)));
-    for (slice, endpoint) in endpoints {
+    let endpoints = slices.iter().flat_map(|slice| {
+        let is_reached = service.bypasses(slice).is_none();
+        slice.endpoints.iter().flatten().map(move |endpoint| (is_reached, endpoint))
+    });
+    for (is_reached, endpoint) in endpoints {
         let pod = endpoint.target_ref.as_ref().and_then(entries::pod_name);
         let identity = pod.ok_or_else(|| endpoint.addresses.first().map_or("", String::as_str));
-        let is_reached = !has_cluster_ip || slice.ports.as_ref().is_some_and(|ports| !ports.is_empty());
         let state =
             if is_reached { entries::state(endpoint.conditions.as_ref()) } else { Presence::NotReady };
         let found = (state, endpoint.zone.as_deref().unwrap_or_default());

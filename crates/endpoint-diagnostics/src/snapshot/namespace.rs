@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use endpointslice::well_known::SERVICE_NAME;
+use endpointslice::model::ServicePort;
+use endpointslice::well_known::{HEADLESS, SERVICE_NAME};
 use endpointslice::{Interner, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 
 use super::labels::Labels;
 use super::objects::{Kind, Object};
@@ -56,6 +57,29 @@ impl ServiceEntry {
     /// True if clients reach the Service by an address of its own, and a port.
     pub fn has_cluster_ip(&self) -> bool {
         !self.service.is_headless() && !self.service.cluster_ip.is_empty()
+    }
+
+    /// The reason for which no connection to the cluster IP reaches endpoints of a slice, if there is one: kube-proxy reads no slices
+    /// of headless Services, uses each family for the cluster IP of that family, and finds ports by name and protocol
+    /// (`pkg/proxy/endpointslicecache.go`).
+    pub(crate) fn bypasses(&self, slice: &EndpointSlice) -> Option<&'static str> {
+        if !self.has_cluster_ip() {
+            return None;
+        }
+        if label(&slice.metadata, HEADLESS).is_some() {
+            return Some("has the label service.kubernetes.io/headless, which hides it from kube-proxy");
+        }
+        if !self.service.address_types().iter().any(|family| family.as_str() == slice.address_type) {
+            return Some("is of a family that the Service does not have");
+        }
+        let is_of_service = |port: &EndpointPort| {
+            let name = port.name.as_deref().unwrap_or_default();
+            let protocol = port.protocol.as_deref().unwrap_or("TCP");
+            let is_same = |of: &ServicePort| &*of.name == name && &*of.protocol == protocol;
+            port.port.is_some_and(|number| number > 0) && self.service.ports.iter().any(is_same)
+        };
+        let has_port = slice.ports.iter().flatten().any(is_of_service);
+        (!has_port).then_some("has no port with the name and the protocol of one of the Service")
     }
 }
 

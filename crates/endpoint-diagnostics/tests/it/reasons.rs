@@ -152,10 +152,11 @@ fn each_case_has_its_reason() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A pod can be ready in a slice without ports: kube-proxy programs no backend for it.
+/// An endpoint can be ready in a slice from which kube-proxy programs no backend for the Service.
 #[test]
-fn pods_without_the_port_of_a_cluster_ip_get_no_traffic() {
-    for case in cases().iter().filter(|case| case.code.starts_with("port-")) {
+fn endpoints_that_a_cluster_ip_does_not_reach_get_no_traffic() {
+    let is_of_traffic = |code: &str| code.starts_with("port-") || code == "bypassed-slice";
+    for case in cases().iter().filter(|case| is_of_traffic(&case.code)) {
         let report = report(case);
         let traffic = Traffic::of(&report).unwrap();
         assert!(traffic.is_none() && traffic.of > 0, "{traffic:?}");
@@ -230,7 +231,11 @@ fn a_service_with_slices_of_users_misses_no_endpoints() {
     let endpoints = json!([{"addresses": ["10.0.0.1"]}]);
     let slice = json!({"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints});
     cluster.change("slices", "own", &slice);
-    assert_eq!(codes(&explained(&cluster).reasons), ["no-selector", "another-manager"]);
+    assert_eq!(codes(&explained(&cluster).reasons), ["bypassed-slice", "no-selector", "another-manager"]);
+    cluster.change("slices", "own", &json!({"ports": [{"name": "http", "port": 8080}]}));
+    let found = explained(&cluster);
+    assert_eq!(codes(&found.reasons), ["no-selector", "another-manager"]);
+    assert_eq!(Traffic::of(&found).map(|it| (it.ready, it.of)), Some((1, 1)));
 }
 
 /// Three Services with slices and without Endpoints: their controller is off.

@@ -162,6 +162,8 @@ mod tests {
             ports: vec!["http:80/TCP".to_owned()],
             endpoints: 3,
             ready: 2,
+            serving: 0,
+            is_used: true,
         };
         let custom =
             ServiceReport { reasons: vec![reason("no-selector")], slices: vec![slice], ..service(vec![]) };

@@ -43,10 +43,9 @@ export function stateOf(row) {
 /** True if connections have nowhere to go. */
 const isUnreachable = ({ traffic }) => traffic.ready === 0 && traffic.serving === 0;
 
-/** The state of a Service by its view. Behind a cluster IP, nothing reaches an endpoint without a port. */
+/** The state of a Service by its view. Connections to a cluster IP bypass some slices. */
 export function stateOfView({ report, service, slices, traffic: of }) {
-  const reached = slices.filter((slice) => service.addresses.length === 0 || slice.ports.length > 0);
-  const endpoints = reached.flatMap((slice) => slice.endpoints);
+  const endpoints = slices.filter((slice) => !slice.bypassed).flatMap((slice) => slice.endpoints);
   const names = (state) => new Set(endpoints.filter((it) => it.state === state).map((it) => it.pod ?? it.addresses[0])).size;
   const traffic = { kind: service.kind, ready: names("ready"), serving: names("serving") };
   return stateOf({ verdict: report.verdict, expected: of?.of ?? 0, traffic });

@@ -73,6 +73,9 @@ pub struct SlicePicture {
     pub written: Option<i64>,
     /// Ports, as `name:number/protocol`.
     pub ports: Vec<String>,
+    /// True if no connection to the cluster IP of the Service reaches its endpoints.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bypassed: bool,
     /// The endpoints, in the stored order.
     pub endpoints: Vec<EndpointPicture>,
 }
@@ -109,7 +112,7 @@ impl Picture {
     pub fn of(snapshot: &Snapshot, namespace: &str, name: &str) -> Option<Self> {
         let objects = snapshot.namespace(namespace)?;
         let entry = objects.service(name)?;
-        let slices: Vec<SlicePicture> = objects.slices_of(name).map(|slice| slice_picture(slice)).collect();
+        let slices = objects.slices_of(name).map(|slice| slice_picture(entry, slice)).collect();
         Some(Self { service: facts(entry), slices, capacity: capacity(objects, name) })
     }
 }
@@ -158,7 +161,7 @@ fn port(port: &ServicePort) -> String {
     format!("{name}{}/{}{target}", port.port, port.protocol.as_deref().unwrap_or("TCP"))
 }
 
-fn slice_picture(slice: &EndpointSlice) -> SlicePicture {
+fn slice_picture(entry: &ServiceEntry, slice: &EndpointSlice) -> SlicePicture {
     let write = newest_write(&slice.metadata);
     SlicePicture {
         name: slice.metadata.name.clone().unwrap_or_default(),
@@ -167,6 +170,7 @@ fn slice_picture(slice: &EndpointSlice) -> SlicePicture {
         writer: write.and_then(|write| write.manager.clone()),
         written: write.and_then(|write| write.time.as_ref()).map(|time| time.0.as_millisecond()),
         ports: slice.ports.iter().flatten().map(entries::slice_port).collect(),
+        bypassed: entry.bypasses(slice).is_some(),
         endpoints: slice.endpoints.iter().flatten().map(endpoint_picture).collect(),
     }
 }

@@ -40,8 +40,8 @@ export function stateOf(row) {
   return row.traffic.ready === 0 || row.traffic.ready < expected(row) ? "some" : "ok";
 }
 
-/** True if connections have nowhere to go. */
-const isUnreachable = ({ traffic }) => traffic.ready === 0 && traffic.serving === 0;
+/** True if connections have nowhere to go. DNS has no records of endpoints that terminate. */
+const isUnreachable = ({ traffic }) => traffic.ready === 0 && (traffic.serving === 0 || traffic.kind === "Headless");
 
 /** The state of a Service by its view. Connections to a cluster IP bypass some slices. */
 export function stateOfView({ report, service, slices, traffic: of }) {
@@ -194,6 +194,7 @@ export function headline({ report, service, traffic }) {
   if (pods.length > 0 && isCustom && reached > 0) return `${reached} of ${of} ${of === 1 ? "endpoint gets" : "endpoints get"} traffic.`;
   if (pods.length === 0 || isCustom) {
     if (others > 0) return ofOthers;
+    if (serving > 0) return `No endpoint is ready: ${serving} that ${serving === 1 ? "terminates still gets" : "terminate still get"} traffic.`;
     // The first reason may be a note, which the program leaves out of the reason for missing traffic.
     const why = reason?.message ?? report.reasons[0]?.message;
     return `No traffic: ${why ?? "the Service has no endpoints"}.${first(missed[0])}`;

@@ -20,7 +20,8 @@ pub struct Traffic {
     pub ready: usize,
     /// Pods that should be: selected, and neither ended nor being deleted; of a Service without a selector, all endpoints.
     pub of: usize,
-    /// Pods that are being deleted and still serve. kube-proxy sends connections to them if nothing is ready.
+    /// Pods that are being deleted and still serve; without a selector, such endpoints. kube-proxy sends connections to them if
+    /// nothing is ready; DNS has none of them, so that a headless Service counts none.
     pub serving: usize,
     /// The first reason for which there are fewer than there should be; no note.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,7 @@ impl Traffic {
         let ready = count(&alive, Presence::Ready);
         let wanted = || alive.iter().filter(|pod| is_wanted(pod));
         let of_pods = wanted().filter(|pod| !in_state(pod, Presence::Ready)).find_map(|pod| reason(pod));
-        let serving = count(&alive, Presence::Serving);
+        let serving = if report.has_cluster_ip { count(&alive, Presence::Serving) } else { 0 };
         // Endpoints of other clusters, or those that users write. Slices that lag count dead pods, too.
         let others = if ready + serving == 0 {
             Self::of_slices(report).ready.saturating_sub(count(&dead, Presence::Ready))
@@ -58,23 +59,25 @@ impl Traffic {
         let ready = ready + others;
         // A pod that is on its way out can still be ready in a slice that lags.
         let of = (wanted().count() + others).max(ready);
-        let reason = of_pods.or(report.cause().filter(|_| ready == 0)).cloned();
-        Some(Self { ready, of, serving, reason })
+        let going = alive.iter().filter(|pod| pod.slices == Presence::Serving).find_map(|pod| reason(pod));
+        let of_none = report.cause().or(going).filter(|_| ready == 0);
+        Some(Self { ready, of, serving, reason: of_pods.or(of_none).cloned() })
     }
 
     /// Each endpoint counts once, also if it has addresses of both families. It is ready only if connections reach it.
     fn of_slices(report: &ServiceReport) -> Self {
-        let mut families: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let mut families: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
         for slice in &report.slices {
-            let (ready, of) = families.entry(&slice.address_type).or_default();
+            let (ready, serving, of) = families.entry(&slice.address_type).or_default();
             if slice.is_used {
                 *ready += slice.ready;
+                *serving += if report.has_cluster_ip { slice.serving } else { 0 };
             }
             *of += slice.endpoints;
         }
-        let (ready, of) = families.into_values().max().unwrap_or_default();
+        let (ready, serving, of) = families.into_values().max().unwrap_or_default();
         let reason = report.cause().filter(|_| ready < of || ready == 0).cloned();
-        Self { ready, of, serving: 0, reason }
+        Self { ready, of, serving, reason }
     }
 
     /// True if connections have nowhere to go.
@@ -193,6 +196,21 @@ mod tests {
             assert_eq!(counted(&report), (1, 1, 0, None), "{code}");
         }
         let report = service(vec![pod(Presence::Serving, Some("pod-gone"))], vec![]);
+        assert!(Traffic::of(&report).unwrap().is_none());
+    }
+
+    /// kube-proxy falls back to them, and DNS does not.
+    #[test]
+    fn endpoints_that_terminate_get_the_connections_to_a_cluster_ip() {
+        let mut report = service(vec![pod(Presence::Serving, Some("terminating"))], vec![]);
+        assert_eq!(counted(&report), (0, 0, 1, Some("terminating")));
+        report.has_cluster_ip = false;
+        assert_eq!(counted(&report), (0, 0, 0, Some("terminating")));
+        let mut report = service(vec![], vec![reason("no-selector")]);
+        report.slices = vec![SliceReport { serving: 2, ..slice("IPv4", &["80/TCP"], 2, 0) }];
+        report.slices.push(slice("IPv6", &[], 3, 3));
+        assert_eq!(counted(&report), (0, 2, 2, Some("no-selector")));
+        report.has_cluster_ip = false;
         assert!(Traffic::of(&report).unwrap().is_none());
     }
 

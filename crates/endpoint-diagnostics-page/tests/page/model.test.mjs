@@ -31,6 +31,7 @@ test("pods that are being deleted need no attention while others are ready, and 
   assert.equal(stateOf(row("web", 2, 2, { serving: 1 })), "ok");
   assert.equal(stateOf(row("web", 0, 1, { serving: 1 })), "some");
   assert.equal(stateOf(row("web", 0, 0, { serving: 1 })), "some");
+  assert.equal(stateOf(row("web", 0, 0, { serving: 1, kind: "Headless" })), "none");
   assert.equal(names(select([row("web", 0, 1, { serving: 1 }), row("db", 0, 1)], { ...all, show: "none" }).shown), "db");
 });
 
@@ -109,6 +110,7 @@ test("the headline answers the first question", () => {
   const custom = view([pod("a", "ready")], { reasons: [{ code: "no-selector", message: "it has no selector" }] });
   assert.equal(headline({ ...custom, ...traffic(3, 3, 0) }), "3 of 3 endpoints get traffic.");
   assert.equal(headline({ ...custom, ...traffic(0, 0, 0) }), "No traffic: it has no selector.");
+  assert.equal(headline({ ...view([], custom.report), ...traffic(0, 2, 1) }), "No endpoint is ready: 1 that terminates still gets traffic.");
   assert.equal(headline({ ...view([pod("a", "ready"), failed]), ...traffic(1, 1, 0) }), "The only pod gets traffic.");
   assert.equal(headline({ ...view([going]), ...traffic(0, 0, 1) }), "No pod is ready: 1 that is being deleted still gets traffic. e: it is being deleted.");
   assert.equal(headline({ ...view([failed]), ...traffic(0, 0, 0) }), "No traffic: every pod has ended, or is being deleted.");

@@ -30,7 +30,7 @@ enum Fault {
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
     #[error("there is no kubeconfig: give --kubeconfig, set KUBECONFIG, or write ~/.kube/config")]
     Missing,
-    #[error("the kubeconfig has no context {0}")]
+    #[error("no kubeconfig has the context {0}")]
     NoContext(String),
 }
 
@@ -56,7 +56,7 @@ pub async fn load_kubeconfig_for(
 }
 
 /// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
-/// home directory, else that of the cluster this process runs in.
+/// home directory, else, without a context, that of the cluster this process runs in.
 pub async fn load_user_kubeconfig(
     path: Option<&Path>,
     context: Option<&str>,
@@ -66,7 +66,7 @@ pub async fn load_user_kubeconfig(
     let mut kubeconfig = match user_kubeconfig(path) {
         Ok(kubeconfig) => kubeconfig,
         Err(_) if path.is_none() && listed_files().is_none() && !place.exists() => {
-            return kube::Config::incluster().map_err(|_| Fault::Missing.into());
+            return Ok(in_cluster(context)?);
         }
         Err(error) => return Err(unusable(flag, &place, error).into()),
     };
@@ -77,6 +77,15 @@ pub async fn load_user_kubeconfig(
         kubeconfig.current_context = Some(context.to_owned());
     }
     Ok(configure(kubeconfig, flag, &place).await?)
+}
+
+/// The configuration of the cluster that this process runs in. It is that of no context, as for client-go: a command for another
+/// cluster must not reach this one.
+fn in_cluster(context: Option<&str>) -> Result<kube::Config, Fault> {
+    match context {
+        Some(context) => Err(Fault::NoContext(context.to_owned())),
+        None => kube::Config::incluster().map_err(|_| Fault::Missing),
+    }
 }
 
 /// The names of the contexts that [`load_user_kubeconfig`] knows; none of files that cannot be read.

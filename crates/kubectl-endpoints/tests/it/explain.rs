@@ -94,6 +94,8 @@ fn bad_input_is_one_line() {
     refused(&["-f", "/nonexistent.yaml"], "", 1, &["/nonexistent.yaml: cannot read"]);
     refused(&["--wait=soon", "web"], "", 1, &["must be ready or a number"]);
     refused(&["web"], "", 1, &["there is no kubeconfig"]);
+    // Not that of the cluster in which it may run.
+    refused(&["web", "--context=b"], "", 1, &["no kubeconfig has the context b"]);
     refused(&["web", "--kubeconfig=/nonexistent"], "", 1, &["--kubeconfig", "/nonexistent"]);
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("kubeconfig");
@@ -107,7 +109,7 @@ fn bad_input_is_one_line() {
         4,
         &["cannot list services of http://127.0.0.1:1/", "cannot reach the API server"],
     );
-    refused(&["web", &flag, "--context=b"], "", 1, &["the kubeconfig has no context b"]);
+    refused(&["web", &flag, "--context=b"], "", 1, &["no kubeconfig has the context b"]);
 }
 
 /// As kubectl runs it.

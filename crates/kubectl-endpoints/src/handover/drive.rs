@@ -59,6 +59,7 @@ async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Ended, Fai
         print(&plan(migration, &state.facts));
         return Ok(Ended::Done);
     }
+    print(&format!("{}\n", instructions::ways(migration.goal)));
     Drive {
         migration,
         cluster,
@@ -343,9 +344,10 @@ impl Drive<'_> {
         let limit = step.limit.unwrap_or(self.migration.timeout);
         match self.step {
             Some((_, since)) if since.elapsed() > limit => Err(Failure::Timeout(format!(
-                "not within {} s: {}. The same command continues; `rollback` goes back",
+                "not within {} s: {}. {}",
                 limit.as_secs(),
-                step.name
+                step.name,
+                instructions::ways(self.migration.goal)
             ))),
             _ => Ok(()),
         }

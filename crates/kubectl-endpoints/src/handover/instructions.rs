@@ -33,6 +33,14 @@ pub(super) fn seen(facts: &Facts) -> String {
     )
 }
 
+/// The commands after an interruption, an error or a refusal, whatever was done before.
+pub(super) fn ways(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Handover => "The same command continues; `rollback` goes back",
+        Goal::Rollback => "The same command continues; `handover` goes forward again",
+    }
+}
+
 /// The reason not to begin where nothing of kube-controller-manager can be seen or changed.
 pub(super) fn is_out_of_sight(facts: &Facts) -> String {
     let holder = facts.built_in.as_ref().map_or("no process holds its Lease", |lease| lease.holder.as_str());

@@ -18,9 +18,9 @@ fn cluster() -> Cluster {
     Cluster::new(client, String::new(), None, "handover")
 }
 
-fn migration(words: &[&str]) -> Migration {
+fn migration(goal: Goal, words: &[&str]) -> Migration {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-    command::parse(Goal::Handover, &words).unwrap_or_else(|_| panic!("{words:?}"))
+    command::parse(goal, &words).unwrap_or_else(|_| panic!("{words:?}"))
 }
 
 async fn create(cluster: &Cluster, name: &str, annotations: &Value, holder: &Value) {
@@ -28,10 +28,18 @@ async fn create(cluster: &Cluster, name: &str, annotations: &Value, holder: &Val
     let _: Value = cluster.client.create_json(LEASES, &lease).await.unwrap();
 }
 
+/// Begins a migration with this record, in which `a_1` leads kube-controller-manager.
+async fn begin_with(cluster: &Cluster, record: &Value) {
+    let held = json!({"endpoint-controller-manager/hold": "a test", ANNOTATION: record.to_string()});
+    create(cluster, OURS, &held, &json!({})).await;
+    let lives = json!({"holderIdentity": "a_1", "leaseDurationSeconds": 3_600});
+    create(cluster, "kube-controller-manager", &json!({}), &lives).await;
+}
+
 /// It looks at first as if it had renewed the Lease just now.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_has_ended_without_a_release_does_not_count() {
-    let (cluster, migration) = (cluster(), migration(&[]));
+    let (cluster, migration) = (cluster(), migration(Goal::Handover, &[]));
     let ended = json!({"holderIdentity": "killed_1", "leaseDurationSeconds": 15});
     create(&cluster, OURS, &json!({}), &ended).await;
     let mut observer = Observer::new(&cluster, &migration);
@@ -42,12 +50,9 @@ async fn a_leader_that_has_ended_without_a_release_does_not_count() {
 /// One that waits for the leader of kube-controller-manager to end, here.
 #[tokio::test(start_paused = true)]
 async fn a_command_ends_once_another_begins_the_other_direction() {
-    let (cluster, migration) = (cluster(), migration(&["--ours=processes", "--yes"]));
+    let (cluster, migration) = (cluster(), migration(Goal::Handover, &["--ours=processes", "--yes"]));
     let record = json!({"goal": "handover", "leader": "a_1", "confirmed": ["start", "standbys", "leader"]});
-    let held = json!({"endpoint-controller-manager/hold": "a test", ANNOTATION: record.to_string()});
-    create(&cluster, OURS, &held, &json!({})).await;
-    let lives = json!({"holderIdentity": "a_1", "leaseDurationSeconds": 3_600});
-    create(&cluster, "kube-controller-manager", &json!({}), &lives).await;
+    begin_with(&cluster, &record).await;
     let other = async {
         sleep(Duration::from_secs(5)).await;
         let record = json!({"goal": "rollback"}).to_string();
@@ -57,6 +62,17 @@ async fn a_command_ends_once_another_begins_the_other_direction() {
     let (ended, ()) = tokio::join!(Box::pin(drive_in(&cluster, &migration)), other);
     let Ok(Ended::Refused(reason)) = ended else { panic!("it goes on") };
     assert!(reason.contains("a rollback was begun by another command"), "{reason}");
+}
+
+/// Here, the leader of kube-controller-manager does not end.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_that_takes_too_long_names_the_other_direction() {
+    let (cluster, migration) = (cluster(), migration(Goal::Rollback, &["--ours=processes", "--yes"]));
+    let record = json!({"goal": "rollback", "leader": "a_1", "confirmed": ["standbys", "stop", "leader"]});
+    begin_with(&cluster, &record).await;
+    let ended = Box::pin(drive_in(&cluster, &migration)).await;
+    let Err(Failure::Timeout(line)) = ended else { panic!("no timeout") };
+    assert!(line.ends_with("The same command continues; `handover` goes forward again"), "{line}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -46,6 +46,17 @@ impl ClusterFlags {
         let groups = self.groups.iter().map(|name| format!("--as-group={name}"));
         kubeconfig.into_iter().chain(context).chain(user).chain(groups).collect()
     }
+
+    /// `kubectl` with these words, for a shell.
+    pub(crate) fn kubectl(&self) -> String {
+        self.words().iter().fold("kubectl".to_owned(), |line, word| line + " " + &quoted(word))
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=@%+:,./".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// A number alone is one of seconds, as for kubectl.

@@ -148,12 +148,13 @@ fn migration(goal: Goal, flags: Flags) -> Result<Migration, String> {
     }
     let controllers = controllers::selected(&flags.controllers)?;
     let (Qualified(deployment), Qualified(lease)) = (flags.deployment, flags.lease);
+    let kubectl = flags.cluster.kubectl();
     Ok(Migration {
         goal,
         target: Target::all(flags.cluster),
         controllers,
         form: flags.ours,
-        settings: Settings { lease: lease.join("/"), deployment: deployment.join("/") },
+        settings: Settings { lease: lease.join("/"), deployment: deployment.join("/"), kubectl },
         deployment,
         lease,
         timeout: flags.timeout,
@@ -185,6 +186,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::instructions;
     use super::*;
 
     fn parsed(line: &str) -> Result<Migration, String> {
@@ -198,6 +200,18 @@ mod tests {
         assert_eq!((migration.form, migration.yes, migration.dry_run), (Form::Deployment, false, false));
         assert_eq!(migration.controllers, Controller::ALL);
         assert_eq!(migration.settings.lease, "kube-system/endpoint-controller-manager");
+    }
+
+    #[test]
+    fn commands_for_the_operator_are_about_the_cluster_of_the_migration() {
+        let settings = |line| parsed(line).unwrap().settings;
+        assert_eq!(settings("").kubectl, "kubectl");
+        let expected = "kubectl --kubeconfig=/a/b --context=admin@prod";
+        let named = settings("--context=admin@prod --kubeconfig=/a/b");
+        assert_eq!(named.kubectl, expected);
+        assert_eq!(settings("--context=a$(b)'c").kubectl, r"kubectl '--context=a$(b)'\''c'");
+        let approve = instructions::approve(&named, "it would write");
+        assert_eq!(approve.matches(expected).count(), approve.matches("kubectl").count(), "{approve}");
     }
 
     #[test]

@@ -144,7 +144,7 @@ impl Drive<'_> {
                 print(
                     &(gap::line(self.migration.goal, &state.facts)
                         + "\n"
-                        + &instructions::after(self.migration.goal, &state.facts)),
+                        + &instructions::after(self.migration.goal, &state.facts, &self.migration.settings)),
                 );
                 return Ok(Ended::Done);
             };

@@ -11,6 +11,8 @@ pub(super) struct Settings {
     pub(super) lease: String,
     /// The Deployment of ours, as `namespace/name`.
     pub(super) deployment: String,
+    /// `kubectl`, with the flags for the cluster of the migration.
+    pub(super) kubectl: String,
 }
 
 /// The host of the process that holds the Lease of kube-controller-manager.
@@ -78,9 +80,9 @@ pub(super) fn flags_are_unknown(facts: &Facts, settings: &Settings, reason: &str
 
 pub(super) fn apply_deployment(settings: &Settings) -> String {
     format!(
-        "Create the Deployment {}; its replicas wait for the Lease, which is held:\n\n  kubectl apply -k \
+        "Create the Deployment {}; its replicas wait for the Lease, which is held:\n\n  {} apply -k \
          deploy/base\n\nor install the chart with lease.hold=true (deploy/chart/README.md)",
-        settings.deployment
+        settings.deployment, settings.kubectl
     )
 }
 
@@ -184,16 +186,17 @@ pub(super) fn has_no_deployment(facts: &Facts, settings: &Settings) -> String {
 /// The writes that the new leader waits to make.
 pub(super) fn approve(settings: &Settings, held: &str) -> String {
     let (namespace, name) = settings.lease.split_once('/').unwrap_or_default();
+    let kubectl = &settings.kubectl;
     format!(
         "No program writes: endpoint-controller-manager leads and waits, because {held}\n\nIf these writes are right, as those of \
-         pods that changed meanwhile, approve them:\n\n  kubectl -n {namespace} annotate lease {name} --overwrite \
-         endpoint-controller-manager/takeover-approved=\"$(kubectl -n {namespace} get lease {name} -o \
+         pods that changed meanwhile, approve them:\n\n  {kubectl} -n {namespace} annotate lease {name} --overwrite \
+         endpoint-controller-manager/takeover-approved=\"$({kubectl} -n {namespace} get lease {name} -o \
          jsonpath='{{.spec.holderIdentity}}')\"\n\nOtherwise go back with `rollback`."
     )
 }
 
 /// The last line of a migration: what is left to do.
-pub(super) fn after(goal: Goal, facts: &Facts) -> String {
+pub(super) fn after(goal: Goal, facts: &Facts, settings: &Settings) -> String {
     let source = match facts.distribution {
         Some(Distribution::Kubeadm) => {
             "kubeadm-config, which the next upgrade uses (`preflight` compares it)"
@@ -213,15 +216,18 @@ pub(super) fn after(goal: Goal, facts: &Facts) -> String {
             )
         }
         Goal::Rollback => {
+            let kubectl = &settings.kubectl;
             let remove = match facts.ours.form {
                 Form::Deployment => {
-                    "kubectl delete -k deploy/base (or helm uninstall), which deletes the Lease too"
+                    format!(
+                        "{kubectl} delete -k deploy/base (or helm uninstall), which deletes the Lease too"
+                    )
                 }
-                Form::StaticPods => {
-                    "kubectl delete -k deploy/overlays/static-pod, which deletes the Lease too, and on each node remove \
+                Form::StaticPods => format!(
+                    "{kubectl} delete -k deploy/overlays/static-pod, which deletes the Lease too, and on each node remove \
                      /etc/kubernetes/endpoint-controller-manager, the manifest that was moved away and the cron job"
-                }
-                Form::Processes => "delete the Lease, its roles and its credentials",
+                ),
+                Form::Processes => "delete the Lease, its roles and its credentials".to_owned(),
             };
             format!(
                 "kube-controller-manager leads with the controllers. See that they are enabled in {source} too. The Lease of \

@@ -70,7 +70,7 @@ impl Site<'_> {
                     command.kill();
                     return false;
                 }
-                if line == "  kubectl apply -k deploy/base" {
+                if line.starts_with("  kubectl ") && line.ends_with(" apply -k deploy/base") {
                     Ours::apply(self.cluster).await;
                 } else if let Some(value) = value(&line, goal == "rollback") {
                     self.edit(&place, &value).await;

@@ -223,6 +223,7 @@ impl Model {
         Settings {
             lease: "kube-system/endpoint-controller-manager".to_owned(),
             deployment: "kube-system/endpoint-controller-manager".to_owned(),
+            kubectl: "kubectl".to_owned(),
         }
     }
 

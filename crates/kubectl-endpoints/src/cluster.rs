@@ -16,6 +16,7 @@ use crate::exit::{self, Failure};
 use crate::flags::{ClusterFlags, Target};
 use crate::live::{Resource, Selection, each};
 use crate::name::NAME;
+use crate::warnings;
 
 /// One note, however often a command reads.
 static NOTED: Once = Once::new();
@@ -39,6 +40,7 @@ impl Cluster {
     /// # Errors
     /// A line about the kubeconfig.
     pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
+        warnings::print();
         let ClusterFlags { kubeconfig, context, user, groups, request_timeout } = &target.cluster;
         let loaded = load_user_kubeconfig(kubeconfig.as_deref(), context.as_deref()).await;
         let mut config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;

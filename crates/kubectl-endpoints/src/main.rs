@@ -38,6 +38,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod token;
+mod warnings;
 
 use std::process::ExitCode;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cli_runtime::input::object::key;
 use endpoint_diagnostics::Object;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_informers::resource::Resource as _;
@@ -9,6 +10,7 @@ use endpointslice::Interner;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use pod_network_controller::ResourceClaim;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tracing::warn;
 
 use super::narrow::narrowed;
@@ -63,10 +65,11 @@ impl Resource {
 
     /// An object from JSON. One that can't be decoded is left out: it must not hide all others.
     pub(crate) fn readable(&self, json: &str) -> Option<Object> {
-        let object = self.object(json);
-        object
-            .inspect_err(|error| warn!(resource = self.kind.resource(), err = %error, "Unreadable object"))
-            .ok()
+        let unreadable = |error: &serde_json::Error| {
+            let name = serde_json::from_str(json).map(|tree: Value| key(&tree)).unwrap_or_default();
+            warn!(resource = self.kind.resource(), object = name, err = %error, "Left out an unreadable object");
+        };
+        self.object(json).inspect_err(unreadable).ok()
     }
 
     fn object(&self, json: &str) -> Result<Object, serde_json::Error> {

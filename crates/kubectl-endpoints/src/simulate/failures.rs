@@ -4,13 +4,13 @@
 //! end if the key has not succeeded by then. Other warnings are printed at once.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cli_runtime::printing::note;
-use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
+
+use crate::warnings::Fields;
 
 /// The last failure of each key. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +30,7 @@ impl<S: Subscriber> Layer<S> for Failures {
         if level > Level::WARN {
             return;
         }
-        let mut fields = Fields::default();
-        event.record(&mut fields);
+        let fields = Fields::of(event);
         if let (Some(controller), Some(key), Some(reason)) =
             (fields.take("controller"), fields.take("key"), fields.take("err"))
         {
@@ -39,38 +38,6 @@ impl<S: Subscriber> Layer<S> for Failures {
         } else {
             note(&fields.line(level));
         }
-    }
-}
-
-/// The fields of a log line, in order.
-#[derive(Default)]
-struct Fields(Vec<(&'static str, String)>);
-
-impl Fields {
-    fn take(&mut self, name: &str) -> Option<String> {
-        let place = self.0.iter().position(|(field, _)| *field == name)?;
-        Some(self.0.get(place)?.1.clone())
-    }
-
-    fn line(&self, level: Level) -> String {
-        let mut line = if level == Level::ERROR { "Error: " } else { "Warning: " }.to_owned();
-        let message = self.0.iter().find(|(name, _)| *name == "message");
-        line.push_str(message.map_or("", |(_, text)| text));
-        for (name, value) in self.0.iter().filter(|(name, _)| *name != "message") {
-            // Writing to a String does not fail.
-            let _ = write!(line, ", {name}: {value}");
-        }
-        line
-    }
-}
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push((field.name(), format!("{value:?}")));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.push((field.name(), value.to_owned()));
     }
 }
 
@@ -93,11 +60,5 @@ mod tests {
         });
         assert_eq!(failures.reason("c", "ns/a"), "second");
         assert_eq!(failures.reason("c", "ns/b"), "");
-    }
-
-    #[test]
-    fn other_warnings_are_lines() {
-        let fields = Fields(vec![("message", "Relist failed".to_owned()), ("err", "x".to_owned())]);
-        assert_eq!(fields.line(Level::WARN), "Warning: Relist failed, err: x");
     }
 }

@@ -110,6 +110,10 @@ fn bad_input_is_one_line() {
         &["cannot list services of http://127.0.0.1:1/", "cannot reach the API server"],
     );
     refused(&["web", &flag, "--context=b"], "", 1, &["no kubeconfig has the context b"]);
+    std::fs::write(&kubeconfig, text.replace("user: {}}", "user: {token: secret}}")).unwrap();
+    let warned = explain(&["web", &flag], "");
+    let warning = "Warning: No credentials are sent, because the server is reached without TLS, ";
+    assert!(warned.code == 4 && warned.stderr.starts_with(warning), "{warned:?}");
 }
 
 /// As kubectl runs it.

@@ -12,7 +12,7 @@ use controller_kit::key::ObjectKey;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Uri};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
@@ -29,6 +29,13 @@ const ANSWERS: usize = 4;
 
 /// A response, or the status of a failure here.
 type Answer = Result<Response, StatusCode>;
+
+/// The Service in a path, by the names of the parameters: a path of the server before this one may have more of them.
+#[derive(Deserialize)]
+struct Named {
+    namespace: String,
+    name: String,
+}
 
 /// The things that handlers share.
 #[derive(Clone)]
@@ -93,17 +100,17 @@ async fn services(State(shared): State<Shared>) -> Response {
     json(StatusCode::OK, &shared.source.board().list())
 }
 
-async fn service(state: State<Shared>, path: Path<(String, String)>) -> Answer {
+async fn service(state: State<Shared>, path: Path<Named>) -> Answer {
     of_service(state, path, Follower::report).await
 }
 
-async fn view(state: State<Shared>, path: Path<(String, String)>) -> Answer {
+async fn view(state: State<Shared>, path: Path<Named>) -> Answer {
     of_service(state, path, Follower::view).await
 }
 
 async fn of_service<T: Serialize + Send + 'static>(
     State(shared): State<Shared>,
-    Path((namespace, name)): Path<(String, String)>,
+    Path(Named { namespace, name }): Path<Named>,
     read: fn(&Follower, &ObjectKey) -> Option<T>,
 ) -> Answer {
     let key = ObjectKey::new(namespace.as_str(), name.as_str());

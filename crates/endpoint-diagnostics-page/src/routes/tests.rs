@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use axum::routing::any_service;
 use endpoint_diagnostics::{Object, Snapshot};
 use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
@@ -259,4 +260,15 @@ async fn a_shared_page_is_below_its_path_and_leaves_users_to_its_server() {
     assert_eq!(status("/endpoints/api/services", "same-origin").await, (200, true));
     assert_eq!(status("/endpoints/api/services", "cross-site").await, (403, true));
     assert_eq!(status("/api/services", "same-origin").await.0, 404);
+}
+
+/// As `kubectl endpoints explain --serve --shared` has it, behind a server whose path has a parameter of its own.
+#[tokio::test]
+async fn a_shared_page_reads_its_own_parameters_of_a_path() {
+    let page = Page::new();
+    page.add(&["web"]);
+    let pages = crate::shared::pages(Arc::clone(&page.source), page.stop.subscribe());
+    let page = Page { router: Router::new().route("/endpoints/{*rest}", any_service(pages)), ..page };
+    assert_eq!(page.get("/endpoints/api/services/shop/web").await.1["name"], "web");
+    assert_eq!(page.get("/endpoints/api/services/shop/web/view").await.1["report"]["name"], "web");
 }

@@ -81,6 +81,7 @@ async fn users_with_its_role_see_the_page() {
     assert_eq!(leader, "node-1_7");
     let services: Vec<&str> = services.as_array().unwrap().iter().map(|row| text(row, "/name")).collect();
     assert!(services.contains(&"web") && services.contains(&"kubernetes"), "{services:?}");
+    assert_eq!(viewer.get(&format!("{ROWS}/default/kubernetes/view")).await.unwrap().status, 200);
     for pages in [by("stranger").await, Pages::anonymous(port)] {
         let refused = pages.get(ROWS).await.unwrap();
         assert!(matches!(refused.status, 401 | 403), "{}: {}", refused.status, refused.text);

@@ -99,8 +99,16 @@ impl Logs {
         Self { writer, guard: Some(guard) }
     }
 
+    /// Writes why the program fails, after everything that was logged. A reader of JSON gets no other lines.
+    pub(crate) fn write_failure(&mut self, format: LogFormat, failure: &str) {
+        match format {
+            LogFormat::Text => self.write_line(&format!("Error: {failure}")),
+            LogFormat::Json => error!(err = failure, "Command failed"),
+        }
+    }
+
     /// Writes a line as it is, after everything that was logged.
-    pub(crate) fn write_line(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         // Only queued here, so it cannot fail.
         let _ = io::Write::write_all(&mut self.writer, format!("{line}\n").as_bytes());
     }

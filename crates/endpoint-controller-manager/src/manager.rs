@@ -56,11 +56,12 @@ pub(crate) enum ManagerError {
 
 /// Runs until a signal. The exit code is 0 after a signal, 1 after an error or the loss of the Lease.
 pub(crate) fn main(config: Config) -> ExitCode {
-    let mut logs = logging::init(config.log_format, config.verbosity);
+    let format = config.log_format;
+    let mut logs = logging::init(format, config.verbosity);
     match run_here(config, logs.dropped(), None, pending()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            logs.write_line(&format!("Error: {}", error_chain(&error)));
+            logs.write_failure(format, &error_chain(&error));
             ExitCode::FAILURE
         }
     }

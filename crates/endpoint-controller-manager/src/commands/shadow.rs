@@ -27,7 +27,8 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         Err(usage) => return usage.report(),
     };
     let Command { config, grace, length, format } = command;
-    let mut logs = logging::init(config.log_format, config.verbosity);
+    let log_format = config.log_format;
+    let mut logs = logging::init(log_format, config.verbosity);
     let shadow = Arc::new(Shadow::new(grace));
     let end = async {
         sleep(length).await;
@@ -47,6 +48,6 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         (Ok(()), Some(report), _) if report.lasting() > 0 => return LASTING.into(),
         (Ok(()), Some(_), _) => return ExitCode::SUCCESS,
     };
-    logs.write_line(&format!("Error: {failure}"));
+    logs.write_failure(log_format, &failure);
     ExitCode::FAILURE
 }

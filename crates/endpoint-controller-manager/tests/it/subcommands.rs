@@ -48,6 +48,17 @@ fn a_configuration_file_is_checked_without_a_cluster() {
 }
 
 #[test]
+fn a_log_in_json_ends_in_json() {
+    let words = ["--logging-format=json", "--secure-port=0", "--kubeconfig=/no/such/file"];
+    let (code, _, stderr) = program(&words);
+    let lines: Vec<serde_json::Value> =
+        stderr.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    let last = lines.last().expect("a line");
+    assert_eq!((code, &last["msg"]), (1, &"Command failed".into()));
+    assert!(last["err"].as_str().unwrap().contains("/no/such/file"), "{last}");
+}
+
+#[test]
 fn completion_needs_a_shell_that_it_knows() {
     assert!(program(&["completion", "bash"]).1.contains("endpoint-controller-manager"));
     let (code, _, stderr) = program(&["completion", "tcsh"]);

@@ -57,12 +57,13 @@ pub(super) fn curves(text: &str) -> Result<Vec<i32>, String> {
     text.split(',').map(|number| parse_i32(number.trim())).collect()
 }
 
-/// Reads an address; nothing means all interfaces.
+/// Reads an address; nothing means all interfaces. As in Go, an IPv4 address in the form of IPv6 is one of IPv4.
 pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
     if text.is_empty() {
         return Ok(Ipv4Addr::UNSPECIFIED.into());
     }
-    text.trim().parse().map_err(|_| format!("failed to parse IP: {text:?}"))
+    let address = text.trim().parse::<IpAddr>().map_err(|_| format!("failed to parse IP: {text:?}"));
+    address.map(|address| address.to_canonical())
 }
 
 /// The value of `--version`.

@@ -92,8 +92,11 @@ fn empty_words_are_passed_over() {
 }
 
 #[test]
-fn an_empty_address_is_that_of_all_interfaces() {
-    assert_eq!(settings("--bind-address=").server.serving.bind_address.to_string(), "0.0.0.0");
+fn addresses_are_read_as_by_go() {
+    for (text, address) in [("", "0.0.0.0"), ("::ffff:10.0.0.1", "10.0.0.1"), ("::1", "::1")] {
+        let typed = settings(&format!("--bind-address={text}"));
+        assert_eq!(typed.server.serving.bind_address.to_string(), address, "{text:?}");
+    }
 }
 
 #[test]

@@ -74,6 +74,11 @@ fn message(error: &clap::Error, command: &Command) -> String {
             let short = short(flag, command).map(|short| format!("-{short}, ")).unwrap_or_default();
             format!("invalid argument {value:?} for \"{short}{flag}\" flag: {}", cause(error))
         }
+        // clap names them in further lines.
+        ErrorKind::MissingRequiredArgument => match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing)) => format!("missing argument: {}", missing.join(" ")),
+            _ => first_line(error),
+        },
         ErrorKind::InvalidUtf8 => "arguments must be UTF-8".to_owned(),
         _ => first_line(error),
     }
@@ -136,6 +141,13 @@ mod tests {
             Err(Usage::Error(message)) => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_missing_argument_is_named() {
+        let command = Command::new("completion").arg(Arg::new("shell").value_name("SHELL").required(true));
+        let error = matches(command, &[]).err();
+        assert_eq!(error, Some(Usage::Error("missing argument: <SHELL>".to_owned())));
     }
 
     #[test]

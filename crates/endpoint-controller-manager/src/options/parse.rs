@@ -15,10 +15,11 @@ pub(super) fn is_zero_quantity(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Reads a list, a line of CSV (RFC 4180), with the words of Go's `encoding/csv` for errors.
+/// Reads a list, a line of CSV (RFC 4180), with the words of Go's `encoding/csv` for errors. The line may have an end, as
+/// a block of YAML has.
 pub(super) fn elements(text: &str) -> Result<Vec<String>, String> {
     let mut elements = Vec::new();
-    let mut rest = Some(text).filter(|text| !text.is_empty());
+    let mut rest = Some(text.trim_end_matches(['\r', '\n'])).filter(|text| !text.is_empty());
     while let Some(text) = rest {
         let (element, after) = if let Some(text) = text.strip_prefix('"') {
             quoted(text).ok_or("extraneous or missing \" in quoted-field")?

@@ -55,6 +55,9 @@ fn lists_are_read_as_csv() {
         assert_eq!(settings(&format!("--controllers={list}")).controllers, elements, "{list}");
     }
     assert_eq!(settings("--controllers=a --controllers= --controllers=b").controllers, ["a", "b"]);
+    for word in ["--controllers=*,-endpoints-controller\n", "--controllers=*,-endpoints-controller\r\n"] {
+        assert_eq!(parse_words([word]).unwrap().controllers.len(), 2);
+    }
 }
 
 #[test]

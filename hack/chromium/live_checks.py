@@ -210,6 +210,8 @@ def shared(program, context):
                     tab.get_by_role("button", name="Continue").click()
             see(tab.locator("#connection")).to_have_attribute("data-state", "live")
             see(row(tab, "web")).to_be_visible()
+            tab.goto(f"{address}#default/web")
+            see(tab.locator(".headline")).to_contain_text("No traffic")
             other.close()
             expect("exit code after SIGINT", page.interrupt(), 0)
 

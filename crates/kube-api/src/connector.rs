@@ -33,7 +33,8 @@ const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// The number of unanswered probes after which a connection is closed.
 const PROBES: u32 = 3;
-/// The time for which sent data may stay unacknowledged.
+/// The time for which sent data may stay unacknowledged. Only Linux has the option; elsewhere a lost connection is found by probes.
+#[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// A stream to the API server: TLS or not, over a stream to a proxy or to the server: TLS or not.
@@ -129,6 +130,7 @@ fn tcp() -> HttpConnector {
     tcp.set_keepalive(Some(PROBE_AFTER));
     tcp.set_keepalive_interval(Some(PROBE_EVERY));
     tcp.set_keepalive_retries(Some(PROBES));
+    #[cfg(target_os = "linux")]
     tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp

@@ -31,7 +31,6 @@ var natives = map[string]bool{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":   true,
 	"k8s.io/apimachinery/pkg/api/resource.Quantity":   true,
 	"k8s.io/apimachinery/pkg/util/intstr.IntOrString": true,
-	"k8s.io/apimachinery/pkg/runtime.RawExtension":    true,
 }
 
 type describer struct {

@@ -11,34 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// roots are the kinds that embedded-apiserver serves, with their lists, and the types of requests and answers. All other
-// types follow from these.
+// roots are the kinds that embedded-apiserver serves, and the types of requests and answers. All other types follow from
+// these.
 var roots = []reflect.Type{
-	of[corev1.Namespace](), of[corev1.NamespaceList](),
-	of[corev1.Node](), of[corev1.NodeList](),
-	of[corev1.Pod](), of[corev1.PodList](),
-	of[corev1.Service](), of[corev1.ServiceList](),
-	of[corev1.Endpoints](), of[corev1.EndpointsList](),
-	of[corev1.Event](), of[corev1.EventList](),
-	of[corev1.ServiceAccount](), of[corev1.ServiceAccountList](),
-	of[corev1.Binding](),
-	of[discoveryv1.EndpointSlice](), of[discoveryv1.EndpointSliceList](),
-	of[coordinationv1.Lease](), of[coordinationv1.LeaseList](),
-	of[appsv1.ReplicaSet](), of[appsv1.ReplicaSetList](),
-	of[appsv1.Deployment](), of[appsv1.DeploymentList](),
-	of[appsv1.StatefulSet](), of[appsv1.StatefulSetList](),
-	of[corev1.Binding](),
+	of[corev1.Namespace](), of[corev1.Node](), of[corev1.Pod](), of[corev1.Service](), of[corev1.Endpoints](),
+	of[corev1.Event](), of[corev1.ServiceAccount](), of[corev1.Binding](),
+	of[discoveryv1.EndpointSlice](),
+	of[coordinationv1.Lease](),
+	of[appsv1.ReplicaSet](), of[appsv1.Deployment](),
 	of[authenticationv1.TokenReview](), of[authenticationv1.TokenRequest](),
 	of[authenticationv1.SelfSubjectReview](),
 	of[authorizationv1.SubjectAccessReview](), of[authorizationv1.SelfSubjectAccessReview](),
-	of[authorizationv1.LocalSubjectAccessReview](),
 	of[autoscalingv1.Scale](),
-	of[metav1.Status](), of[metav1.DeleteOptions](), of[metav1.WatchEvent](),
-	of[metav1.PartialObjectMetadata](), of[metav1.PartialObjectMetadataList](),
-	of[runtime.TypeMeta](),
+	of[metav1.Status](), of[metav1.DeleteOptions](), of[metav1.PartialObjectMetadata](),
 }
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }

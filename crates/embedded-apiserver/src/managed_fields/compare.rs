@@ -61,7 +61,7 @@ fn walk<'a>(shape: Shape, old: Option<&'a Value>, new: Option<&'a Value>) -> Cha
     }
     match shape {
         Shape::List(list) => walk_items(list, items(old), items(new)),
-        Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new),
+        Shape::Any if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new),
         _ => walk_fields(shape, old.as_object(), new.as_object()),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn remove(shape: Shape, value: &Value, paths: &Set<'_>) -> Value {
             }
             if kept.is_empty() { Value::Null } else { Value::Object(kept) }
         }
-        (Shape::Any { .. }, _) => value.clone(),
+        (Shape::Any, _) => value.clone(),
         _ => Value::Null,
     }
 }

@@ -30,10 +30,7 @@ pub(crate) enum Shape {
     /// A list.
     List(List),
     /// Any JSON. Lists in it are atomic.
-    Any {
-        /// True if maps are, too.
-        atomic: bool,
-    },
+    Any,
 }
 
 /// The types of scalars that are told apart.
@@ -82,8 +79,7 @@ impl Shape {
             | schema::Shape::MicroTime
             | schema::Shape::Quantity
             | schema::Shape::IntOrString => Self::Scalar(Scalar::Untyped),
-            schema::Shape::FieldsV1 => Self::Any { atomic: false },
-            schema::Shape::RawExtension => Self::Any { atomic: true },
+            schema::Shape::FieldsV1 => Self::Any,
             schema::Shape::Struct(of) => Self::of_type(of.get()),
             schema::Shape::List(item) | schema::Shape::Items(item) => {
                 Self::List(List { item, kind: ListKind::Atomic })
@@ -107,7 +103,7 @@ impl Shape {
         match self {
             Self::Struct { of, .. } => of.field(name).map(|field| (Self::of_field(field), true)),
             Self::Map { value, .. } => Some((Self::of_node(value), false)),
-            Self::Any { .. } => Some((self, false)),
+            Self::Any => Some((self, false)),
             Self::Scalar(_) | Self::List(_) => None,
         }
     }
@@ -118,7 +114,7 @@ impl Shape {
             Self::Scalar(_) => true,
             Self::Struct { atomic, .. } | Self::Map { atomic, .. } => atomic,
             Self::List(list) => matches!(list.kind, ListKind::Atomic),
-            Self::Any { atomic } => atomic || !(value.is_object() || value.is_null()),
+            Self::Any => !(value.is_object() || value.is_null()),
         }
     }
 }

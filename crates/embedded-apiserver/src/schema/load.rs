@@ -150,7 +150,6 @@ impl Declarations {
             "meta.FieldsV1" => Shape::FieldsV1,
             "resource.Quantity" => Shape::Quantity,
             "intstr.IntOrString" => Shape::IntOrString,
-            "runtime.RawExtension" => Shape::RawExtension,
             _ if self.natives.contains(kind) => return None,
             _ => {
                 let position = self.structs.keys().position(|name| *name == kind)?;

@@ -90,8 +90,6 @@ pub(crate) enum Shape {
     IntOrString,
     /// JSON text in protobuf, an object in JSON.
     FieldsV1,
-    /// JSON text in protobuf, any value in JSON.
-    RawExtension,
     Struct(TypeRef),
     List(Box<Node>),
     /// A named slice that is a protobuf message `{repeated items = 1}`.

@@ -81,7 +81,7 @@ impl Decoder {
             (_, Value::Null) => of.zero(),
             (Shape::String, value @ Value::String(_))
             | (Shape::Bool, value @ Value::Bool(_))
-            | (Shape::FieldsV1 | Shape::RawExtension, value) => value,
+            | (Shape::FieldsV1, value) => value,
             (Shape::Int32 | Shape::Int64, Value::Number(number)) => match integer(&of.shape, &number) {
                 Some(value) => value.into(),
                 None => self.misfit(of, place, &format!("number {number}")),

@@ -82,7 +82,7 @@ fn node(of: &'static Node, fields: &Fields<'_>, wire: Wire<'_>) -> Result<Value,
             Value::String(quantity::canonical(&amount).map_err(|error| DecodeError(error.to_owned()))?)
         }
         Shape::IntOrString => int_or_string(fields.bytes(wire)?)?,
-        Shape::FieldsV1 | Shape::RawExtension => {
+        Shape::FieldsV1 => {
             serde_json::from_slice(only_bytes("FieldsV1", fields.bytes(wire)?)?).unwrap_or_default()
         }
         Shape::Struct(inner) => decode(inner.get(), fields.bytes(wire)?)?,
@@ -145,7 +145,7 @@ fn int_or_string(bytes: &[u8]) -> Result<Value, DecodeError> {
     Ok(if is_text { Value::String(text(content)) } else { Value::from(int) })
 }
 
-/// Reads the messages that have one field of bytes: `Quantity`, `FieldsV1`, `RawExtension`.
+/// Reads the messages that have one field of bytes: `Quantity`, `FieldsV1`.
 fn only_bytes<'a>(name: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
     let mut fields = Fields::new(name, bytes);
     let mut content: &[u8] = &[];

@@ -56,11 +56,6 @@ fn node(writer: &mut Writer, number: u32, of: &'static Node, value: &Value) {
                 writer.bytes(1, &fields_v1::to_vec(value));
             }
         }),
-        Shape::RawExtension => writer.nested(number, |writer| {
-            if !value.is_null() {
-                writer.bytes(1, value.to_string().as_bytes());
-            }
-        }),
         Shape::Struct(inner) => {
             writer.nested(number, |writer| message(writer, inner.get(), &inner.get().message, value))
         }

@@ -135,7 +135,6 @@ pub(crate) fn cells(group: &str, kind: &str, object: &Value, now: Timestamp) -> 
         ("", "Event") => event::cells(object, age),
         ("apps", "ReplicaSet") => workload::replica_set_cells(object, age),
         ("apps", "Deployment") => workload::deployment_cells(object, age),
-        ("autoscaling", "Scale") => workload::scale_cells(object, age),
         ("", "Namespace") => {
             let phase = object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
             vec![name(object), phase.into(), age.of_object(object)]
@@ -144,12 +143,8 @@ pub(crate) fn cells(group: &str, kind: &str, object: &Value, now: Timestamp) -> 
             let holder = object.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
             vec![name(object), holder.into(), age.of_object(object)]
         }
-        ("", "ServiceAccount") => vec![name(object), age.of_object(object)],
-        // What the registry prints of kinds without a printer.
-        _ => {
-            let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
-            vec![name(object), created.unwrap_or("0001-01-01T00:00:00Z").into()]
-        }
+        // ServiceAccounts.
+        _ => vec![name(object), age.of_object(object)],
     }
 }
 

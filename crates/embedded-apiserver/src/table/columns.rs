@@ -21,14 +21,12 @@ struct Column {
 
 /// The column definitions of a kind as JSON.
 pub(super) fn of(group: &str, kind: &str) -> &'static [u8] {
-    /// A kind without a printer.
-    const OTHER: &str = "";
     static COLUMNS: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(|| {
         let kinds: BTreeMap<String, Vec<Column>> =
             serde_json::from_str(include_str!("columns.json")).unwrap_or_default();
         kinds.into_iter().map(|(kind, columns)| (kind, encode(columns))).collect()
     });
-    COLUMNS.get(&key(group, kind)).or_else(|| COLUMNS.get(OTHER)).map_or(b"null", Vec::as_slice)
+    COLUMNS.get(&key(group, kind)).map_or(b"null", Vec::as_slice)
 }
 
 /// The JSON of columns, with the fields in the order of upstream's struct.

@@ -41,16 +41,6 @@ pub(super) fn deployment_cells(deployment: &Value, age: Age) -> Vec<Value> {
     ]
 }
 
-/// Rows of the subresource `scale`.
-pub(super) fn scale_cells(scale: &Value, age: Age) -> Vec<Value> {
-    vec![
-        name(scale),
-        int(field(scale, "spec"), "replicas").into(),
-        int(field(scale, "status"), "replicas").into(),
-        age.of_object(scale),
-    ]
-}
-
 /// The names and the images of the containers of a pod template.
 fn containers(spec: &Value) -> [Value; 2] {
     let containers = list(field(field(spec, "template"), "spec"), "containers");

@@ -24,7 +24,7 @@ use crate::http::body::Body;
 use crate::http::content_type::{declared, format_of};
 use crate::http::negotiate::{Endpoint, Format, negotiate};
 use crate::http::query::{Query, decode_percent};
-use crate::http::response::{TEXT, error, json_bytes, object, of, text, tree};
+use crate::http::response::{TEXT, error, object, of, text, tree};
 use crate::http::route::{Route, Target, Verb, not_found, route};
 use crate::http::warnings;
 use crate::kinds::KINDS;
@@ -160,10 +160,7 @@ fn show(format: Format, renderer: &Renderer, outcome: Outcome) -> Response<Body>
     match outcome.content {
         Content::Stored(body) => render::object(code, renderer, &body),
         Content::Other(api_version, kind, type_, shown) => {
-            match renderer.table_of((api_version, kind), type_, &shown) {
-                Some(table) => json_bytes(code, table),
-                None => object(code, format, (api_version, kind), type_, shown),
-            }
+            object(code, format, (api_version, kind), type_, shown)
         }
     }
 }

@@ -56,20 +56,6 @@ impl Renderer {
         Ok(Self { entry, format: media.format, table, environment: environment.clone() })
     }
 
-    /// The table of an object that is not stored, if one is wanted. Status objects have none.
-    pub(crate) fn table_of(
-        &self,
-        head: (&str, &str),
-        type_: Option<&'static Type>,
-        object: &Value,
-    ) -> Option<Vec<u8>> {
-        let include = self.table.filter(|_| head.1 != "Status")?;
-        let mut table = Vec::new();
-        let printer = Printer::new(head, type_?, include, self.environment.now());
-        printer.write_one(object.clone(), true, &mut table);
-        Some(table)
-    }
-
     /// The printer of tables of stored objects, with ages of this moment.
     fn printer(&self, include: Include) -> Printer<'static> {
         let head = (self.entry.api_version.as_str(), self.entry.kind.kind);

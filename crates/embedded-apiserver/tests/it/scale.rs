@@ -3,7 +3,7 @@
 use embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 
-use super::support::{exchange, send};
+use super::support::send;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/d/scale";
@@ -52,14 +52,4 @@ async fn a_replaced_scale_keeps_what_it_does_not_name() {
     let (_, deployment) = send(&server, "GET", &format!("{DEPLOYMENTS}/d"), Value::Null).await;
     assert_eq!(deployment["spec"]["replicas"], 0);
     assert_eq!(deployment["spec"]["selector"], json!({ "matchLabels": { "a": "b" } }));
-}
-
-#[tokio::test]
-async fn a_scale_has_a_table() {
-    let server = with_deployment().await;
-    let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
-    let (_, _, body) = exchange(&server, "GET", SCALE, &accept, "").await;
-    let table: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(table["columnDefinitions"][1]["name"], "Desired");
-    assert_eq!(table["rows"][0]["cells"][1], 2);
 }

@@ -166,11 +166,6 @@ pub(super) async fn columns(real: &Side) -> String {
         let group = version.split_once('/').map_or(String::new(), |(group, _)| format!("{group}/"));
         columns.push((group + kind, table["columnDefinitions"].clone()));
     }
-    columns.push(("autoscaling/Scale".to_owned(), scale_columns(real).await));
-    // Kinds without a printer: what the registry prints of them.
-    let pod = &columns[0].1;
-    let created = json!({"name": "Created At", "type": "date", "format": "", "priority": 0, "description": pod[4]["description"]});
-    columns.push((String::new(), json!([pod[0], created])));
     columns.sort_by(|a, b| a.0.cmp(&b.0));
     let lines = |columns: &Value| {
         let lines =
@@ -180,14 +175,4 @@ pub(super) async fn columns(real: &Side) -> String {
     let kinds: Vec<_> =
         columns.iter().map(|(key, of)| format!("{}: [\n{}\n]", json!(key), lines(of))).collect();
     format!("{{\n{}\n}}\n", kinds.join(",\n"))
-}
-
-async fn scale_columns(real: &Side) -> Value {
-    let labels = json!({"a": "b"});
-    let template =
-        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "i"}]}});
-    let set = json!({"metadata": {"name": "scaled"}, "spec": {"selector": {"matchLabels": labels}, "template": template}});
-    let collection = "/apis/apps/v1/namespaces/default/replicasets";
-    real.send("POST", collection, &set).await;
-    real.get(&format!("{collection}/scaled/scale"), TABLE).await["columnDefinitions"].clone()
 }

@@ -38,12 +38,6 @@ const AUTHORIZATION: &str = "authorization.k8s.io";
 
 /// All of them, in the order of discovery.
 pub(crate) static REVIEWS: &[Review] = &[
-    review(
-        AUTHENTICATION,
-        "SelfSubjectReview",
-        "selfsubjectreviews",
-        "k8s.io/api/authentication/v1.SelfSubjectReview",
-    ),
     review(AUTHENTICATION, "TokenReview", "tokenreviews", "k8s.io/api/authentication/v1.TokenReview"),
     review(
         AUTHORIZATION,
@@ -60,10 +54,9 @@ pub(crate) static REVIEWS: &[Review] = &[
 ];
 
 /// The review with its status.
-pub(crate) fn answer(review: &Review, mut object: Value, user: &str, users: &Users) -> Result<Value, Status> {
+pub(crate) fn answer(review: &Review, mut object: Value, users: &Users) -> Result<Value, Status> {
     let status = match review.kind {
         "TokenReview" => token_status(&object, users)?,
-        "SelfSubjectReview" => json!({ "userInfo": user_info(user) }),
         _ => json!({ "allowed": true }),
     };
     if let Value::Object(fields) = &mut object {

@@ -22,7 +22,6 @@ var roots = []reflect.Type{
 	of[coordinationv1.Lease](),
 	of[appsv1.ReplicaSet](), of[appsv1.Deployment](),
 	of[authenticationv1.TokenReview](), of[authenticationv1.TokenRequest](),
-	of[authenticationv1.SelfSubjectReview](),
 	of[authorizationv1.SubjectAccessReview](), of[authorizationv1.SelfSubjectAccessReview](),
 	of[autoscalingv1.Scale](),
 	of[metav1.Status](), of[metav1.DeleteOptions](), of[metav1.PartialObjectMetadata](),

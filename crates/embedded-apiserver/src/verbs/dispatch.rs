@@ -43,7 +43,7 @@ pub(crate) async fn answer(core: &Arc<Core>, request: &Parts, body: Result<Bytes
         .auditor
         .as_ref()
         .and_then(|_| record::event(request, body.as_ref().ok(), user, core.environment.now()));
-    let mut response = routed(core, request, body, user).await;
+    let mut response = routed(core, request, body).await;
     if let Some(id) = audit_id(core, &request.headers) {
         response.headers_mut().insert(AUDIT_ID, id);
     }
@@ -68,12 +68,7 @@ fn audit_id(core: &Core, headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_str(&text).ok()
 }
 
-async fn routed(
-    core: &Arc<Core>,
-    request: &Parts,
-    body: Result<Bytes, Status>,
-    user: &str,
-) -> Response<Body> {
+async fn routed(core: &Arc<Core>, request: &Parts, body: Result<Bytes, Status>) -> Response<Body> {
     let Parts { method, uri, headers, .. } = request;
     let query = Query::parse(uri.query().unwrap_or_default());
     let path = decode_percent(uri.path());
@@ -90,7 +85,7 @@ async fn routed(
             response
         }
         Ok(Route::Review(review)) => {
-            let answered = review_response(core, review, headers, &query, &body, user);
+            let answered = review_response(core, review, headers, &query, &body);
             answered.unwrap_or_else(|status| error(&status, headers))
         }
         Ok(Route::Other { in_api }) => other(request, &path, in_api),
@@ -188,7 +183,6 @@ fn review_response(
     headers: &HeaderMap,
     query: &Query,
     body: &Result<Bytes, Status>,
-    user: &str,
 ) -> Result<Response<Body>, Status> {
     let media = negotiate(headers, Endpoint::Resource)?;
     let format = format_of(headers)?;
@@ -203,7 +197,7 @@ fn review_response(
     let by = manager(&options, headers);
     let fields = tracking::of_other(type_, &api_version, review.kind, "");
     fields.update(None, &mut question, &by, core.environment.now());
-    let answered = reviews::answer(review, question, user, &core.users)?;
+    let answered = reviews::answer(review, question, &core.users)?;
     let mut response = object(201, media.format, (&api_version, review.kind), Some(type_), answered);
     warnings::write(response.headers_mut(), &texts);
     Ok(response)

@@ -135,12 +135,8 @@ fn query_parameters(method: &str, action: &str) -> &'static [Parameter] {
         ("fieldValidation", "string"),
         ("force", "boolean"),
     ];
-    const DELETE: &[Parameter] = &[
-        ("dryRun", "string"),
-        ("gracePeriodSeconds", "integer"),
-        ("orphanDependents", "boolean"),
-        ("propagationPolicy", "string"),
-    ];
+    const DELETE: &[Parameter] =
+        &[("dryRun", "string"), ("gracePeriodSeconds", "integer"), ("propagationPolicy", "string")];
     const LIST: &[Parameter] = &[
         ("allowWatchBookmarks", "boolean"),
         ("continue", "string"),

@@ -25,8 +25,6 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) struct Deletion {
     /// Its last state.
     pub(crate) body: Bytes,
-    /// True if it is gone; else it only is marked.
-    pub(crate) gone: bool,
     /// True if the response shows the object whatever its kind.
     pub(crate) marked: bool,
 }
@@ -75,7 +73,7 @@ impl Request<'_> {
         let graceful = match grace_of(entry, &mut object, grace, self.core.environment.now()) {
             Grace::Pending => {
                 let body = stored.body().clone();
-                return Ok(Some(Deletion { body, gone: false, marked: false }));
+                return Ok(Some(Deletion { body, marked: false }));
             }
             Grace::None => None,
             Grace::Seconds(seconds) => Some(seconds),
@@ -95,7 +93,7 @@ impl Request<'_> {
         let body = entry.encode(&object);
         let gone = graceful == Some(0) && !waits;
         if self.options.dry_run {
-            return Ok(Some(Deletion { body: body.into(), gone, marked: true }));
+            return Ok(Some(Deletion { body: body.into(), marked: true }));
         }
         let marked = if object == before {
             Arc::clone(stored)
@@ -108,14 +106,13 @@ impl Request<'_> {
         if gone {
             return self.remove(&marked, true);
         }
-        Ok(Some(Deletion { body: marked.body().clone(), gone: false, marked: true }))
+        Ok(Some(Deletion { body: marked.body().clone(), marked: true }))
     }
 
     /// Deletes from the store. If this request has `marked` the object, another one may be the faster to do so: then the last state
     /// that is known is answered (`ignoreNotFound` of `Store.Delete`).
     fn remove(&self, stored: &Arc<Stored>, marked: bool) -> Attempt {
-        let done =
-            |last: &Stored| Ok(Some(Deletion { body: last.body().clone(), gone: true, marked: false }));
+        let done = |last: &Stored| Ok(Some(Deletion { body: last.body().clone(), marked: false }));
         if self.options.dry_run {
             return done(stored);
         }
@@ -168,7 +165,7 @@ impl Request<'_> {
         if meta::is_deleting(&object) {
             if !tree::list(tree::field(&object, "spec"), "finalizers").is_empty() {
                 let body = stored.body().clone();
-                return Ok(Some(Deletion { body, gone: false, marked: true }));
+                return Ok(Some(Deletion { body, marked: true }));
             }
             return self.object(stored);
         }
@@ -179,10 +176,10 @@ impl Request<'_> {
         meta::set_finalizers(&mut object, &finalizers);
         let body = self.entry.encode(&object);
         if self.options.dry_run {
-            return Ok(Some(Deletion { body: body.into(), gone: false, marked: true }));
+            return Ok(Some(Deletion { body: body.into(), marked: true }));
         }
         let marked = commit::put(self.core, self.entry, stored.key(), Some(stored), (&object, &body)).ok();
-        Ok(marked.map(|marked| Deletion { body: marked.body().clone(), gone: false, marked: true }))
+        Ok(marked.map(|marked| Deletion { body: marked.body().clone(), marked: true }))
     }
 }
 
@@ -252,12 +249,9 @@ fn finalizers_for_collection(entry: &Entry, object: &Value, options: &DeleteOpti
     }
     let current = meta::finalizers(object);
     let has = |finalizer| current.iter().position(|current| current == finalizer);
-    let (orphan, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
-        (Some(orphan), _) => (orphan, false),
-        (None, Some("Orphan")) => (true, false),
-        (None, Some("Foreground")) => (false, true),
-        (None, Some(_)) => (false, false),
-        (None, None) => match (has(ORPHAN), has(FOREGROUND)) {
+    let (orphan, foreground) = match options.propagation_policy.as_deref() {
+        Some(policy) => (policy == "Orphan", policy == "Foreground"),
+        None => match (has(ORPHAN), has(FOREGROUND)) {
             (Some(orphan), Some(foreground)) => (orphan < foreground, foreground < orphan),
             (orphan, foreground) => (orphan.is_some(), foreground.is_some()),
         },
@@ -284,13 +278,9 @@ fn without_policies(object: &Value) -> Vec<String> {
 fn finalizers_of_namespace(object: &Value, options: &DeleteOptions) -> Vec<String> {
     let mut finalizers = meta::finalizers(object);
     let policy = options.propagation_policy.as_deref();
-    for (finalizer, wanted, by_policy) in [(ORPHAN, true, "Orphan"), (FOREGROUND, false, "Foreground")] {
+    for (finalizer, by_policy) in [(ORPHAN, "Orphan"), (FOREGROUND, "Foreground")] {
         let has = finalizers.iter().any(|current| current == finalizer);
-        let should = match (options.orphan_dependents, policy) {
-            (Some(orphan), _) => orphan == wanted,
-            (None, Some(policy)) => policy == by_policy,
-            (None, None) => has,
-        };
+        let should = policy.map_or(has, |policy| policy == by_policy);
         if should && !has {
             finalizers.push(finalizer.to_owned());
         } else if !should {

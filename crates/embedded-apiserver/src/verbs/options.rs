@@ -85,27 +85,21 @@ pub(crate) struct DeleteOptions {
     pub(crate) grace_period_seconds: Option<i64>,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
-    pub(crate) orphan_dependents: Option<bool>,
     pub(crate) propagation_policy: Option<String>,
     pub(crate) dry_run: bool,
 }
 
 impl DeleteOptions {
     /// Reads the body, or the query if there is no body.
-    /// Errors: 400 and 415 for what cannot be read, 422 for parameters that exclude each other.
+    /// Errors: 400 and 415 for what cannot be read, 422 for a value that is not supported.
     pub(crate) fn parse(headers: &HeaderMap, query: &Query, body: &Bytes) -> Result<Self, Status> {
         let (options, dry_run) =
             if body.is_empty() { Self::of_query(query)? } else { Self::of_body(headers, body)? };
         let mut errors = Errors::default();
-        let path = Path::root("propagationPolicy");
-        if let Some(policy) = &options.propagation_policy {
-            if options.orphan_dependents.is_some() {
-                let detail = "orphanDependents and deletionPropagation cannot be both set";
-                errors.invalid(&path, policy.as_str(), detail);
-            }
-            if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {
-                errors.not_supported(&path, policy.as_str(), POLICIES);
-            }
+        if let Some(policy) = &options.propagation_policy
+            && !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan")
+        {
+            errors.not_supported(&Path::root("propagationPolicy"), policy.as_str(), POLICIES);
         }
         check_dry_run(&dry_run, &mut errors);
         if errors.is_empty() { Ok(options) } else { Err(errors.into_status(GROUP, "DeleteOptions", "")) }
@@ -116,7 +110,6 @@ impl DeleteOptions {
         let dry_run = query.all("dryRun");
         let options = Self {
             grace_period_seconds: query.number("gracePeriodSeconds")?,
-            orphan_dependents: query.flag("orphanDependents"),
             propagation_policy: query.first("propagationPolicy").map(str::to_owned),
             uid: some("uid"),
             resource_version: some("resourceVersion"),
@@ -137,7 +130,6 @@ impl DeleteOptions {
         let dry_run: Vec<String> = dry_run.filter_map(|value| text(Some(value))).collect();
         let options = Self {
             grace_period_seconds: tree.get("gracePeriodSeconds").and_then(Value::as_i64),
-            orphan_dependents: tree.get("orphanDependents").and_then(Value::as_bool),
             propagation_policy: text(tree.get("propagationPolicy")),
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),

@@ -17,13 +17,12 @@ pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
     let deletion = delete(core, entry, (&target.namespace, &target.name), &options)?;
-    let code = if !deletion.gone && options.orphan_dependents == Some(false) { 202 } else { 200 };
     let content = if deletion.marked || SHOWN.contains(&entry.kind.plural) {
         Content::Stored(deletion.body)
     } else {
         success(entry, &deletion)?
     };
-    Ok(Outcome::new(code, content))
+    Ok(Outcome::new(200, content))
 }
 
 /// `Status` of a deleted object.

@@ -62,7 +62,6 @@ pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'stat
             request.query = query(&[*g.rng.pick(&[
                 ("gracePeriodSeconds", "x"),
                 ("dryRun", "Some"),
-                ("orphanDependents", "x"),
                 ("propagationPolicy", "x"),
             ])]);
         }

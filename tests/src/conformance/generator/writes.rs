@@ -429,17 +429,12 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             options = json!({"propagationPolicy": "Orphan"});
             succeeds = false;
         }
-        "orphan dependents" => options = json!({"orphanDependents": g.rng.percent(50)}),
         "grace 0" => options = json!({"gracePeriodSeconds": 0}),
         "grace 1" => options = json!({"gracePeriodSeconds": 1}),
         "grace 100" => options = json!({"gracePeriodSeconds": 100}),
         "negative grace" => options = json!({"gracePeriodSeconds": -1}),
         "bad propagation" => {
             options = json!({"propagationPolicy": "Sometimes"});
-            succeeds = false;
-        }
-        "both propagations" => {
-            options = json!({"propagationPolicy": "Background", "orphanDependents": true});
             succeeds = false;
         }
         "query grace" => request.query = query(&[("gracePeriodSeconds", *g.rng.pick(&["0", "100"]))]),

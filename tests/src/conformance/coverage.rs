@@ -84,16 +84,6 @@ impl fmt::Display for Coverage {
         }
         let verbs = verbs.iter().map(|(verb, (all, ok))| format!("{verb} {ok}/{all}"));
         write!(f, "  succeeded: {}", verbs.collect::<Vec<_>>().join(", "))?;
-        if std::env::var_os("CONFORMANCE_OPTIONS").is_some() {
-            let mut options: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
-            for (cell, (all, ok)) in &self.cells {
-                let sum = options.entry((cell.verb, cell.option)).or_default();
-                *sum = (sum.0 + all, sum.1 + ok);
-            }
-            for ((verb, option), (all, ok)) in options {
-                write!(f, "\n  {verb} {option}: {ok}/{all}")?;
-            }
-        }
         for deviation in super::deviations::ALL {
             let count = self.deviations.get(deviation.name).copied().unwrap_or_default();
             write!(f, "\n  deviation: {} ({}): {count} times", deviation.name, deviation.reason)?;

@@ -1,7 +1,7 @@
 //! A document with the order of its fields, the spelling of its numbers and the escapes of its strings: two answers are
 //! equal only if their bytes are, apart from white space.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::Deserializer as _;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -68,41 +68,16 @@ impl Tree {
 
     /// Compact JSON.
     pub(crate) fn print(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out);
-        out
-    }
-
-    fn write(&self, out: &mut String) {
+        let join = |parts: Vec<String>| parts.join(",");
         match self {
-            Self::Null => out.push_str("null"),
-            Self::Bool(value) => write!(out, "{value}").unwrap(),
-            Self::Number(text) => out.push_str(text),
-            Self::Text(text) => {
-                out.push('"');
-                out.push_str(text);
-                out.push('"');
-            }
-            Self::List(items) => {
-                out.push('[');
-                for (number, item) in items.iter().enumerate() {
-                    if number > 0 {
-                        out.push(',');
-                    }
-                    item.write(out);
-                }
-                out.push(']');
-            }
+            Self::Null => "null".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Number(text) => text.clone(),
+            Self::Text(text) => format!("\"{text}\""),
+            Self::List(items) => format!("[{}]", join(items.iter().map(Self::print).collect())),
             Self::Object(fields) => {
-                out.push('{');
-                for (number, (key, value)) in fields.iter().enumerate() {
-                    if number > 0 {
-                        out.push(',');
-                    }
-                    write!(out, "\"{key}\":").unwrap();
-                    value.write(out);
-                }
-                out.push('}');
+                let field = |(key, value): &(String, Self)| format!("\"{key}\":{}", value.print());
+                format!("{{{}}}", join(fields.iter().map(field).collect()))
             }
         }
     }

@@ -32,7 +32,4 @@ pub use audit::AuditEvent;
 pub use environment::{Environment, SystemEnvironment};
 pub use http::Body;
 pub use selectors::LabelSelector;
-pub use server::{
-    ApiServer, Builder, KnownObjects, LoadError, Snapshot, Tls, TlsError, kubeconfig, kubeconfig_of,
-};
-pub use status::{Cause, Details, Status};
+pub use server::{ApiServer, Builder, KnownObjects, LoadError, Snapshot, Tls, TlsError, kubeconfig};

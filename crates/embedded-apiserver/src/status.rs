@@ -7,50 +7,48 @@ use serde_json::{Map, Value};
 /// An error as clients see it: `meta/v1 Status` with status `Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Status {
+pub(crate) struct Status {
     /// The HTTP status code.
-    pub code: u16,
+    pub(crate) code: u16,
     /// The machine-readable reason, such as `NotFound`. Empty if unknown.
-    pub reason: Cow<'static, str>,
+    pub(crate) reason: Cow<'static, str>,
     /// The text for people.
-    pub message: String,
+    pub(crate) message: String,
     /// The object and the causes.
-    pub details: Option<Box<Details>>,
+    pub(crate) details: Option<Box<Details>>,
     /// `metadata.continue`: continues a list whose version is compacted, at the current version. Usually empty.
-    pub continue_token: String,
+    pub(crate) continue_token: String,
 }
 
 /// The subject of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Details {
+pub(crate) struct Details {
     /// The name of the object.
-    pub name: String,
+    pub(crate) name: String,
     /// Its API group, empty for the core group.
-    pub group: String,
+    pub(crate) group: String,
     /// Its kind or, in most errors, its resource.
-    pub kind: String,
-    /// Its uid.
-    pub uid: String,
+    pub(crate) kind: String,
     /// Single causes.
-    pub causes: Vec<Cause>,
+    pub(crate) causes: Vec<Cause>,
     /// Seconds to wait before a retry; 0 if there is no such advice.
-    pub retry_after_seconds: u32,
+    pub(crate) retry_after_seconds: u32,
 }
 
 /// One cause of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cause {
+pub(crate) struct Cause {
     /// The machine-readable type, such as `FieldValueInvalid`.
-    pub reason: Cow<'static, str>,
+    pub(crate) reason: Cow<'static, str>,
     /// The text for people.
-    pub message: String,
+    pub(crate) message: String,
     /// The path of the field.
-    pub field: String,
+    pub(crate) field: String,
 }
 
 impl Status {
     /// An error without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
             reason: Cow::Borrowed(reason),
@@ -61,15 +59,13 @@ impl Status {
     }
 
     /// Adds empty details, which some errors have.
-    #[must_use]
-    pub fn with_details(mut self) -> Self {
+    pub(crate) fn with_details(mut self) -> Self {
         self.details.get_or_insert_default();
         self
     }
 
     /// Adds the subject: group, resource (or kind) and name.
-    #[must_use]
-    pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
+    pub(crate) fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
         let details = self.details.get_or_insert_default();
         group.clone_into(&mut details.group);
         kind.clone_into(&mut details.kind);
@@ -78,32 +74,32 @@ impl Status {
     }
 
     /// 404: no such object.
-    pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn not_found(group: &str, resource: &str, name: &str) -> Self {
         let of = qualified(resource, group);
         Self::new(404, "NotFound", format!("{of} \"{name}\" not found")).about(group, resource, name)
     }
 
     /// 409: an object of this name exists.
-    pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn already_exists(group: &str, resource: &str, name: &str) -> Self {
         let of = qualified(resource, group);
         Self::new(409, "AlreadyExists", format!("{of} \"{name}\" already exists"))
             .about(group, resource, name)
     }
 
     /// 409: the write does not fit the stored object.
-    pub fn conflict(group: &str, resource: &str, name: &str, cause: &str) -> Self {
+    pub(crate) fn conflict(group: &str, resource: &str, name: &str, cause: &str) -> Self {
         let of = qualified(resource, group);
         let message = format!("Operation cannot be fulfilled on {of} \"{name}\": {cause}");
         Self::new(409, "Conflict", message).about(group, resource, name)
     }
 
     /// 400: the request cannot be understood.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
     /// 403: the request is understood and refused.
-    pub fn forbidden(group: &str, resource: &str, name: &str, cause: &str) -> Self {
+    pub(crate) fn forbidden(group: &str, resource: &str, name: &str, cause: &str) -> Self {
         let of = qualified(resource, group);
         let message = if name.is_empty() {
             format!("{of} is forbidden: {cause}")
@@ -114,7 +110,7 @@ impl Status {
     }
 
     /// 500: an error of this server.
-    pub fn internal(cause: impl std::fmt::Display) -> Self {
+    pub(crate) fn internal(cause: impl std::fmt::Display) -> Self {
         let message = format!("Internal error occurred: {cause}");
         let mut status = Self::new(500, "InternalError", message);
         status.details.get_or_insert_default().causes.push(Cause {
@@ -126,12 +122,12 @@ impl Status {
     }
 
     /// 410: the requested version was compacted.
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
     /// The object as JSON, with kind and apiVersion.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut status = Map::new();
         status.insert("kind".into(), "Status".into());
         status.insert("apiVersion".into(), "v1".into());
@@ -152,9 +148,7 @@ impl Status {
 impl Details {
     fn to_json(&self) -> Value {
         let mut details = Map::new();
-        for (key, value) in
-            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
-        {
+        for (key, value) in [("name", &self.name), ("group", &self.group), ("kind", &self.kind)] {
             insert_unless_empty(&mut details, key, value);
         }
         if !self.causes.is_empty() {

@@ -4,14 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-/// The text of a kubeconfig for a server at this address, such as `https://127.0.0.1:6443`. `authority` is the certificate
-/// that clients trust, in PEM; none for plain HTTP. The text is JSON, which is YAML.
-pub fn kubeconfig(server: &str, authority: Option<&str>) -> String {
-    kubeconfig_of("embedded", server, authority)
-}
-
-/// As [`kubeconfig`], with a token; see [`Builder::token`](crate::Builder::token).
-pub fn kubeconfig_of(token: &str, server: &str, authority: Option<&str>) -> String {
+/// The text of a kubeconfig with a token, any unless the server [requires one](crate::Builder::require_token), for a server at
+/// this address, such as `https://127.0.0.1:6443`. `authority` is the certificate that clients trust, in PEM; none for plain
+/// HTTP. The text is JSON, which is YAML.
+pub fn kubeconfig(token: &str, server: &str, authority: Option<&str>) -> String {
     let mut cluster = json!({ "server": server });
     if let (Some(authority), Some(fields)) = (authority, cluster.as_object_mut()) {
         fields.insert("certificate-authority-data".to_owned(), STANDARD.encode(authority).into());

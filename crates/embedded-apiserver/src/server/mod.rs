@@ -26,7 +26,7 @@ use crate::verbs::answer;
 
 pub use access::{KnownObjects, LoadError, Snapshot};
 pub use builder::Builder;
-pub use kubeconfig::{kubeconfig, kubeconfig_of};
+pub use kubeconfig::kubeconfig;
 pub use tls::{Tls, TlsError};
 
 /// A Kubernetes API server in memory.

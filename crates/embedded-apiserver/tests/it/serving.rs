@@ -1,6 +1,6 @@
 //! The server behind a listener.
 
-use embedded_apiserver::{ApiServer, KnownObjects, Tls, kubeconfig, kubeconfig_of};
+use embedded_apiserver::{ApiServer, KnownObjects, Tls, kubeconfig};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, WatchParams};
@@ -18,7 +18,7 @@ async fn https_serves_a_client_of_the_kubeconfig_and_ends_watches_at_shutdown() 
     let tls = Tls::for_loopback().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
-    let text = kubeconfig(&url, Some(tls.certificate()));
+    let text = kubeconfig("any", &url, Some(tls.certificate()));
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn({
         let server = server.clone();
@@ -49,7 +49,7 @@ async fn a_server_that_requires_its_token_answers_no_other_client() {
         async move { server.serve(listener, Some(tls), std::future::pending()).await }
     });
     let get = async |token: &str, path: &str| {
-        let file = Kubeconfig::from_yaml(&kubeconfig_of(token, &url, Some(&authority))).unwrap();
+        let file = Kubeconfig::from_yaml(&kubeconfig(token, &url, Some(&authority))).unwrap();
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         match Client::try_from(config).unwrap().request_text(request).await {

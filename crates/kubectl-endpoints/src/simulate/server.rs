@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use embedded_apiserver::{ApiServer, Tls, kubeconfig_of};
+use embedded_apiserver::{ApiServer, Tls, kubeconfig};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -62,7 +62,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// The text of a kubeconfig, without which the server answers no client.
     pub(crate) fn kubeconfig(&self) -> String {
-        kubeconfig_of(&self.token, &self.url, Some(self.tls.certificate()))
+        kubeconfig(&self.token, &self.url, Some(self.tls.certificate()))
     }
 
     /// Serves until `shutdown` completes.

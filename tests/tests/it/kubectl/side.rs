@@ -57,7 +57,7 @@ impl Side {
         let url = format!("https://{}", listener.local_addr().expect("an address"));
         let folder = tempfile::Builder::new().prefix("ecm-embedded-").tempdir().expect("a folder");
         let path = folder.path().join("kubeconfig");
-        let kubeconfig = embedded_apiserver::kubeconfig(&url, Some(tls.certificate()));
+        let kubeconfig = embedded_apiserver::kubeconfig("any", &url, Some(tls.certificate()));
         std::fs::write(&path, kubeconfig).expect("writing a kubeconfig");
         let serving =
             tokio::spawn(async move { server.serve(listener, Some(tls), std::future::pending()).await });

@@ -44,22 +44,12 @@ impl Strategy for Namespace {
     }
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
-        match scope.subresource {
-            "status" => {
-                metadata::validate_own_update(object, old, errors);
-                validate_phase(object, errors);
-            }
-            "finalize" => {
-                metadata::validate_own_update(object, old, errors);
-                let path = Path::root("spec.finalizers");
-                for (index, finalizer) in finalizers(object).into_iter().enumerate() {
-                    validate_finalizer(finalizer, &path.index(index), errors);
-                }
-            }
-            _ => {
-                validate(object, errors);
-                metadata::validate_own_update(object, old, errors);
-            }
+        if scope.subresource == "status" {
+            metadata::validate_own_update(object, old, errors);
+            validate_phase(object, errors);
+        } else {
+            validate(object, errors);
+            metadata::validate_own_update(object, old, errors);
         }
     }
 
@@ -76,21 +66,13 @@ fn label_name(object: &mut Value) {
     }
 }
 
-fn finalizers(object: &Value) -> Vec<&str> {
-    tree::texts(tree::field(object, "spec"), "finalizers")
-}
-
 fn validate(object: &Value, errors: &mut Errors) {
     metadata::validate_own(object, false, content::label_name, errors);
     let path = Path::root("spec.finalizers");
-    for finalizer in finalizers(object) {
-        validate_finalizer(finalizer, &path, errors);
+    for finalizer in tree::texts(tree::field(object, "spec"), "finalizers") {
+        errors.invalid_each(&path, finalizer, &content::qualified_name(finalizer));
+        metadata::known_finalizer(finalizer, &path, errors);
     }
-}
-
-fn validate_finalizer(finalizer: &str, path: &Path<'_>, errors: &mut Errors) {
-    errors.invalid_each(path, finalizer, &content::qualified_name(finalizer));
-    metadata::known_finalizer(finalizer, path, errors);
 }
 
 fn validate_phase(object: &Value, errors: &mut Errors) {

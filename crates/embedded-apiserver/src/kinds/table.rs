@@ -86,10 +86,7 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["ns"],
         namespaced: false,
         type_name: "k8s.io/api/core/v1.Namespace",
-        subresources: &[
-            Subresource { name: "finalize", group_version: None, kind: "Namespace", verbs: &["update"] },
-            status("Namespace"),
-        ],
+        subresources: &[status("Namespace")],
         selectable_fields: &[own("status.phase", &["status.phase"])],
         strategy: &Namespace,
         ..BASE

@@ -14,11 +14,9 @@ pub(crate) fn reset_fields(
             &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
         }
         ("apps", "deployments", "status") => &[&["spec"], &["metadata", "labels"]],
-        ("", "services" | "nodes" | "namespaces", "status")
-        | ("apps", "replicasets" | "statefulsets", "status") => SPEC,
+        ("", "services" | "nodes" | "namespaces", "status") | ("apps", "replicasets", "status") => SPEC,
         ("", "pods" | "services" | "nodes" | "namespaces", "")
-        | ("", "namespaces", "finalize")
-        | ("apps", "deployments" | "replicasets" | "statefulsets", "") => STATUS,
+        | ("apps", "deployments" | "replicasets", "") => STATUS,
         _ => &[],
     }
 }

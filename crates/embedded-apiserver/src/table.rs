@@ -105,14 +105,9 @@ impl<'a> Printer<'a> {
 
     /// Appends what was asked of a row's object.
     fn object(self, mut object: Value, out: &mut Vec<u8>) {
-        /// The bookmark that ends the initial events keeps its metadata in all cases: clients look for this annotation.
-        const INITIAL_EVENTS_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
         let (type_, api_version, kind) = match self.include {
             Include::Object => (self.type_, self.api_version, self.kind),
-            Include::None if object.pointer(INITIAL_EVENTS_END).is_none() => {
-                return out.extend_from_slice(b"null");
-            }
-            Include::None | Include::Metadata => {
+            Include::Metadata => {
                 let metadata = object.get_mut("metadata").map_or(Value::Null, Value::take);
                 object = Map::from_iter([("metadata".to_owned(), metadata)]).into();
                 let type_ = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata");

@@ -5,7 +5,6 @@ use crate::status::Status;
 /// The part of its object that each row has besides the cells: the query parameter `includeObject`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
-    None,
     Metadata,
     Object,
 }
@@ -15,8 +14,7 @@ impl Include {
     /// Errors: 400 if it has another value than `None`, `Metadata`, `Object` or none.
     pub(crate) fn parse(include_object: Option<&str>) -> Result<Self, Status> {
         match include_object.unwrap_or_default() {
-            "None" => Ok(Self::None),
-            "" | "Metadata" => Ok(Self::Metadata),
+            "" | "None" | "Metadata" => Ok(Self::Metadata),
             "Object" => Ok(Self::Object),
             other => Err(Status::bad_request(format!(
                 "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \

@@ -28,7 +28,7 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
         "table" => request.accept = Some(TABLE),
         "table object" => {
             request.accept = Some(TABLE);
-            request.query = query(&[("includeObject", *g.rng.pick(&["Object", "None", "Metadata", "x"]))]);
+            request.query = query(&[("includeObject", *g.rng.pick(&["Object", "Metadata", "x"]))]);
         }
         "bad accept" => request.accept = Some("application/json;as=Unknown;g=meta.k8s.io;v=v1"),
         "several accepts" => {
@@ -149,10 +149,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             request.accept = Some(TABLE);
             request.query = query(&[("includeObject", "Object")]);
         }
-        "table none" => {
-            request.accept = Some(TABLE);
-            request.query = query(&[("includeObject", "None")]);
-        }
         // Its gate is off.
         "shard" => request.query = query(&[("shardSelector", "x")]),
         "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
@@ -268,10 +264,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
                 Some(*g.rng.pick(&[PROTOBUF, "application/vnd.kubernetes.protobuf;stream=watch"]))
         }
         "table" => request.accept = Some(TABLE),
-        "table none" => {
-            request.accept = Some(TABLE);
-            push(&mut request, "includeObject", "None");
-        }
         "timeout" => {
             push(&mut request, "timeoutSeconds", "1");
             awaits_end = true;

@@ -116,7 +116,7 @@ async fn tables_are_those_of_the_real_server() {
     tokio::join!(create(&real, &objects), create(&embedded, &objects));
     let mut compared = 0;
     for (version, kind) in KINDS {
-        for parameter in ["", "?includeObject=None", "?includeObject=Object&limit=3"] {
+        for parameter in ["", "?includeObject=Object&limit=3"] {
             let path = format!("{}{parameter}", collection(version, kind));
             let (first, second) = tokio::join!(real.get(&path, TABLE), embedded.get(&path, TABLE));
             assert_eq!(first["columnDefinitions"], second["columnDefinitions"], "columns at {path}");

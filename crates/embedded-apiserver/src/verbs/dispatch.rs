@@ -130,7 +130,7 @@ async fn objects(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Response<
     let outcome = match verb {
         Verb::List => return read::list(call, media).await,
         Verb::Get if target.subresource == SCALE => scale::get(call)?,
-        Verb::Get => read::get(call).await?,
+        Verb::Get => Outcome::new(200, Content::Stored(read::get(call)?.body().clone())),
         Verb::Create if target.subresource.is_empty() => created(call, warnings)?,
         Verb::Create => subresources::create(call, warnings)?,
         Verb::Update if target.subresource == SCALE => scale::update(call, warnings)?,

@@ -9,6 +9,7 @@ use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
 use super::patch::Patch;
+use super::read;
 use super::tracking;
 use crate::http::content_type;
 use crate::kinds::{Errors, Path, label_selector, tree};
@@ -23,12 +24,7 @@ const KIND: &str = "Scale";
 
 /// Reads the scale of an object.
 pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
-    let Call { core, entry, target, .. } = call;
-    let key = names::key_of(entry, &target.namespace, &target.name)?;
-    let stored = core.store.get(entry.resource, &key);
-    let stored =
-        stored.ok_or_else(|| Status::not_found(entry.kind.group, entry.kind.plural, &target.name))?;
-    outcome(&entry.tree(stored.body())?)
+    outcome(&call.entry.tree(read::get(call)?.body())?)
 }
 
 /// Replaces the scale of an object.

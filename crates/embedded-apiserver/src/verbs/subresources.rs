@@ -10,6 +10,7 @@ use super::lifecycle;
 use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
+use super::read;
 use super::tracking;
 use crate::http::content_type;
 use crate::kinds::{bind, fit_namespace, timestamp, tree};
@@ -63,10 +64,7 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
         &manager(&options, call.headers),
         core.environment.now(),
     );
-    let key = names::key_of(entry, &target.namespace, &target.name)?;
-    let account = core.store.get(entry.resource, &key);
-    let account = account.ok_or_else(|| Status::not_found("", "serviceaccounts", &target.name))?;
-    let uid = meta::text(&entry.tree(account.body())?, "uid").to_owned();
+    let uid = meta::text(&entry.tree(read::get(call)?.body())?, "uid").to_owned();
     let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(TOKEN_TIME);
     let audiences = object.pointer("/spec/audiences").filter(|audiences| !tree::is_void(audiences)).cloned();
     let audiences = audiences.unwrap_or_else(|| json!([token::ISSUER]));

@@ -9,21 +9,10 @@ fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
 
 pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = g.existing(resource);
-    let subject = resource.subject(&name);
     let mut request = g.request(cell(resource, "get", option), "GET", resource.object_path(&name));
-    request.subject = Some(subject.clone());
+    request.subject = Some(resource.subject(&name));
     match option {
         "missing" => request.path = resource.object_path("⟦ns⟧-none"),
-        "version 0" => {
-            request.query = query(&[("resourceVersion", "0")]);
-            request.sync = Some(resource.path());
-        }
-        "version" => {
-            request.query = query(&[("resourceVersion", &format!("⟦rv:{subject}⟧"))]);
-            request.sync = Some(resource.path());
-        }
-        "future version" => request.query = query(&[("resourceVersion", "999999999999")]),
-        "bad version" => request.query = query(&[("resourceVersion", *g.rng.pick(&["x", "-1", "1.5"]))]),
         "protobuf" => request.accept = Some(PROTOBUF),
         "table" => request.accept = Some(TABLE),
         "table object" => {

@@ -1,7 +1,6 @@
 //! State that all requests share: the objects, the rules' state, and the options.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -43,8 +42,6 @@ pub(crate) struct Core {
     pub(crate) users: Users,
     /// Held while reacting, so that every request waits for what follows from its own write.
     pub(crate) reacting: Mutex<()>,
-    /// Number of requests so far.
-    pub(crate) requests: AtomicU64,
 }
 
 /// A change that concerns other objects.
@@ -158,11 +155,6 @@ impl Core {
             allocators: &self.allocators,
             cluster: self,
         }
-    }
-
-    /// The number of the next request.
-    pub(crate) fn next_request(&self) -> u64 {
-        self.requests.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Remembers a change until the end of the request.

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 
@@ -157,7 +156,6 @@ impl Builder {
             users: self.users,
             happened: Mutex::new(VecDeque::new()),
             reacting: Mutex::new(()),
-            requests: AtomicU64::new(0),
         };
         let server = ApiServer { core: Arc::new(core) };
         if self.first_objects {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::{HeaderMap, Method, Response};
 
 use super::call::{Call, Content, Outcome};
 use super::create::{self, Creation};
@@ -33,9 +33,6 @@ use crate::reviews::{self, Review};
 use crate::schema::Type;
 use crate::status::Status;
 
-/// The header that identifies a request.
-const AUDIT_ID: &str = "audit-id";
-
 /// Answers a request.
 pub(crate) async fn answer(core: &Arc<Core>, request: &Parts, body: Result<Bytes, Status>) -> Response<Body> {
     let user = core.users.of(&request.headers);
@@ -43,10 +40,7 @@ pub(crate) async fn answer(core: &Arc<Core>, request: &Parts, body: Result<Bytes
         .auditor
         .as_ref()
         .and_then(|_| record::event(request, body.as_ref().ok(), user, core.environment.now()));
-    let mut response = routed(core, request, body).await;
-    if let Some(id) = audit_id(core, &request.headers) {
-        response.headers_mut().insert(AUDIT_ID, id);
-    }
+    let response = routed(core, request, body).await;
     if let (Some(auditor), Some(mut event)) = (&core.auditor, event) {
         if let Some(Created(name)) = response.extensions().get() {
             event.name.clone_from(name);
@@ -56,16 +50,6 @@ pub(crate) async fn answer(core: &Arc<Core>, request: &Parts, body: Result<Bytes
         auditor(&event);
     }
     response
-}
-
-/// The client's own, or a new one. It is not part of what the environment decides: reads would change what writes get.
-fn audit_id(core: &Core, headers: &HeaderMap) -> Option<HeaderValue> {
-    if let Some(given) = headers.get(AUDIT_ID) {
-        return Some(given.clone());
-    }
-    let number = core.next_request();
-    let text = format!("00000000-0000-4000-8000-{:012x}", number & 0xffff_ffff_ffff);
-    HeaderValue::from_str(&text).ok()
 }
 
 async fn routed(core: &Arc<Core>, request: &Parts, body: Result<Bytes, Status>) -> Response<Body> {

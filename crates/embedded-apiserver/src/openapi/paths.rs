@@ -1,5 +1,4 @@
-//! The paths of a kind, with what clients look for: the kind, the media types of patches, and the query parameters of
-//! writes.
+//! The paths of a kind, with what clients look for: the kind, and the media types and query parameters of patches.
 
 use serde_json::{Map, Value, json};
 
@@ -16,10 +15,12 @@ const PATCH_TYPES: &[&str] = &[
     "application/strategic-merge-patch+json",
 ];
 
+const PATCH_PARAMETERS: [(&str, &str); 4] =
+    [("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"), ("force", "boolean")];
+
 /// Adds the paths of a kind below `prefix`, such as `/apis/apps/v1`.
 pub(super) fn add(kind: &Kind, prefix: &str, paths: &mut Map<String, Value>) {
-    let of_kind =
-        Resource { group: kind.group, version: kind.version, kind: kind.kind, namespaced: kind.namespaced };
+    let of_kind = Resource { group: kind.group, version: kind.version, kind: kind.kind };
     let namespace = if kind.namespaced { "/namespaces/{namespace}" } else { "" };
     let collection = format!("{prefix}{namespace}/{}", kind.plural);
     let item = format!("{collection}/{{name}}");
@@ -30,7 +31,7 @@ pub(super) fn add(kind: &Kind, prefix: &str, paths: &mut Map<String, Value>) {
     paths.insert(item, of_kind.path(kind.verbs, Target::Item));
     paths.insert(collection, of_kind.path(kind.verbs, Target::Collection));
     if kind.namespaced {
-        paths.insert(format!("{prefix}/{}", kind.plural), of_kind.path(&["list"], Target::Everywhere));
+        paths.insert(format!("{prefix}/{}", kind.plural), of_kind.path(&["list"], Target::Collection));
     }
 }
 
@@ -38,23 +39,20 @@ struct Resource {
     group: &'static str,
     version: &'static str,
     kind: &'static str,
-    namespaced: bool,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Target {
     /// One object.
     Item,
-    /// The objects of a namespace, or all of a cluster-scoped kind.
+    /// The objects of a namespace, or all.
     Collection,
-    /// The objects of all namespaces.
-    Everywhere,
 }
 
 impl Resource {
     fn of(&self, subresource: &Subresource) -> Self {
         let (group, version) = subresource.group_version.unwrap_or((self.group, self.version));
-        Self { group, version, kind: subresource.kind, namespaced: self.namespaced }
+        Self { group, version, kind: subresource.kind }
     }
 
     /// The operations that the verbs mean for this target.
@@ -69,12 +67,11 @@ impl Resource {
                 // Only subresources are created below an object.
                 ("create", Target::Item) if verbs.len() == 1 => ("post", "connect"),
                 ("create", Target::Collection) => ("post", "post"),
-                ("list", Target::Collection | Target::Everywhere) => ("get", "list"),
+                ("list", Target::Collection) => ("get", "list"),
                 _ => continue,
             };
             path.insert(method.to_owned(), self.operation(method, action));
         }
-        path.insert("parameters".to_owned(), self.path_parameters(target));
         Value::Object(path)
     }
 
@@ -91,10 +88,7 @@ impl Resource {
             "delete" => Some(content(&["*/*"], &reference(&format!("{META}.DeleteOptions")))),
             _ => None,
         };
-        let parameters: Vec<_> =
-            query_parameters(method, action).iter().copied().map(query_parameter).collect();
         let mut operation = json!({
-            "parameters": parameters,
             "responses": {"200": {"description": "OK", "content": content(MEDIA_TYPES, &answer)}},
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": {"group": self.group, "version": self.version, "kind": self.kind},
@@ -104,18 +98,12 @@ impl Resource {
                 "requestBody".to_owned(),
                 json!({"content": content, "required": method != "delete"}),
             );
+            if method == "patch" {
+                let parameters = PATCH_PARAMETERS.into_iter().map(query_parameter).collect();
+                fields.insert("parameters".to_owned(), parameters);
+            }
         }
         operation
-    }
-
-    fn path_parameters(&self, target: Target) -> Value {
-        let names = [
-            ("name", target == Target::Item),
-            ("namespace", self.namespaced && target != Target::Everywhere),
-        ];
-        let parameter =
-            |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}});
-        names.into_iter().filter(|(_, is_here)| *is_here).map(|(name, _)| parameter(name)).collect()
     }
 }
 
@@ -124,40 +112,6 @@ fn content(media_types: &[&str], schema: &Value) -> Value {
     Value::Object(entries.collect())
 }
 
-type Parameter = (&'static str, &'static str);
-
-fn query_parameters(method: &str, action: &str) -> &'static [Parameter] {
-    const WRITE: &[Parameter] =
-        &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];
-    const PATCH: &[Parameter] = &[
-        ("dryRun", "string"),
-        ("fieldManager", "string"),
-        ("fieldValidation", "string"),
-        ("force", "boolean"),
-    ];
-    const DELETE: &[Parameter] =
-        &[("dryRun", "string"), ("gracePeriodSeconds", "integer"), ("propagationPolicy", "string")];
-    const LIST: &[Parameter] = &[
-        ("allowWatchBookmarks", "boolean"),
-        ("continue", "string"),
-        ("fieldSelector", "string"),
-        ("labelSelector", "string"),
-        ("limit", "integer"),
-        ("resourceVersion", "string"),
-        ("resourceVersionMatch", "string"),
-        ("sendInitialEvents", "boolean"),
-        ("timeoutSeconds", "integer"),
-        ("watch", "boolean"),
-    ];
-    match (method, action) {
-        ("post" | "put", _) => WRITE,
-        ("patch", _) => PATCH,
-        ("delete", _) => DELETE,
-        (_, "list") => LIST,
-        _ => &[],
-    }
-}
-
-fn query_parameter((name, of_type): Parameter) -> Value {
+fn query_parameter((name, of_type): (&str, &str)) -> Value {
     json!({"name": name, "in": "query", "schema": {"type": of_type, "uniqueItems": true}})
 }

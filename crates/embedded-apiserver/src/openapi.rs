@@ -1,9 +1,9 @@
 //! The documents of `OpenAPI`, as far as kubectl asks.
 //!
 //! `/openapi/v3` lists a document for each group and version of the table; each has the schemas of its kinds, word for word
-//! those of kube-apiserver 1.37.2, and the paths with the parameters that clients look for. `kubectl explain`, the merge
-//! keys of `kubectl apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it
-//! only to check lists (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
+//! those of kube-apiserver 1.37.2, and of the paths what kubectl looks for. `kubectl explain`, the merge keys of `kubectl
+//! apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it only to check lists
+//! (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
 
 mod document;
 mod paths;
@@ -120,15 +120,11 @@ fn document(kinds: &[&Kind]) -> Value {
     for kind in kinds {
         paths::add(kind, &format!("/{}", prefix(kind.group, kind.version)), &mut paths);
     }
-    let mut used = schemas::closure(&Value::Object(paths.clone()));
-    if let Some(kind) = kinds.first().filter(|kind| !kind.group.is_empty()) {
-        schemas::add_delete_options_of(kind.group, kind.version, &mut used);
-    }
     json!({
         "openapi": "3.0.0",
         "info": info(),
         "paths": paths,
-        "components": {"schemas": used},
+        "components": {"schemas": schemas::of(kinds)},
     })
 }
 

@@ -3,30 +3,14 @@
 
 use serde_json::{Map, Value};
 
-/// The model of a kind, such as `io.k8s.api.core.v1.Pod`, if there is one.
-pub(super) fn model(group: &str, version: &str, kind: &str) -> Option<&'static str> {
-    let is_of_kind = |schema: &Value| {
-        let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
-        kinds.into_iter().flatten().any(|of| {
-            let is = |key, value| of.get(key).and_then(Value::as_str) == Some(value);
-            is("group", group) && is("version", version) && is("kind", kind)
-        })
-    };
-    all().iter().find(|(_, schema)| is_of_kind(schema)).map(|(name, _)| name.as_str())
-}
-
-/// `{"$ref": …}` to a model.
-pub(super) fn reference(model: &str) -> Value {
-    serde_json::json!({"$ref": format!("{PREFIX}{model}")})
-}
+use crate::kinds::Kind;
 
 const PREFIX: &str = "#/components/schemas/";
 
-/// All schemas that the value refers to, directly or through others.
-pub(super) fn closure(value: &Value) -> Map<String, Value> {
+/// The schemas of kinds, and all that they refer to, directly or through others.
+pub(super) fn of(kinds: &[&Kind]) -> Map<String, Value> {
     let mut found = Map::new();
-    let mut to_do = Vec::new();
-    references(value, &mut to_do);
+    let mut to_do: Vec<&str> = kinds.iter().filter_map(|kind| model(kind)).collect();
     while let Some(name) = to_do.pop() {
         if let (false, Some(schema)) = (found.contains_key(name), all().get(name)) {
             found.insert(name.to_owned(), schema.clone());
@@ -36,13 +20,16 @@ pub(super) fn closure(value: &Value) -> Map<String, Value> {
     found
 }
 
-/// Names the group's own `DeleteOptions` as well as those of the core group, as each document of the real server does.
-pub(super) fn add_delete_options_of(group: &str, version: &str, schemas: &mut Map<String, Value>) {
-    let options = schemas.get_mut("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
-    let kinds = options.and_then(|options| options.get_mut("x-kubernetes-group-version-kind"));
-    if let Some(kinds) = kinds.and_then(Value::as_array_mut) {
-        kinds.push(serde_json::json!({"group": group, "kind": "DeleteOptions", "version": version}));
-    }
+/// The model of a kind, such as `io.k8s.api.core.v1.Pod`, if there is one.
+fn model(kind: &Kind) -> Option<&'static str> {
+    let is_of_kind = |schema: &Value| {
+        let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
+        kinds.into_iter().flatten().any(|of| {
+            let is = |key, value| of.get(key).and_then(Value::as_str) == Some(value);
+            is("group", kind.group) && is("version", kind.version) && is("kind", kind.kind)
+        })
+    };
+    all().iter().find(|(_, schema)| is_of_kind(schema)).map(|(name, _)| name.as_str())
 }
 
 fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {

@@ -34,7 +34,7 @@ async fn schemas_are_those_of_the_real_server() {
         let document = real.get(&format!("/openapi/v3/{document}"), JSON).await;
         let all = document["components"]["schemas"].as_object().expect("schemas");
         let mut to_do: Vec<_> =
-            all.keys().filter(|name| is_root(name, &all[*name], group, kinds)).cloned().collect();
+            all.keys().filter(|name| is_root(&all[*name], group, kinds)).cloned().collect();
         while let Some(name) = to_do.pop() {
             if !schemas.contains_key(&name) {
                 references(&all[&name], &mut to_do);
@@ -48,34 +48,19 @@ async fn schemas_are_those_of_the_real_server() {
 
 /// Documents, their groups and the kinds that the embedded server serves. The first has the common types.
 const DOCUMENTS: &[(&str, &str, &[&str])] = &[
-    (
-        "api/v1",
-        "",
-        &["Binding", "Endpoints", "Event", "Namespace", "Node", "Pod", "Service", "ServiceAccount"],
-    ),
+    ("api/v1", "", &["Endpoints", "Event", "Namespace", "Node", "Pod", "Service", "ServiceAccount"]),
     ("apis/apps/v1", "apps", &["Deployment", "ReplicaSet"]),
     ("apis/coordination.k8s.io/v1", "coordination.k8s.io", &["Lease"]),
     ("apis/discovery.k8s.io/v1", "discovery.k8s.io", &["EndpointSlice"]),
 ];
 
-/// Types that requests have besides the objects of a kind.
-const COMMON: &[&str] = &[
-    "io.k8s.api.authentication.v1.TokenRequest",
-    "io.k8s.api.autoscaling.v1.Scale",
-    "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
-    "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
-];
-
-fn is_root(name: &str, schema: &Value, group: &str, kinds: &[&str]) -> bool {
-    let of = schema["x-kubernetes-group-version-kind"].as_array();
+fn is_root(schema: &Value, group: &str, kinds: &[&str]) -> bool {
     let is_of_kind = |of: &Value| {
-        let kind = of["kind"].as_str().unwrap_or_default();
         of["group"] == group
             && of["version"] == "v1"
-            && kinds.contains(&kind.strip_suffix("List").unwrap_or(kind))
+            && of["kind"].as_str().is_some_and(|kind| kinds.contains(&kind))
     };
-    COMMON.contains(&name) || of.is_some_and(|of| of.iter().any(is_of_kind))
+    schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|of| of.iter().any(is_of_kind))
 }
 
 fn references(value: &Value, found: &mut Vec<String>) {

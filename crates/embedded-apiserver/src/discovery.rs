@@ -9,18 +9,15 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-/// Answers a GET of `/version`, `/api`, `/apis` and what lies directly below; `None` for all other paths.
-///
-/// `address` is how the client reaches this server, with port.
-pub(crate) fn answer(path: &str, address: &str, kinds: &[Kind]) -> Option<Value> {
+/// Answers a GET of `/version`, `/api`, `/apis` and of the resources of a version; `None` for all other paths.
+pub(crate) fn answer(path: &str, kinds: &[Kind]) -> Option<Value> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     match segments.as_slice() {
         ["version"] => Some(version()),
-        ["api"] => Some(groups::legacy_versions(address)),
+        ["api"] => Some(groups::legacy_versions()),
         ["apis"] => Some(groups::group_list(kinds)),
         ["api", version] => groups::resource_list(kinds, "", version),
-        ["apis", group] => groups::group(kinds, group),
         ["apis", group, version] if !group.is_empty() => groups::resource_list(kinds, group, version),
         _ => None,
     }

@@ -1,9 +1,6 @@
 //! Discovery one by one: versions, groups, and the resources of a version.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use ring::digest::{SHA256, digest};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 use crate::reviews::REVIEWS;
@@ -24,39 +21,18 @@ fn named_groups(kinds: &[Kind]) -> Vec<(&'static str, &'static str)> {
 }
 
 /// `/api`
-pub(super) fn legacy_versions(address: &str) -> Value {
-    json!({
-        "kind": "APIVersions",
-        "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
-    })
+pub(super) fn legacy_versions() -> Value {
+    json!({"kind": "APIVersions", "versions": ["v1"]})
 }
 
 /// `/apis`
 pub(super) fn group_list(kinds: &[Kind]) -> Value {
-    let groups: Vec<_> = named_groups(kinds)
-        .into_iter()
-        .map(|(group, version)| Value::Object(entry(group, version)))
-        .collect();
+    let entry = |(group, version)| {
+        let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
+        json!({"name": group, "versions": [version], "preferredVersion": version})
+    };
+    let groups: Vec<_> = named_groups(kinds).into_iter().map(entry).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
-}
-
-/// `/apis/GROUP`
-pub(super) fn group(kinds: &[Kind], group: &str) -> Option<Value> {
-    let (group, version) = named_groups(kinds).into_iter().find(|(name, _)| *name == group)?;
-    let mut object = entry(group, version);
-    object.insert("kind".to_owned(), "APIGroup".into());
-    object.insert("apiVersion".to_owned(), "v1".into());
-    Some(Value::Object(object))
-}
-
-fn entry(group: &str, version: &str) -> Map<String, Value> {
-    let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
-    let mut entry = Map::new();
-    entry.insert("name".to_owned(), group.into());
-    entry.insert("versions".to_owned(), json!([version]));
-    entry.insert("preferredVersion".to_owned(), version);
-    entry
 }
 
 /// `/api/v1` and `/apis/GROUP/VERSION`
@@ -108,7 +84,6 @@ fn resource(kind: &Kind) -> Value {
         "namespaced": kind.namespaced,
         "kind": kind.kind,
         "verbs": kind.verbs,
-        "storageVersionHash": storage_version_hash(kind),
     });
     if let Some(fields) = entry.as_object_mut() {
         for (key, names) in [("shortNames", kind.short_names), ("categories", kind.categories)] {
@@ -118,10 +93,4 @@ fn resource(kind: &Kind) -> Value {
         }
     }
     entry
-}
-
-/// Changes when objects are stored in another version: eight bytes of SHA-256 of the kind they are stored as.
-fn storage_version_hash(kind: &Kind) -> String {
-    let hash = digest(&SHA256, format!("{}/{}/{}", kind.group, kind.version, kind.kind).as_bytes());
-    BASE64_STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::HOST;
 use http::request::Parts;
-use http::uri::Authority;
 use http::{HeaderMap, Method, Response};
 
 use super::call::{Call, Content, Outcome};
@@ -79,7 +77,7 @@ async fn routed(core: &Arc<Core>, request: &Parts, body: Result<Bytes, Status>) 
 
 /// Discovery, health, and what is nowhere.
 fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
-    let Parts { method, uri, headers, .. } = request;
+    let Parts { method, headers, .. } = request;
     if method == Method::GET {
         match path.trim_end_matches('/') {
             "/healthz" | "/livez" | "/readyz" => return text(200, "ok"),
@@ -90,9 +88,7 @@ fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
         if let Some(response) = openapi::answer(path, headers) {
             return response.map(Body::from);
         }
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        let host = host.or_else(|| uri.authority().map(Authority::as_str)).unwrap_or("localhost:443");
-        if let Some(object) = discovery::answer(path, host, KINDS) {
+        if let Some(object) = discovery::answer(path, KINDS) {
             return match negotiate(headers, Endpoint::Other) {
                 Ok(_) => tree(200, &object),
                 Err(status) => error(&status, headers),

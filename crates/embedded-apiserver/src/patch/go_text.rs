@@ -43,27 +43,6 @@ fn write_plain(value: &Value, text: &mut String) {
     }
 }
 
-/// `%s`: strings as they are, other scalars as the wrong type for the verb.
-pub(crate) fn as_text(value: &Value) -> String {
-    if value.is_null() { "%!s(<nil>)".to_owned() } else { nested_text(value) }
-}
-
-fn nested_text(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(nested_text).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, field)| format!("{name}:{}", nested_text(field)));
-            format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
-        }
-        scalar => format!("%!s({}={})", type_of(scalar), plain(scalar)),
-    }
-}
-
 /// `%#v`: `map[string]interface {}{"a":1}`, `interface {}(nil)`.
 pub(crate) fn sharp(value: &Value) -> String {
     match value {

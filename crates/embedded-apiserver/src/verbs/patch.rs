@@ -9,7 +9,7 @@ use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
 use super::tracking;
-use crate::codec::json::{self, FieldValidation, json_type_of};
+use crate::codec::json::{self, FieldValidation};
 use crate::http::content_type;
 use crate::kinds::{Errors, Path, fit_namespace, tree};
 use crate::patch::{self, go_text};
@@ -155,17 +155,11 @@ impl Patch {
 
     /// The changes: an object, or a JSON patch, which is checked when it is applied.
     fn changes(&self) -> Result<Value, Status> {
-        let text = match (&self.changes, self.kind) {
-            (Value::Object(_), _) | (_, Kind::Json) => return Ok(self.changes.clone()),
-            (Value::Null, Kind::Merge) => "Invalid JSON Patch".to_owned(),
-            (Value::Null, _) => return Ok(Value::Object(Map::new())),
-            (other, kind) => {
-                let head = if kind == Kind::Merge { "error decoding patch: " } else { "" };
-                let name = json_type_of(other);
-                format!("{head}json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
-            }
-        };
-        Err(Status::bad_request(text))
+        match (&self.changes, self.kind) {
+            (Value::Object(_), _) | (_, Kind::Json) => Ok(self.changes.clone()),
+            (Value::Null, Kind::Strategic) => Ok(Value::Object(Map::new())),
+            _ => Err(Status::bad_request("the patch is not an object")),
+        }
     }
 
     /// The object with the configuration applied to it.

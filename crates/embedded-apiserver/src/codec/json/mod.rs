@@ -9,7 +9,6 @@ use serde_json::Value;
 
 pub(crate) use decode::{FieldValidation, decode};
 pub(crate) use encode::{encode, encode_untyped};
-pub(crate) use place::json_type_of;
 
 use super::error::DecodeError;
 

@@ -76,7 +76,7 @@ impl<'a> Place<'a> {
 }
 
 /// The type of a value in the words of `encoding/json`.
-pub(crate) fn json_type_of(value: &Value) -> &'static str {
+pub(super) fn json_type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

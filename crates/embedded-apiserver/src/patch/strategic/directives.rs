@@ -1,16 +1,16 @@
 //! The parts of a patch that are not values.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::failure::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Failure};
+/// The key of a directive in an object: `delete` or `replace`.
+pub(super) const DIRECTIVE: &str = "$patch";
+pub(super) const RETAIN_KEYS: &str = "$retainKeys";
+pub(super) const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
+pub(super) const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 
 /// The list that `$setElementOrder/ports` or `$deleteFromPrimitiveList/finalizers` is about.
-pub(super) fn list_of_directive<'a>(key: &'a str, prefix: &str) -> Result<&'a str, Failure> {
-    match key.split_once('/') {
-        Some((directive, list)) if directive == prefix => Ok(list),
-        _ if prefix == DELETE_FROM_PRIMITIVE_LIST => Err(Failure::BAD_PRIMITIVE_LIST),
-        _ => Err(Failure::BAD_ELEMENT_ORDER),
-    }
+pub(super) fn list_of_directive<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
+    key.strip_prefix(prefix)?.strip_prefix('/')
 }
 
 /// Copies a value without the objects in it that contain `$patch`; `None` if it is such an object itself. The value loses
@@ -43,6 +43,6 @@ fn strip(value: &mut Value) -> bool {
 }
 
 /// True if an item asks for the deletion of its namesake.
-pub(super) fn deletes(item: &Map<String, Value>) -> bool {
+pub(super) fn deletes(item: &Value) -> bool {
     item.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
 }

@@ -1,11 +1,8 @@
 //! Items of lists and their keys.
 
-use serde_json::{Map, Value};
+use std::mem::discriminant;
 
-use crate::patch::go_text;
-
-use super::directives::deletes;
-use super::failure::Failure;
+use serde_json::Value;
 
 /// The items of a list that is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,67 +12,24 @@ pub(super) enum Items {
 }
 
 impl Items {
-    /// The kind of all items of these lists.
-    pub(super) fn of(lists: &[&[Value]]) -> Result<Self, Failure> {
-        let mut first: Option<&Value> = None;
-        for item in lists.iter().copied().flatten() {
-            match first {
-                None if item.is_array() => return Err(Failure::Unprocessable),
-                None => first = Some(item),
-                Some(first) if go_text::type_of(first) != go_text::type_of(item) => {
-                    let all: Vec<Value> = lists.iter().map(|list| Value::Array(list.to_vec())).collect();
-                    let all = go_text::plain(&Value::Array(all));
-                    return Err(Failure::Other(format!("list element types are not identical: {all}")));
-                }
-                Some(_) => {}
-            }
-        }
-        match first {
-            Some(Value::Object(_)) => Ok(Self::Objects),
-            Some(_) => Ok(Self::Scalars),
-            None => Err(Failure::Other("no elements in any of the given slices".to_owned())),
-        }
+    /// The kind of all items of these lists. None if there are no items, or of several types, or lists.
+    pub(super) fn of(lists: &[&[Value]]) -> Option<Self> {
+        let mut items = lists.iter().copied().flatten();
+        let first = items.next()?;
+        let is_same = items.all(|item| discriminant(item) == discriminant(first));
+        let kind = if first.is_object() { Self::Objects } else { Self::Scalars };
+        (is_same && !first.is_array()).then_some(kind)
     }
 }
 
-/// An item as an object.
-pub(super) fn object(item: &Value) -> Result<&Map<String, Value>, Failure> {
-    item.as_object().ok_or_else(|| Failure::wrong_type("map[string]interface {}", item))
-}
-
-/// True if two items have the same key; scalars are their own keys.
-pub(super) fn same_key(a: &Value, b: &Value, key: &str) -> Result<bool, Failure> {
-    if key.is_empty() {
-        return Ok(a == b);
-    }
-    let (a, b) = (object(a)?, object(b)?);
-    match (a.get(key), b.get(key)) {
-        (None, _) => Err(Failure::no_merge_key(a, key)),
-        (_, None) => Err(Failure::no_merge_key(b, key)),
-        (a, b) => Ok(a == b),
-    }
+/// True if two items have the same key; scalars are their own keys. None if one lacks it.
+pub(super) fn same_key(a: &Value, b: &Value, key: &str) -> Option<bool> {
+    Some(if key.is_empty() { a == b } else { a.get(key)? == b.get(key)? })
 }
 
 /// The first item with this value of the key.
-pub(super) fn position(items: &[Value], key: &str, value: &Value) -> Result<Option<usize>, Failure> {
-    for (at, item) in items.iter().enumerate() {
-        let Some(fields) = item.as_object() else {
-            return Err(Failure::Other(format!("value for key {at} is not a map")));
-        };
-        if fields.get(key) == Some(value) {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
-}
-
-/// The items that stay, and those that delete their namesakes.
-pub(super) fn separate_deletes(items: &[Value]) -> Result<(Vec<&Value>, Vec<&Value>), Failure> {
-    let (mut kept, mut deleted) = (Vec::new(), Vec::new());
-    for item in items {
-        if deletes(object(item)?) { deleted.push(item) } else { kept.push(item) }
-    }
-    Ok((kept, deleted))
+pub(super) fn position(items: &[Value], key: &str, value: &Value) -> Option<usize> {
+    items.iter().position(|item| item.get(key) == Some(value))
 }
 
 /// Removes equal scalars. The last item takes the place of a removed one, as upstream does it.

@@ -2,57 +2,38 @@
 
 use serde_json::Value;
 
-use crate::patch::go_text;
-
-use super::directives::deletes;
-use super::failure::{DIRECTIVE, Failure, SET_ELEMENT_ORDER};
-use super::items::{Items, object, position, same_key, separate_deletes};
+use super::directives::{DIRECTIVE, deletes};
+use super::items::{Items, position, same_key};
 
 /// Checks that a list of the patch has the order of its `$setElementOrder`.
-pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Failure> {
+pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Option<()> {
     if patch.is_empty() || order.is_empty() {
-        return Ok(());
+        return Some(());
     }
-    let kept: Vec<&Value> = if key.is_empty() { patch.iter().collect() } else { separate_deletes(patch)?.0 };
-    let has_directive = |item: &Value| item.as_object().is_some_and(|item| item.contains_key(DIRECTIVE));
-    let mut left = kept.into_iter().peekable();
+    let mut left = patch.iter().filter(|item| key.is_empty() || !deletes(item)).peekable();
     for place in order {
         // items with directives have no place; upstream does not look past the end of the order
-        while left.next_if(|item| has_directive(item)).is_some() {}
+        while left.next_if(|item| item.get(DIRECTIVE).is_some()).is_some() {}
         let Some(item) = left.peek() else { break };
         if same_key(item, place, key)? {
             left.next();
         }
     }
-    if left.peek().is_none() {
-        return Ok(());
-    }
-    let plain = |items: &[Value]| go_text::plain(&Value::Array(items.to_vec()));
-    Err(Failure::Other(format!(
-        "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
-        plain(patch),
-        plain(order)
-    )))
+    left.peek().is_none().then_some(())
 }
 
 /// Separates the items that are in `others` from the rest.
-pub(super) fn partition(
-    items: Vec<Value>,
-    others: &[Value],
-    key: &str,
-) -> Result<(Vec<Value>, Vec<Value>), Failure> {
+pub(super) fn partition(items: Vec<Value>, others: &[Value], key: &str) -> Option<(Vec<Value>, Vec<Value>)> {
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for item in items {
         let found = if key.is_empty() {
             others.contains(&item)
         } else {
-            let fields = object(&item)?;
-            let value = fields.get(key).ok_or_else(|| Failure::no_merge_key(fields, key))?;
-            position(others, key, value)?.is_some()
+            position(others, key, item.get(key)?).is_some()
         };
         if found { inside.push(item) } else { outside.push(item) }
     }
-    Ok((inside, outside))
+    Some((inside, outside))
 }
 
 /// The items of the patch and of the server, each in its order, with the former between the latter where both had a place
@@ -64,7 +45,7 @@ pub(super) fn in_order(
     server_order: &[Value],
     kind: Items,
     key: &str,
-) -> Result<Vec<Value>, Failure> {
+) -> Option<Vec<Value>> {
     let of_patch = sorted(of_patch, patch_order, kind, key)?;
     let of_server = sorted(of_server, server_order, kind, key)?;
     let place = |item: &Value| index(server_order, item, kind, key);
@@ -81,23 +62,20 @@ pub(super) fn in_order(
         merged.push(item);
     }
     merged.extend(left);
-    Ok(merged)
+    Some(merged)
 }
 
 /// Sorts by the position in `order`. Items that delete come last.
-fn sorted(items: Vec<Value>, order: &[Value], kind: Items, key: &str) -> Result<Vec<Value>, Failure> {
+fn sorted(items: Vec<Value>, order: &[Value], kind: Items, key: &str) -> Option<Vec<Value>> {
     if kind == Items::Scalars {
-        return Ok(by_position(items, |item| index(order, item, kind, key)));
+        return Some(by_position(items, |item| index(order, item, kind, key)));
     }
-    for item in items.iter().chain(order) {
-        let fields = object(item)?;
-        if !fields.contains_key(key) {
-            return Err(Failure::no_merge_key(fields, key));
-        }
+    if items.iter().chain(order).any(|item| item.get(key).is_none()) {
+        return None;
     }
-    let (kept, deleted) = separate_deletes(&items)?;
+    let (deleted, kept): (Vec<_>, Vec<_>) = items.into_iter().partition(deletes);
     let kept = by_position(kept, |item| index(order, item, kind, key));
-    Ok(kept.into_iter().chain(deleted).cloned().collect())
+    Some(kept.into_iter().chain(deleted).collect())
 }
 
 /// Sorts as upstream's comparison does, to which an item without a position comes before and after all others. Without
@@ -129,26 +107,25 @@ fn index(order: &[Value], item: &Value, kind: Items, key: &str) -> Option<usize>
 
 /// The order of the server's items, as upstream finds it after the merge: added items have taken the places that deletions
 /// left free in the slice.
-pub(super) fn order_after(old: Vec<Value>, patch: &[Value], key: &str) -> Result<Vec<Value>, Failure> {
+pub(super) fn order_after(old: Vec<Value>, patch: &[Value], key: &str) -> Vec<Value> {
     let mut added = Vec::new();
     let mut order = old;
     let length = order.len();
     for item in patch {
-        let fields = object(item)?;
-        let Some(value) = fields.get(key) else { continue };
-        if deletes(fields) {
+        let Some(value) = item.get(key) else { continue };
+        if deletes(item) {
             order.retain(|other| other.get(key) != Some(value));
-        } else if !fields.contains_key(DIRECTIVE) {
+        } else if item.get(DIRECTIVE).is_none() {
             added.push((value, item));
         } else {
             // the list is replaced
-            return Ok(order);
+            return order;
         }
     }
     for (value, item) in added {
-        if order.len() < length && position(&order, key, value)?.is_none() {
+        if order.len() < length && position(&order, key, value).is_none() {
             order.push(item.clone());
         }
     }
-    Ok(order)
+    order
 }

@@ -18,7 +18,7 @@ pub(crate) use fresh::wait_for;
 pub(crate) use options::ListOptions;
 pub(crate) use read::{Page, list};
 pub(crate) use request::{Request, Target};
-pub(crate) use version::{parse_uint, parse_version};
+pub(crate) use version::parse_version;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,5 @@
 //! The query of a request, as `net/url` and `runtime.ParameterCodec` of apimachinery read it.
 
-use std::num::IntErrorKind;
-
 use percent_encoding::percent_decode_str;
 
 use crate::selectors::go_quote;
@@ -37,16 +35,13 @@ impl Query {
     }
 
     /// A number.
-    /// Errors: 400 with the words of `strconv.ParseInt`.
+    /// Errors: 400 for something else.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(text) = self.first(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error: std::num::ParseIntError| {
-            let wrong = match error.kind() {
-                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-                _ => "invalid syntax",
-            };
-            Status::bad_request(format!("strconv.ParseInt: parsing {}: {wrong}", go_quote(text)))
-        })
+        let wrong = |_: std::num::ParseIntError| {
+            Status::bad_request(format!("{name} is not a number: {}", go_quote(text)))
+        };
+        text.parse().map(Some).map_err(wrong)
     }
 }
 

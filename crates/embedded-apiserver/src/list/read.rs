@@ -76,8 +76,7 @@ fn plan(request: &Request) -> Result<Plan, Status> {
         let at = u64::try_from(token.version).map_or(At::Latest(0), At::Exact);
         return Ok(Plan { at, continued: Some(token.start), by_cache: request.cached });
     }
-    let version = parse_version(&options.resource_version)
-        .map_err(|error| Status::bad_request(format!("invalid resource version: {error}")))?;
+    let version = parse_version(&options.resource_version).map_err(Status::bad_request)?;
     let exact = options.resource_version_match == "Exact";
     let legacy_exact = options.resource_version_match.is_empty() && options.limit > 0 && version > 0;
     let exact = exact && version > 0;

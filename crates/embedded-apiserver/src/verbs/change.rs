@@ -12,7 +12,7 @@ use super::meta;
 use super::names;
 use crate::core::{Core, Entry};
 use crate::kinds::{before_create, before_update};
-use crate::list::parse_uint;
+use crate::list;
 use crate::managed_fields::keep_times;
 use crate::status::Status;
 use crate::store::{Refused, Stored};
@@ -164,7 +164,7 @@ fn fit_version(change: Change<'_>, object: &mut Value, old: &Value) -> Result<()
 }
 
 fn parse_version(text: &str) -> Result<u64, Status> {
-    parse_uint(text).map_err(|error| Status::new(500, "", error))
+    list::parse_version(text).map_err(|error| Status::new(500, "", error))
 }
 
 /// `ShouldDeleteDuringUpdate`: the update took the last finalizer of an object that is being deleted.

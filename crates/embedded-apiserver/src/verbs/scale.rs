@@ -66,7 +66,12 @@ fn changed(
         let live = live.ok_or_else(missing)?;
         let scale = wanted(&of(live), warnings)?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
-        check(call, &scale, replicas, live)?;
+        if replicas < 0 {
+            let mut errors = Errors::default();
+            let detail = "must be greater than or equal to 0";
+            errors.invalid(&Path::root("spec").child("replicas"), replicas, detail);
+            return Err(errors.into_status("autoscaling", KIND, &target.name));
+        }
         let mut object = live.clone();
         tree::set(tree::field_mut(&mut object, "spec"), "replicas", replicas);
         meta::set(&mut object, "resourceVersion", meta::text(&scale, "resourceVersion").into());
@@ -79,24 +84,6 @@ fn changed(
         Ok(object)
     })?;
     outcome(&entry.tree(&changed.body)?)
-}
-
-fn check(call: Call<'_>, scale: &Value, replicas: i64, live: &Value) -> Result<(), Status> {
-    let Call { entry, target, .. } = call;
-    if replicas < 0 {
-        let mut errors = Errors::default();
-        let detail = "must be greater than or equal to 0";
-        errors.invalid(&Path::root("spec").child("replicas"), replicas, detail);
-        return Err(errors.into_status("autoscaling", KIND, &target.name));
-    }
-    let (wanted, found) = (meta::text(scale, "uid"), meta::text(live, "uid"));
-    if !wanted.is_empty() && wanted != found {
-        let cause =
-            format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-        let resource = format!("{}/{SCALE}", entry.kind.plural);
-        return Err(Status::conflict(entry.kind.group, &resource, &target.name, &cause));
-    }
-    Ok(())
 }
 
 /// The scale of an object.

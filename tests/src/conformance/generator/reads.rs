@@ -88,7 +88,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
                 ("resourceVersionMatch", "Exact"),
             ]);
         }
-        "bad version" => request.query = query(&[("resourceVersion", *g.rng.pick(&["x", "-1"]))]),
         "label set" => {
             label = *g.rng.pick(&["app in (a,b)", "app notin (a)", "app in (a),tier", "app==a", " app = a "])
         }
@@ -140,7 +139,6 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
         }
         // Its gate is off.
         "shard" => request.query = query(&[("shardSelector", "x")]),
-        "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
         "future version" => {
             request.query = query(&[
                 ("resourceVersion", "999999999999"),
@@ -226,10 +224,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             push(&mut request, "resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX)));
         }
         "compacted" => push(&mut request, "resourceVersion", "1"),
-        "bad version" => {
-            let version = *g.rng.pick(&["x", "-1"]);
-            push(&mut request, "resourceVersion", version);
-        }
         "initial events" => initial(&mut request, ""),
         "initial events protobuf" => {
             initial(&mut request, "");
@@ -262,7 +256,6 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             push(&mut request, "allowWatchBookmarks", "true");
             awaits_end = true;
         }
-        "bad timeout" => push(&mut request, "timeoutSeconds", "x"),
         _ => {}
     }
     if option == "watch a name" {

@@ -281,9 +281,6 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
     match option {
         "no version" => edits.push(Edit::remove("/metadata/resourceVersion")),
         "stale version" => edits.push(Edit::set("/metadata/resourceVersion", format!("⟦first:{subject}⟧"))),
-        "bad version" => {
-            edits.push(Edit::set("/metadata/resourceVersion", *g.rng.pick(&["x", "0", "-1", " "])))
-        }
         "future version of object" => edits.push(Edit::set("/metadata/resourceVersion", "999999999999")),
         "wrong uid" => edits.push(Edit::set("/metadata/uid", UID)),
         "no uid" => edits.push(Edit::remove("/metadata/uid")),
@@ -438,10 +435,6 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "query grace" => request.query = query(&[("gracePeriodSeconds", *g.rng.pick(&["0", "100"]))]),
-        "bad query grace" => {
-            request.query = query(&[("gracePeriodSeconds", *g.rng.pick(&["x", "", "1.5"]))]);
-            succeeds = false;
-        }
         "query propagation" => {
             request.query =
                 query(&[("propagationPolicy", *g.rng.pick(&["Background", "Foreground", "Orphan", "x"]))])

@@ -21,28 +21,9 @@ fn a_token_is_that_of_a_real_api_server() {
     }
 }
 
-#[test]
-fn what_no_server_has_made_is_no_token() {
-    let of = |json: &str| URL_SAFE_NO_PAD.encode(json);
-    for token in [
-        "abc".to_owned(),
-        "a%%".to_owned(),
-        "abcde".to_owned(),
-        of("{}"),
-        of(r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#),
-        of(r#"{"v":"meta.k8s.io/v1","rv":1,"start":""}"#),
-        of(r#"{"v":"meta.k8s.io/v1","rv":300,"start":"a/../b"}"#),
-        of(r#"{"v":"meta.k8s.io/v1","rv":"x","start":"a"}"#),
-        of(r#"{"v":"v2","rv":1,"start":"a"}"#),
-    ] {
-        assert_eq!(Token::decode(&token), None, "{token}");
-    }
-}
-
 proptest! {
     #[test]
     fn tokens_round_trip(version in 1..i64::MAX, start in "[a-z0-9.-]{1,20}(/[a-z0-9]{1,9})?\0?") {
-        prop_assume!(is_clean(&start));
         let token = Token { version, start };
         prop_assert_eq!(Token::decode(&token.encode()), Some(token));
     }

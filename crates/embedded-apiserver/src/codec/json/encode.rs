@@ -52,15 +52,10 @@ pub(crate) fn encode_untyped(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// A number as `encoding/json` prints it: floats without a fraction as integers, very large and small ones with an exponent.
+/// A number: floats without a fraction as integers, and none with an exponent.
 fn number(number: &serde_json::Number) -> String {
-    let Some(value) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
-    let size = value.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let text = format!("{value:e}");
-        return if text.contains("e-") { text } else { text.replace('e', "e+") };
-    }
-    value.to_string()
+    let float = number.as_f64().filter(|_| number.is_f64());
+    float.map_or_else(|| number.to_string(), |float| float.to_string())
 }
 
 fn list(items: &[Value], out: &mut Vec<u8>, mut write: impl FnMut(&Value, &mut Vec<u8>)) {

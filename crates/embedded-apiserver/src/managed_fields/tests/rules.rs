@@ -89,7 +89,7 @@ fn kubectl_takes_over_what_it_applied_on_the_client_and_renews_the_annotation() 
 fn what_golden_cases_do_not_compare_is_refused_in_upstreams_words() {
     let text = service(json!({}), json!({"ports": [{"port": "x"}]}));
     let untyped = "failed to create typed patch object (/web; /v1, Kind=Service): .spec.ports[port=\"x\",protocol=\"TCP\"].port: \
-         expected numeric (int or float), got string";
+         expected numeric (int or float)";
     let unknown = service(json!({}), json!({"unknown": 1}));
     let undeclared = "failed to create typed patch object (/web; /v1, Kind=Service): .spec.unknown: field not declared in schema";
     for (config, code, message) in

@@ -19,7 +19,7 @@ const header = `# Written by hack/checks/schema from the Go types of Kubernetes 
 # named ALIAS.NAME TYPE [message]                     a named type; message: its protobuf is {repeated items = 1}
 # native ALIAS.NAME                                   a struct with an encoding of its own
 #
-# Flags: omitempty, omitzero, required (OpenAPI), default=JSON (OpenAPI), patch=STRATEGIES and key=MERGE-KEY (strategic
+# Flags: omitempty, omitzero, default=JSON (OpenAPI), patch=STRATEGIES and key=MERGE-KEY (strategic
 # merge), list=atomic|set|map:KEYS and map=atomic|granular (server-side apply).
 `
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -28,9 +27,6 @@ func loadFacts() (facts, error) {
 			flags, err := fieldFlags(property)
 			if err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", name, field, err)
-			}
-			if slices.Contains(definition.Schema.Required, field) {
-				flags = append([]string{"required"}, flags...)
 			}
 			m.fields[field] = flags
 		}

@@ -201,7 +201,6 @@ impl Field {
             node,
             omitempty: false,
             omitzero: false,
-            required: false,
             default: None,
             patch_strategy: "",
             patch_merge_key: "",
@@ -214,7 +213,6 @@ impl Field {
         match word.split_once('=').unwrap_or((word, "")) {
             ("omitempty", _) => self.omitempty = true,
             ("omitzero", _) => self.omitzero = true,
-            ("required", _) => self.required = true,
             ("default", text) => self.default = Some(serde_json::from_str(text).ok()?),
             ("patch", strategy) => self.patch_strategy = strategy,
             ("key", key) => self.patch_merge_key = key,

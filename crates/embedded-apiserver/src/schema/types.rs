@@ -40,8 +40,6 @@ pub(crate) struct Field {
     pub(crate) omitempty: bool,
     /// True if JSON leaves out its zero value.
     pub(crate) omitzero: bool,
-    /// True if `OpenAPI` demands it.
-    pub(crate) required: bool,
     /// The default of `OpenAPI`, which server-side apply uses for absent keys of list items.
     pub(crate) default: Option<Value>,
     /// The strategies of strategic merge patches: `merge`, `replace`, `retainKeys`, separated by commas; often empty.

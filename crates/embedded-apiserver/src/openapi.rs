@@ -12,44 +12,32 @@ mod schemas;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::header::CACHE_CONTROL;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::Response;
 use serde_json::{Map, Value, json};
 
 use crate::discovery::KUBERNETES;
-use crate::http::negotiate::accepted;
 use crate::kinds::{KINDS, Kind};
 
 use document::Document;
 
-/// Clients ask before they use what they kept.
-const REVALIDATE: &str = "no-cache, private";
-
 /// Answers a GET of `/openapi/v2`, `/openapi/v3` and the documents below; `None` for all other paths.
 ///
 /// Cost: the first question builds all documents, which takes about 10 ms and keeps about 1 MB.
-pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
+pub(crate) fn answer(path: &str) -> Option<Response<Bytes>> {
     match path.strip_prefix("/openapi/")? {
-        "v2" => Some(version_2(headers)),
-        "v3" | "v3/" => Some(index().response(REVALIDATE)),
+        "v2" => Some(version_2()),
+        "v3" | "v3/" => Some(index().response()),
         path => {
             let name = path.strip_prefix("v3/")?;
-            let found = documents().iter().find(|(of, _)| of == name);
-            let response = |(_, document): &(_, Document)| document.response(REVALIDATE);
-            Some(found.map_or_else(|| empty(StatusCode::NOT_FOUND), response))
+            documents().iter().find(|(of, _)| of == name).map(|(_, document)| document.response())
         }
     }
 }
 
-fn version_2(headers: &HeaderMap) -> Response<Bytes> {
-    /// As clients ask for it; `@` is not allowed in media types, so the response has a dot.
-    const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    if accepted(headers).any(|name| [ASKED, ANSWERED, "*/*"].contains(&name)) {
-        Document::new(ANSWERED, version_2_protobuf()).response(REVALIDATE)
-    } else {
-        empty(StatusCode::NOT_ACCEPTABLE)
-    }
+/// In the media type that clients ask for with `@` in place of the second dot, which media types may not have.
+fn version_2() -> Response<Bytes> {
+    let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    Document::new(content_type, version_2_protobuf()).response()
 }
 
 /// `openapi.v2.Document` of gnostic: `swagger` is field 1; `info` is field 2, with `title` 1 and `version` 2.
@@ -67,13 +55,6 @@ const TITLE: &str = "Kubernetes";
 
 fn info() -> Value {
     json!({"title": TITLE, "version": KUBERNETES})
-}
-
-fn empty(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(REVALIDATE));
-    response
 }
 
 /// The path of a document with its hash, which clients keep.

@@ -59,11 +59,6 @@ pub(crate) fn negotiate(headers: &HeaderMap, endpoint: Endpoint) -> Result<Media
     ranges(headers).find_map(|range| media(range, endpoint)).ok_or_else(refused)
 }
 
-/// The media types that a client accepts, in its order, without their parameters.
-pub(crate) fn accepted(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    ranges(headers).map(|range| range.split(';').next().unwrap_or_default().trim_matches(' '))
-}
-
 /// The media ranges of the header; all if there is none.
 fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -30,11 +30,11 @@ impl Document {
         &self.hash
     }
 
-    /// The response. `cache_control` says how long the client may keep it without asking.
-    pub(super) fn response(&self, cache_control: &'static str) -> Response<Bytes> {
+    /// The response, which clients keep, and ask for again before they use it.
+    pub(super) fn response(&self) -> Response<Bytes> {
         let mut response = Response::new(self.body.clone());
         let fields = response.headers_mut();
-        fields.insert(CACHE_CONTROL, HeaderValue::from_static(cache_control));
+        fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         fields.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         response
     }

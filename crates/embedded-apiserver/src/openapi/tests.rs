@@ -1,19 +1,13 @@
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, StatusCode};
+use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::answer;
 use crate::kinds::KINDS;
 
-fn headers(accept: &str) -> HeaderMap {
-    HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())])
-}
-
 /// The document at an address as the index gives it.
 fn document(address: &str) -> Value {
     let (path, _) = address.split_once('?').unwrap_or((address, ""));
-    let response = answer(path, &headers("application/json")).unwrap();
-    assert_eq!(response.status(), StatusCode::OK, "{address}");
+    let response = answer(path).unwrap();
     serde_json::from_slice(response.body()).unwrap()
 }
 
@@ -63,18 +57,16 @@ fn all_references_lead_to_a_schema() {
 }
 
 #[test]
-fn other_documents_and_encodings_are_refused() {
-    let status = |path, accept| answer(path, &headers(accept)).unwrap().status();
-    assert_eq!(status("/openapi/v3/apis/nonsense/v1", "*/*"), StatusCode::NOT_FOUND);
-    assert_eq!(status("/openapi/v2", "text/html"), StatusCode::NOT_ACCEPTABLE);
-    assert!(answer("/openapi", &HeaderMap::new()).is_none());
-    assert!(answer("/api/v1", &HeaderMap::new()).is_none());
+fn there_are_no_other_documents() {
+    for path in ["/openapi/v3/apis/nonsense/v1", "/openapi", "/api/v1"] {
+        assert!(answer(path).is_none(), "{path}");
+    }
 }
 
 #[test]
 fn the_old_version_is_an_empty_document() {
-    let asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    let response = answer("/openapi/v2", &headers(asked)).unwrap();
-    assert_eq!(response.headers()[CONTENT_TYPE], asked.replace('@', "."));
+    let response = answer("/openapi/v2").unwrap();
+    let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    assert_eq!(response.headers()[CONTENT_TYPE], content_type);
     assert_eq!(response.body().as_ref(), b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.2");
 }

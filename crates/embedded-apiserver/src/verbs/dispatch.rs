@@ -85,7 +85,7 @@ fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
             "/healthz/ping" | "/livez/ping" | "/readyz/ping" => return of(200, TEXT, b"ok".to_vec()),
             _ => {}
         }
-        if let Some(response) = openapi::answer(path, headers) {
+        if let Some(response) = openapi::answer(path) {
             return response.map(Body::from);
         }
         if let Some(object) = discovery::answer(path, KINDS) {

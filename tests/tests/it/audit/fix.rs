@@ -168,7 +168,7 @@ async fn what_cannot_be_read_is_said_in_one_line() {
     for (user, words, code, expected) in [
         (User::ThirdParty, vec![], 4, "cannot list services"),
         (User::Admin, vec!["-n", "nowhere"], 1, "no namespace nowhere"),
-        (User::Admin, vec!["--context=other"], 1, "no context other"),
+        (User::Admin, vec!["--context=other"], 1, "has the context other"),
     ] {
         let output = run(&cluster, user, &words);
         let stderr = text(&output.stderr);

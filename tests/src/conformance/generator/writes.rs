@@ -83,13 +83,6 @@ fn one_family(document: &mut Value) {
     }
 }
 
-/// Makes a Service headless: the real server refuses a bad name because of its `IPAddress` first.
-fn without_address(document: &mut Value) {
-    if document["kind"] == "Service" {
-        document["spec"] = json!({"clusterIP": "None", "ports": [{"port": 80}]});
-    }
-}
-
 #[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = match option {
@@ -216,7 +209,7 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
         }
         "no name" => {
             document["metadata"].as_object_mut().unwrap().remove("name");
-            without_address(&mut document);
+            one_family(&mut document);
             succeeds = false;
         }
         "with version" => {
@@ -224,7 +217,7 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "bad name" => {
-            without_address(&mut document);
+            one_family(&mut document);
             succeeds = false;
         }
         "with uid" => document["metadata"]["uid"] = json!(UID),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::kinds::allocation::{Claim, Reservation};
 use crate::kinds::field::{Bad, Errors, Path};
 use crate::kinds::strategy::Scope;
-use crate::kinds::{go, ip, tree};
+use crate::kinds::{content, go, ip, tree};
 use crate::status::Status;
 
 use super::families;
@@ -143,12 +143,16 @@ impl<'a> Work<'a> {
         for (index, family) in wanted.iter().enumerate().take(end).skip(first) {
             let asked = ips.get(index).and_then(Value::as_str).unwrap_or_default();
             let taken = if asked.is_empty() {
-                self.next_ip(family)?
+                let ip = self.next_ip(family)?;
+                self.check_owner(&ip, "", &ips)?;
+                ip
             } else {
                 let ip = ip::parse(asked).ok_or_else(|| {
                     Status::internal(format!("failed to parse service IP {}", go::quote(asked)))
                 })?;
                 self.reservation.check_range(ip).map_err(|reason| self.ip_refused(asked, &reason, &ips))?;
+                // Upstream finds out that the address is taken when it stores the `IPAddress`.
+                self.check_owner(asked, &format!(" {asked}"), &ips)?;
                 let taken = self.reservation.take_ip(ip);
                 taken.map_err(|reason| self.ip_refused(asked, &reason, &ips))?;
                 asked.to_owned()
@@ -167,6 +171,23 @@ impl<'a> Work<'a> {
     fn ip_refused(&self, asked: &str, reason: &str, ips: &[Value]) -> Status {
         let detail = format!("failed to allocate IP {asked}: {reason}");
         self.one_invalid(&CLUSTER_IPS, Value::from(ips.to_vec()), &detail)
+    }
+
+    /// Upstream makes an `IPAddress` that names the Service, so that one with a bad name fails here.
+    fn check_owner(&self, ip: &str, asked: &str, ips: &[Value]) -> Result<(), Status> {
+        let path = Path::root("spec.parentRef.name");
+        let mut errors = Errors::default();
+        if self.name.is_empty() {
+            errors.required(&path, "");
+        }
+        errors.invalid_each(&path, &self.name, &content::path_segment(&self.name, false));
+        if errors.is_empty() || self.scope.dry_run {
+            return Ok(());
+        }
+        let ip = go::quote(ip);
+        let detail =
+            format!("failed to allocate IP{asked}: IPAddress.networking.k8s.io {ip} is invalid: {errors}");
+        Err(self.one_invalid(&CLUSTER_IPS, Value::from(ips.to_vec()), &detail))
     }
 
     fn next_ip(&mut self, family: &str) -> Result<String, Status> {

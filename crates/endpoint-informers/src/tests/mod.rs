@@ -5,6 +5,7 @@ mod lifecycle;
 mod list_watch;
 mod manager;
 mod possible_endpoints;
+mod random_controller;
 mod reconciler;
 mod relist;
 mod restored_backup;

@@ -24,7 +24,7 @@ impl Objects {
 
     /// Endpoints that are more urgent to write than others, each with its Service: those that slices have as ready and that
     /// should not be, and those that should be ready, of Services whose slices have none. The former not of a family that the
-    /// Service has no longer: its pods work.
+    /// Service has no longer: its pods work. Nor of a node that is gone: as upstream, no event of a node leads to a sync.
     pub fn urgent_endpoints(&self) -> [BTreeSet<(String, String)>; 2] {
         let mut first = BTreeSet::new();
         let mut dead = BTreeSet::new();
@@ -38,7 +38,12 @@ impl Objects {
                 let family = if endpoint.contains("::") { "IPv6" } else { "IPv4" };
                 families.iter().any(|known| known == family)
             };
-            dead.extend(there.difference(wanted).filter(is_of_service).map(named));
+            let has_node = |endpoint: &&String| {
+                let pod = endpoint.rsplit(' ').next().and_then(|pod| self.pods.get(pod));
+                let node = pod.map_or("", |pod| text(pod, "/spec/nodeName"));
+                node.is_empty() || self.nodes.contains_key(node)
+            };
+            dead.extend(there.difference(wanted).filter(is_of_service).filter(has_node).map(named));
         });
         [dead, first]
     }

@@ -170,12 +170,13 @@ impl Exchange {
     async fn deliver(self) -> Answer {
         let Self { world, host, traffic, mut head, body, fate, may_write } = self;
         let _on_its_way = (head.method != Method::GET).then(|| OnItsWay::new(&world));
+        let sent = world.server.version();
         sleep(fate.before).await;
         if let Some(refused) = refused(&world, &head, fate) {
             return Ok(refused);
         }
         let is_late = may_write && world.with(|state| state.watcher.has_lost_lease(host.replica));
-        let (write, change) = (Write::of(&host, &head, is_late), Change::of(&head));
+        let (write, change) = (Write::of(&host, &head, sent, is_late), Change::of(&head));
         let method = head.method.clone();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
         let kind = kind(&head.uri);

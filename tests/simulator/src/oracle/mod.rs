@@ -45,6 +45,8 @@ const ON_THE_WAY: u64 = 10;
 pub struct Write {
     pub replica: usize,
     started: Started,
+    /// The cluster's version when it was sent.
+    sent: u64,
     method: Method,
     path: String,
     kind: Kind,
@@ -70,7 +72,7 @@ impl Write {
     /// The write that a request is, if it is one of objects that controllers keep.
     ///
     /// `is_late` is true if its sender led when it sent it, and the Lease was taken from it since.
-    pub fn of(host: &Host, head: &Parts, is_late: bool) -> Option<Self> {
+    pub fn of(host: &Host, head: &Parts, sent: u64, is_late: bool) -> Option<Self> {
         let path = head.uri.path();
         let kind = if path.contains("/endpointslices") {
             Kind::Slice
@@ -85,6 +87,7 @@ impl Write {
         write.then(|| Self {
             replica: host.replica,
             started: host.started,
+            sent,
             method: head.method.clone(),
             path: path.to_owned(),
             kind,

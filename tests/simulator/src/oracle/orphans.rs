@@ -30,7 +30,7 @@ pub struct Orphans {
     services: BTreeMap<String, Vec<(u64, u64)>>,
     /// The uids and versions of those that another client created while there was no Service.
     later: BTreeMap<String, (String, u64)>,
-    /// The versions at which Endpoints were created that exist, by name.
+    /// The versions at which the requests were sent that created Endpoints, by their name.
     created: BTreeMap<String, u64>,
     /// The version at which each process had written something.
     first_writes: BTreeMap<u64, u64>,
@@ -242,17 +242,17 @@ impl World {
     }
 
     /// Checks that a replica does not delete Endpoints that are younger than the Service of their name: no deletion of a Service
-    /// can have left them, whatever a watch that is late shows of Services.
+    /// can have left them, whatever a watch that is late shows of Services. They are as old as the request that created them, which may
+    /// have been sent for an earlier Service.
     pub fn check_kept(&self, write: &Write, name: &str) {
         if write.kind != super::Kind::Endpoints {
             return;
         }
-        let now = self.server.version();
         let has_service = write.method == Method::DELETE && self.objects("v1", "Service").contains_key(name);
         let rule = self.with(|state| {
             let Orphans { services, created, compacted, .. } = &mut state.watcher.orphans;
             if write.method == Method::POST {
-                created.insert(name.to_owned(), now);
+                created.insert(name.to_owned(), write.sent);
             }
             let created = (write.method == Method::DELETE).then(|| created.remove(name)).flatten()?;
             let (from, to) = *services.get(name)?.last()?;

@@ -262,6 +262,7 @@ async fn history(seed: u64) {
         );
     }
     history.cluster.repair().await;
+    history.network.state.lock().kept.clear();
     history.rest(false, LIMIT / 2).await;
     history.stop(false).await;
 }

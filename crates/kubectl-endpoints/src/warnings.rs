@@ -48,7 +48,7 @@ impl Fields {
     }
 
     /// The value of a field.
-    pub(crate) fn take(&self, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(field, _)| *field == name).map(|(_, value)| value.clone())
     }
 

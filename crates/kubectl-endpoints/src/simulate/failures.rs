@@ -32,7 +32,7 @@ impl<S: Subscriber> Layer<S> for Failures {
         }
         let fields = Fields::of(event);
         if let (Some(controller), Some(key), Some(reason)) =
-            (fields.take("controller"), fields.take("key"), fields.take("err"))
+            (fields.get("controller"), fields.get("key"), fields.get("err"))
         {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((controller, key), reason);
         } else {

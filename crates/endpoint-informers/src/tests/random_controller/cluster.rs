@@ -201,7 +201,7 @@ impl Cluster {
         expected(&self.server, *self.file.borrow())
     }
 
-    /// Somebody else creates, changes or deletes a slice.
+    /// Another client creates, changes or deletes a slice.
     async fn change_slice(&mut self, namespace: &str, service: &str) {
         let (slices, change) = (format!("{SLICES}/{namespace}/endpointslices"), self.random.u8(..11));
         if change < 2 {

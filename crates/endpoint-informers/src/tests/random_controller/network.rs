@@ -41,7 +41,7 @@ pub(super) struct State {
     /// The addresses that have been right since the slices were last a function of the cluster, of a Service and a pod that have not
     /// changed: they are published all the time.
     pub(super) kept: BTreeMap<String, String>,
-    /// What must not happen.
+    /// The rules that requests have broken.
     pub(super) wrong: Vec<String>,
 }
 

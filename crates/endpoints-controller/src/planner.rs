@@ -1,11 +1,13 @@
 //! The plan of one Service: by the changes since its last sync where these are known, and otherwise by all of its pods.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use endpoint_controllers_common::{ChangedPods, PodChanges};
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
 use endpointslice::desired::Skipped;
+use endpointslice::model::parse_ip;
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::urgency::urgency_of_subsets;
 use endpointslice::{Pod, Service, Urgency};
@@ -13,7 +15,7 @@ use k8s_openapi::api::core::v1::{EndpointSubset, Endpoints};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::Message as _;
 
-use crate::desired::{Unready, desired_subsets};
+use crate::desired::{Unready, address_in_family, desired_subsets};
 use crate::error::SyncError;
 use crate::metadata::capacity_is_current;
 use crate::plan::Plan;
@@ -130,7 +132,8 @@ impl Planner {
 
     /// The urgency of a plan of [`Self::plan`].
     ///
-    /// Cost: that of decoding the stored object, if that was not necessary for the plan, and of all subsets, if they are truncated.
+    /// Cost: that of decoding the stored object, if that was not necessary for the plan, and a look at each pod, if the subsets are
+    /// truncated and an address is missing.
     pub(crate) fn urgency(&self, plan: &Plan) -> Result<Urgency, SyncError> {
         let (Plan::Create(planned) | Plan::Update(planned)) = plan else { return Ok(Urgency::Metadata) };
         let subsets = |endpoints: &Endpoints| endpoints.subsets.clone().unwrap_or_default();
@@ -141,20 +144,25 @@ impl Planner {
         };
         let ObjectMeta { labels, annotations, .. } = &planned.metadata;
         let is_truncated = capacity_is_current(annotations.as_ref(), true);
-        let uncut = if is_truncated { self.uncut() } else { Vec::new() };
+        let uncut = |addresses: &[&str]| if is_truncated { self.uncut(addresses) } else { Vec::new() };
         let after = planned.subsets.as_deref().unwrap_or_default();
-        Ok(urgency_of_subsets(&before, after, &uncut, labels.as_ref()))
+        Ok(urgency_of_subsets(&before, after, uncut, labels.as_ref()))
     }
 
-    /// The subsets of all pods, not truncated.
-    fn uncut(&self) -> Vec<EndpointSubset> {
+    /// The subsets of all pods with one of these addresses, not truncated.
+    fn uncut(&self, addresses: &[&str]) -> Vec<EndpointSubset> {
+        let addresses: HashSet<IpAddr> = addresses.iter().filter_map(|address| parse_ip(address)).collect();
+        let has_address = |pod: &&Pod| {
+            address_in_family(&self.service, pod).is_some_and(|address| addresses.contains(&address))
+        };
         match &self.pods {
             PlannerPods::Changes { sync_cache, .. } => {
-                let pods = sync_cache.seen().iter().map(|seen| &*seen.pod);
+                let pods = sync_cache.seen().iter().map(|seen| &*seen.pod).filter(has_address);
                 desired_subsets(&self.service, pods, self.unready)
             }
             PlannerPods::All(pods) => {
-                desired_subsets(&self.service, pods.iter().map(|pod| &**pod), self.unready)
+                let pods = pods.iter().map(|pod| &**pod).filter(has_address);
+                desired_subsets(&self.service, pods, self.unready)
             }
         }
     }

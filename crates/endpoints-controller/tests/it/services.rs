@@ -29,21 +29,21 @@ async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing
 
 /// The address of the new pod is the first by its text: another one, in one or two subsets, no longer fits.
 #[tokio::test(start_paused = true)]
-async fn an_address_that_no_longer_fits_is_no_withdrawal() {
-    let pod = |n: usize, address: &str| {
+async fn an_address_that_no_longer_fits_is_no_withdrawal_and_a_dead_one_is() {
+    let pod = |n: usize, address: &str, ready: bool| {
         let ports = json!([{"name": "http", "containerPort": 8000 + n % 2}]);
         let containers = json!({"spec": {"containers": [{"name": "web", "ports": ports}]}});
-        merged(pod(&format!("web-{n}"), &[address], true), containers)
+        merged(pod(&format!("web-{n}"), &[address], ready), containers)
     };
     for target in [json!(8080), json!("http")] {
         let harness = Harness::start(Duration::ZERO, |api| {
             api.limit(1000.0, 1000);
             let ports = json!([{"port": 80, "protocol": "TCP", "targetPort": target}]);
             api.service(service("web", json!({"spec": {"ports": ports}})));
-            (0..CAPACITY).for_each(|n| api.pod(pod(n, &format!("10.1.{}.{}", n / 250, n % 250))));
+            (0..CAPACITY).for_each(|n| api.pod(pod(n, &format!("10.1.{}.{}", n / 250, n % 250), true)));
         });
         harness.api.settle().await;
-        harness.api.pod(pod(CAPACITY, "10.0.0.1"));
+        harness.api.pod(pod(CAPACITY, "10.0.0.1", true));
         harness.api.settle().await;
         let subsets = harness.api.stored("web").unwrap().subsets.unwrap();
         let addresses = subsets.iter().flat_map(|subset| subset.addresses.iter().flatten());
@@ -54,6 +54,9 @@ async fn an_address_that_no_longer_fits_is_no_withdrawal() {
             harness.metric(&format!("write_wait_duration_seconds_count{labels}"))
         };
         assert_eq!((writes("withdrawal"), writes("readiness")), (0, 1), "{target}");
+        harness.api.pod(pod(CAPACITY, "10.0.0.1", false));
+        harness.api.settle().await;
+        assert_eq!((writes("withdrawal"), writes("readiness")), (1, 1), "{target}");
     }
 }
 

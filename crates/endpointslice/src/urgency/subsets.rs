@@ -9,8 +9,9 @@ use super::{Labels, Urgency, is_headless};
 
 /// The urgency of replacing the subsets of Endpoints, which have these `labels`.
 ///
-/// `uncut` has the subsets before they were truncated, if they were: an address that is ready there and only does not fit is
-/// not a withdrawal, because traffic to it is not lost.
+/// `uncut` returns the subsets before they were truncated, of at least the given addresses; none if they were not truncated. An
+/// address that is ready there and only does not fit is not a withdrawal, because traffic to it is not lost. It is called if ready
+/// addresses are missing `after`, with these.
 ///
 /// Of more than half a million addresses and ports, one is taken to be withdrawn: tenants may store any number.
 ///
@@ -18,15 +19,20 @@ use super::{Labels, Urgency, is_headless};
 pub fn urgency_of_subsets(
     before: &[EndpointSubset],
     after: &[EndpointSubset],
-    uncut: &[EndpointSubset],
+    uncut: impl FnOnce(&[&str]) -> Vec<EndpointSubset>,
     labels: Option<&Labels>,
 ) -> Urgency {
     if [before, after].iter().any(|subsets| subsets.iter().map(pairs_of).sum::<usize>() > MAX_PAIRS) {
         return Urgency::Withdrawal;
     }
-    let (old, new, uncut) = (ready_pairs(before), ready_pairs(after), ready_pairs(uncut));
-    if old.iter().any(|pair| !new.contains(pair) && !uncut.contains(pair)) {
-        return Urgency::Withdrawal;
+    let (old, new) = (ready_pairs(before), ready_pairs(after));
+    let missing: Vec<&Pair<'_>> = old.difference(&new).collect();
+    if !missing.is_empty() {
+        let uncut = uncut(&missing.iter().map(|(address, _)| *address).collect::<Vec<_>>());
+        let uncut = ready_pairs(&uncut);
+        if missing.iter().any(|pair| !uncut.contains(pair)) {
+            return Urgency::Withdrawal;
+        }
     }
     if !hostnames(after).is_subset(&hostnames(before)) {
         return Urgency::Name;
@@ -105,6 +111,10 @@ mod tests {
         EndpointSubset { ports, addresses: addresses(), not_ready_addresses: addresses() }
     }
 
+    fn untruncated(_: &[&str]) -> Vec<EndpointSubset> {
+        Vec::new()
+    }
+
     #[test]
     fn the_most_urgent_change_of_endpoints_counts() {
         use Urgency::{First, Metadata, Name, Readiness, Soft, Withdrawal};
@@ -125,16 +135,16 @@ mod tests {
         ] {
             let subsets = |texts: &[&str]| texts.iter().copied().map(subset).collect::<Vec<_>>();
             assert_eq!(
-                urgency_of_subsets(&subsets(before), &subsets(after), &[], None),
+                urgency_of_subsets(&subsets(before), &subsets(after), untruncated, None),
                 expected,
                 "{before:?} -> {after:?}"
             );
         }
         let headless = BTreeMap::from([(HEADLESS.to_owned(), String::new())]);
-        assert_eq!(urgency_of_subsets(&[], &[subset("80 1")], &[], Some(&headless)), Name);
+        assert_eq!(urgency_of_subsets(&[], &[subset("80 1")], untruncated, Some(&headless)), Name);
         let mut large = subset(&format!("80 {}", ["1"; 800].join(",")));
         large.ports.as_mut().unwrap().resize(800, EndpointPort::default());
-        assert_eq!(urgency_of_subsets(&[], &[large], &[], None), Withdrawal, "it is not looked at");
+        assert_eq!(urgency_of_subsets(&[], &[large], untruncated, None), Withdrawal, "it is not looked at");
     }
 
     #[test]
@@ -145,7 +155,11 @@ mod tests {
             ("80 0,1 2", Urgency::Withdrawal),
             ("81 0,1,2", Urgency::Withdrawal),
         ] {
-            assert_eq!(urgency_of_subsets(&before, &after, &[subset(uncut)], None), expected, "{uncut}");
+            let of_missing = |missing: &[&str]| {
+                assert_eq!(missing, ["2"]);
+                vec![subset(uncut)]
+            };
+            assert_eq!(urgency_of_subsets(&before, &after, of_missing, None), expected, "{uncut}");
         }
     }
 }

@@ -23,11 +23,16 @@ fn is_reserved(key: &str) -> bool {
 pub(crate) fn labels(service: &Service) -> Map {
     let of_service = service.labels.iter().filter(|(key, _)| !is_reserved(key));
     let mut labels: Map = of_service.map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    if service.cluster_ip.is_empty() || service.is_headless() {
+    if is_marked_headless(service) {
         labels.insert(HEADLESS.to_owned(), String::new());
     }
     labels.insert(ENDPOINTS_MANAGED_BY.to_owned(), ENDPOINTS_CONTROLLER.to_owned());
     labels
+}
+
+/// True if Endpoints of the Service have the label of headless Services.
+pub(crate) fn is_marked_headless(service: &Service) -> bool {
+    service.cluster_ip.is_empty() || service.is_headless()
 }
 
 /// True if this controller manages the object, by its label. Endpoints that can't be decoded count as another client's.

@@ -120,7 +120,7 @@ impl Planner {
     pub(crate) fn plan(&self, trigger_time: Option<String>) -> (Plan, Vec<Skipped>) {
         match &self.pods {
             PlannerPods::Changes { difference: Ok(Difference::Nothing), .. } => (Plan::Nothing, Vec::new()),
-            PlannerPods::Changes { difference: Ok(Difference::Write(head)), sync_cache, .. } => {
+            PlannerPods::Changes { difference: Ok(Difference::Write(head, _)), sync_cache, .. } => {
                 (sync_cache.write(head.as_deref(), trigger_time), Vec::new())
             }
             PlannerPods::Changes { difference: Err(NeedsAll), sync_cache, .. } => {
@@ -131,22 +131,17 @@ impl Planner {
     }
 
     /// The urgency of a plan of [`Self::plan`].
-    ///
-    /// Cost: that of decoding the stored object, if that was not necessary for the plan, and a look at each pod, if the subsets are
-    /// truncated and an address is missing.
-    pub(crate) fn urgency(&self, plan: &Plan) -> Result<Urgency, SyncError> {
-        let (Plan::Create(planned) | Plan::Update(planned)) = plan else { return Ok(Urgency::Metadata) };
-        let subsets = |endpoints: &Endpoints| endpoints.subsets.clone().unwrap_or_default();
-        let before = match (&self.decoded, &self.stored) {
-            (Some(decoded), _) => subsets(decoded),
-            (None, Some(stored)) => stored.decode()?.subsets.unwrap_or_default(),
-            (None, None) => Vec::new(),
-        };
+    pub(crate) fn urgency(&self, plan: &Plan) -> Urgency {
+        if let PlannerPods::Changes { difference: Ok(Difference::Write(_, urgency)), .. } = &self.pods {
+            return *urgency;
+        }
+        let (Plan::Create(planned) | Plan::Update(planned)) = plan else { return Urgency::Metadata };
+        let before = self.decoded.as_ref().and_then(|stored| stored.subsets.as_deref());
         let ObjectMeta { labels, annotations, .. } = &planned.metadata;
         let is_truncated = capacity_is_current(annotations.as_ref(), true);
         let uncut = |addresses: &[&str]| if is_truncated { self.uncut(addresses) } else { Vec::new() };
-        let after = planned.subsets.as_deref().unwrap_or_default();
-        Ok(urgency_of_subsets(&before, after, uncut, labels.as_ref()))
+        let after = planned.subsets.as_deref();
+        urgency_of_subsets(before.unwrap_or_default(), after.unwrap_or_default(), uncut, labels.as_ref())
     }
 
     /// The subsets of all pods with one of these addresses, not truncated.

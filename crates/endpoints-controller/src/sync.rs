@@ -133,7 +133,7 @@ impl EndpointsController {
         let earlier = self.waiting.lock().remove(key);
         let trigger_time = earlier.into_iter().chain(trigger_time).min();
         let (plan, refused) = planner.plan(trigger_time);
-        let urgency = planner.urgency(&plan)?;
+        let urgency = planner.urgency(&plan);
         self.remember(key, planner.into_sync_cache(&plan));
         Ok((plan, urgency, refused))
     }

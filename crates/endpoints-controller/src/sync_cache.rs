@@ -23,7 +23,7 @@ use endpoint_controllers_common::{ChangedPods, PodChanges, SeenPods};
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods};
 use endpointslice::desired::published_hostname;
 use endpointslice::model::{NamedPort, append_address, is_allowed_in_slices};
-use endpointslice::{Pod, Service};
+use endpointslice::{Pod, Service, Urgency};
 use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
 use kube_protobuf::{DecodeError, PodAddress, SubsetView, split_subsets};
 
@@ -66,7 +66,7 @@ pub(crate) enum Difference {
     /// The stored object is in sync.
     Nothing,
     /// The object must be written. If there is one, this is its metadata.
-    Write(Option<Box<Endpoints>>),
+    Write(Option<Box<Endpoints>>, Urgency),
 }
 
 /// The number of changed pods for which the list is sorted anew instead of searched.
@@ -195,11 +195,15 @@ impl SyncCache {
 
     /// The addresses that fit, ready ones and others (`truncate` for one subset).
     fn fitting(&self) -> [Vec<&Arc<Pod>>; 2] {
-        let is_ready = |pod: &&Arc<Pod>| self.unready == Unready::Tolerated || pod.ready;
-        let (mut ready, mut others): (Vec<_>, Vec<_>) = self.listed.iter().partition(is_ready);
+        let (mut ready, mut others): (Vec<_>, Vec<_>) =
+            self.listed.iter().partition(|pod| self.is_ready(pod));
         ready.truncate(CAPACITY);
         others.truncate(CAPACITY - ready.len());
         [ready, others]
+    }
+
+    fn is_ready(&self, pod: &Pod) -> bool {
+        self.unready == Unready::Tolerated || pod.ready
     }
 
     /// True if some addresses don't fit.
@@ -239,17 +243,20 @@ impl SyncCache {
         &mut self,
         stored: Option<(&Arc<CachedEndpoints>, &[u8])>,
     ) -> Result<Difference, NeedsAll> {
-        let Some((stored, encoded)) = stored else { return Ok(Difference::Write(None)) };
+        let Some((stored, encoded)) = stored else { return Ok(Difference::Write(None, self.urgency(&[])?)) };
         let (head, subsets) = split_subsets(encoded)?;
-        if self.has_content(&subsets) {
+        let urgency = if self.has_content(&subsets) {
             self.canonical = Some(Arc::clone(stored));
             if has_current_metadata(&head, &self.service, self.is_truncated()) {
                 return Ok(Difference::Nothing);
             }
-        } else if self.canonical.as_ref().is_none_or(|canonical| !Arc::ptr_eq(canonical, stored)) {
+            Urgency::Metadata
+        } else if self.canonical.as_ref().is_some_and(|canonical| Arc::ptr_eq(canonical, stored)) {
+            self.urgency(&subsets)?
+        } else {
             return Err(NeedsAll);
-        }
-        Ok(Difference::Write(Some(Box::new(head))))
+        };
+        Ok(Difference::Write(Some(Box::new(head)), urgency))
     }
 
     /// The write of what is wanted; `head` has the metadata of the stored object.
@@ -314,6 +321,8 @@ fn digits(octet: u8) -> [u8; 3] {
         _ => [octet / 100 + 1, octet / 10 % 10 + 1, octet % 10 + 1],
     }
 }
+
+mod urgency;
 
 #[cfg(test)]
 mod tests;

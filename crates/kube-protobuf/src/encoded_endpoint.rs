@@ -186,6 +186,12 @@ pub fn endpoint_target_name(endpoint: &[u8]) -> Option<&str> {
     std::str::from_utf8(field(target, 3)?).ok()
 }
 
+/// Returns the address and the hostname, or an empty one, of an encoded address of Endpoints; `None` if they can't be read.
+pub fn address_and_hostname(address: &[u8]) -> Option<(&str, &str)> {
+    let text = |number| std::str::from_utf8(field(address, number).unwrap_or_default()).ok();
+    Some((text(1)?, text(3)?))
+}
+
 /// The first value of a field of bytes.
 fn field(message: &[u8], wanted: u32) -> Option<&[u8]> {
     let mut fields = Fields::new("Endpoint", message);
@@ -244,6 +250,7 @@ mod tests {
             let (hostname, namespace) = (&*hostname, &*namespace);
             let pod = PodAddress { ip: &ip, hostname, node_name, namespace, name: &name, uid: &uid };
             prop_assert_eq!(pod.is_encoded_as(found, &mut vec![1]), !other);
+            prop_assert_eq!(address_and_hostname(found), Some((&*ip, hostname)));
         }
 
         #[test]

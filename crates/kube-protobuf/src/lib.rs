@@ -56,7 +56,8 @@ mod writer;
 
 pub use delete_options::DeleteOptions;
 pub use encoded_endpoint::{
-    PodAddress, PodEndpoint, SubsetView, endpoint_target_name, split_endpoints, split_subsets,
+    PodAddress, PodEndpoint, SubsetView, address_and_hostname, endpoint_target_name, split_endpoints,
+    split_subsets,
 };
 pub use envelope::{MAGIC, Unknown, wrap};
 pub use error::{DecodeError, DecodeErrorKind};

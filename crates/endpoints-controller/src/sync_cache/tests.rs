@@ -3,6 +3,7 @@
 use controller_harness::random_service::{self, Draft, RandomService, draft, service};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::model::{PortFields, ServiceFields, TargetPort};
+use endpointslice::urgency::urgency_of_subsets;
 use kube_protobuf::Message as _;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -104,15 +105,21 @@ impl World {
         Unready::of(&self.random.service, false)
     }
 
-    /// The plan by all pods.
-    fn plan(&self) -> Plan {
+    /// The plan by all pods, and its urgency.
+    fn plan(&self) -> (Plan, Urgency) {
         let service = &self.random.service;
         let subsets = desired_subsets(service, self.random.pods().map(|pod| &**pod), self.unready());
-        plan(self.stored.as_ref().map(|(stored, _)| stored), service, subsets, Some("now".into()))
+        let stored = self.stored.as_ref().map(|(stored, _)| stored);
+        let plan = plan(stored, service, subsets.clone(), Some("now".into()));
+        let (Plan::Create(after) | Plan::Update(after)) = &plan else { return (plan, Urgency::Metadata) };
+        let before = stored.and_then(|stored| stored.subsets.as_deref()).unwrap_or_default();
+        let (after, labels) = (after.subsets.as_deref().unwrap_or_default(), after.metadata.labels.as_ref());
+        let urgency = urgency_of_subsets(before, after, |_| subsets, labels);
+        (plan, urgency)
     }
 
     /// The plan by the sync cache, as in a sync; `None` if it needs all pods.
-    fn plan_by(&self, sync_cache: &mut Option<SyncCache>) -> Option<Plan> {
+    fn plan_by(&self, sync_cache: &mut Option<SyncCache>) -> Option<(Plan, Urgency)> {
         let is_current = |sync_cache: &SyncCache| sync_cache.is_current(&self.random.service);
         let new = || SyncCache::new(Arc::clone(&self.random.service), self.unready());
         let mut changing = sync_cache.take().filter(is_current).unwrap_or_else(new);
@@ -126,15 +133,17 @@ impl World {
         let encoded = stored.map(|stored| stored.encoded.unpack());
         let difference = changing.compare(stored.zip(encoded.as_deref()));
         let plan = match difference {
-            Ok(Difference::Nothing) => Some(Plan::Nothing),
-            Ok(Difference::Write(head)) => Some(changing.write(head.as_deref(), Some("now".into()))),
+            Ok(Difference::Nothing) => Some((Plan::Nothing, Urgency::Metadata)),
+            Ok(Difference::Write(head, urgency)) => {
+                Some((changing.write(head.as_deref(), Some("now".into())), urgency))
+            }
             Err(NeedsAll) => None,
         };
         *sync_cache = Some(changing);
         plan
     }
 
-    fn apply(&mut self, plan: Plan) {
+    fn apply(&mut self, (plan, _): (Plan, Urgency)) {
         if let Plan::Create(endpoints) | Plan::Update(endpoints) = plan {
             self.store(endpoints);
         }
@@ -173,7 +182,7 @@ proptest! {
             let plan = world.plan_by(&mut sync_cache);
             prop_assert_eq!(plan.as_ref(), Some(&world.plan()));
             world.apply(plan.unwrap());
-            prop_assert_eq!(world.plan_by(&mut sync_cache), Some(Plan::Nothing));
+            prop_assert_eq!(world.plan_by(&mut sync_cache).unwrap().0, Plan::Nothing);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use endpointslice::desired::published_hostname;
 use endpointslice::{Pod, Urgency};
@@ -32,14 +31,18 @@ impl SyncCache {
         let before = before.iter().map(|address| address_and_hostname(address));
         let before: Vec<(&str, &str)> = before.collect::<Option<_>>().ok_or(NeedsAll)?;
         let old = before.iter().map(|(address, _)| address.parse().map_err(|_| NeedsAll));
-        let old: Addresses = old.collect::<Result<_, _>>()?;
+        let old: Vec<IpAddr> = old.collect::<Result<_, _>>()?;
         let [ready, _] = self.fitting();
-        let new = self.addresses(&ready);
-        if !old.is_subset(&new) {
-            let all: Vec<_> = self.listed.iter().filter(|pod| self.is_ready(pod)).collect();
-            if !old.is_subset(&self.addresses(&all)) {
-                return Ok(Urgency::Withdrawal);
+        let new: Vec<IpAddr> = ready.iter().filter_map(|pod| self.address(pod)).collect();
+        let (old, new) = (Addresses::from_iter(old), Addresses::from_iter(new));
+        let mut missing: Addresses = old.difference(&new).copied().collect();
+        if !missing.is_empty() {
+            for pod in self.listed.iter().filter(|pod| self.is_ready(pod)) {
+                self.address(pod).map(|address| missing.remove(&address));
             }
+        }
+        if !missing.is_empty() {
+            return Ok(Urgency::Withdrawal);
         }
         let names: HashSet<&str, RandomState> = before.iter().map(|(_, hostname)| *hostname).collect();
         let mut hostnames = ready.iter().filter_map(|pod| published_hostname(&self.service, pod));
@@ -54,8 +57,8 @@ impl SyncCache {
         })
     }
 
-    fn addresses(&self, pods: &[&Arc<Pod>]) -> Addresses {
-        pods.iter().filter_map(|pod| address_in_family(&self.service, pod)).collect()
+    fn address(&self, pod: &Pod) -> Option<IpAddr> {
+        address_in_family(&self.service, pod)
     }
 }
 

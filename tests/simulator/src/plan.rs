@@ -30,7 +30,7 @@ pub struct Plan {
     pub pin: Option<Pin>,
     /// The outcomes of steps are kept.
     pub measured: bool,
-    /// The settled objects are kept, and an audit of them must find nothing.
+    /// An audit of the settled objects must find nothing.
     pub audited: bool,
 }
 

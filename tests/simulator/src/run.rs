@@ -139,11 +139,6 @@ pub fn one(plan: &Plan) -> Outcome {
     })
 }
 
-/// Runs the histories of the seeds.
-pub fn all(options: &Options) -> Report {
-    all_of(options, &Plan::of)
-}
-
 /// Runs the histories of some plans, by number.
 pub fn all_of(options: &Options, plan_of: &(dyn Fn(u64) -> Plan + Sync)) -> Report {
     let (next, stop, report) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(Report::default()));

@@ -12,7 +12,6 @@
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`kubelets`] | stand-ins for kubelets alongside upstream's node lifecycle controller |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
-//! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | requests to a manager's own HTTPS server |
 //! | [`requests`] | requests with JSON to an API server |
 //! | [`metrics`] | a strict parser of a manager's metrics |
@@ -77,8 +76,6 @@ pub mod policies;
 pub mod ports;
 pub mod process;
 pub mod program;
-#[cfg(feature = "suites")]
-pub mod proxy;
 #[cfg(feature = "suites")]
 pub mod random;
 pub mod requests;

@@ -1,7 +1,6 @@
 //! A minimal HTTP/2 server that can break the protocol at any point: its frames are written by hand.
 
 use std::collections::VecDeque;
-use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -174,41 +173,4 @@ async fn send<S: AsyncWrite + Unpin>(
     let frame = [&length[1..], &[kind, flags], &id.to_be_bytes(), payload].concat();
     stream.write_all(&frame).await?;
     stream.flush().await
-}
-
-/// A relay to a server that can swallow all traffic. Connections then stay open and acknowledged by the kernel, as
-/// behind a load balancer whose server has lost power; new connections reach the server again.
-pub struct BlackHole {
-    pub address: SocketAddr,
-    swallow: tokio::sync::watch::Sender<()>,
-    _accepting: JoinSet<()>,
-}
-
-impl BlackHole {
-    pub async fn before(server: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let swallow = tokio::sync::watch::Sender::new(());
-        let swallowing = swallow.clone();
-        let mut accepting = JoinSet::new();
-        accepting.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((mut near, _)) = listener.accept().await {
-                let mut swallowed = swallowing.subscribe();
-                connections.spawn(async move {
-                    let mut far = tokio::net::TcpStream::connect(server).await.unwrap();
-                    tokio::select! {
-                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
-                        _ = swallowed.changed() => pending().await,
-                    }
-                });
-            }
-        });
-        Self { address, swallow, _accepting: accepting }
-    }
-
-    /// From now on, no bytes pass on the open connections.
-    pub fn swallow(&self) {
-        self.swallow.send_replace(());
-    }
 }

@@ -17,6 +17,7 @@
 
 use std::time::Duration;
 
+pub mod balancer;
 pub mod candidates;
 pub mod clock;
 pub mod http2;

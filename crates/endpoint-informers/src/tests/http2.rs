@@ -9,8 +9,9 @@ use k8s_openapi::api::core::v1::Endpoints;
 use kube::client::Body;
 use kube_api::{ApiClient, ApiError, Encoding, KeepAlive, connect, connect_with};
 use scripted_api::LIMIT;
+use scripted_api::balancer::{NewConnections, Proxy};
 use scripted_api::clock::Still;
-use scripted_api::http2::{Act, BlackHole, Server};
+use scripted_api::http2::{Act, Server};
 use scripted_api::loopback::reserve;
 use scripted_api::script::Script;
 use scripted_api::wire::{Wire, pod};
@@ -82,9 +83,9 @@ async fn a_watch_is_resumed_soon_after_its_server_dies_behind_a_live_proxy() {
     // Should the machine be so slow that a live connection looks dead, there is more than one later watch.
     let acts = std::iter::once(text(&[a, wire.end_of_list("10")])).chain((0..100).map(|_| text(&later)));
     let mut server = Server::start(acts).await;
-    let hole = BlackHole::before(server.address).await;
+    let balancer = Proxy::start(server.address).await;
     let keep_alive = KeepAlive { interval: Duration::from_millis(500), timeout: Duration::from_millis(500) };
-    let client = connect_with(&server.config_at(hole.address), keep_alive).unwrap();
+    let client = connect_with(&server.config_at(balancer.address()), keep_alive).unwrap();
     let timing = Timing { header: NEVER, silence: NEVER, initial_silence: NEVER, ..Timing::default() };
     let mut world = World::start::<Pod>(client, &Script::new([]), wire, timing);
     timeout(LIMIT, world.synced.wait_for(|synced| *synced)).await.unwrap().unwrap();
@@ -92,7 +93,7 @@ async fn a_watch_is_resumed_soon_after_its_server_dies_behind_a_live_proxy() {
 
     drop(clock);
     resume();
-    hole.swallow();
+    balancer.blackhole(NewConnections::Forwarded);
     assert!(server.asked().await > 0, "over another connection");
     let resumed = async {
         while world.pods().len() < 2 {

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use kube::Api;
+use scripted_api::balancer::Proxy;
 use serde_json::json;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind};
 use tests::observe::Observer;
-use tests::proxy::Proxy;
 
 use crate::measure::{Begun, Bench, launch, quiet};
 use crate::options::Options;

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Api;
+use scripted_api::balancer::Proxy;
 use serde_json::{Map, Value, json};
 use tests::audit::Mark;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::process::Usage;
-use tests::proxy::Proxy;
 
 use crate::measure::{self, CONCURRENCY};
 use crate::options::Options;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use random_operations::rng::Rng;
-use tests::proxy::Ending;
+use scripted_api::balancer::Ending;
 
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use scripted_api::balancer::{NewConnections, Proxy};
 use serde_json::json;
 use tests::cluster::Cluster;
 use tests::manager::{Kind, Manager, ManagerOptions};
-use tests::proxy::{NewConnections, Proxy};
 
 use crate::fault::Action;
 

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use scripted_api::balancer::{NewConnections, Proxy};
 use serde_json::{Value, json};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::dns::CoreDns;
 use tests::manager::{Controller, Manager, ManagerOptions};
-use tests::proxy::{NewConnections, Proxy};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::settled::{State, Trace, settle};
 use tests::{binaries, process};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use scripted_api::balancer::NewConnections;
 use tests::manager::LeaderElection;
-use tests::proxy::NewConnections;
 use tests::wait::LIMIT;
 
 use super::fixture::{Fixture, change, kind, measured, patience};

@@ -4,10 +4,10 @@ use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use scripted_api::balancer::Proxy;
 use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
-use tests::proxy::Proxy;
 use tests::scenario::{Pod, World};
 use tests::wait::{Calm, LIMIT};
 

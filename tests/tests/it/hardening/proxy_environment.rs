@@ -1,10 +1,10 @@
 //! An HTTP proxy of the environment between the program and the API server. `kube-api` `proxy` has that of a kubeconfig.
 
+use scripted_api::balancer::Proxy;
 use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::process::Environment;
-use tests::proxy::Proxy;
 use tests::scenario::World;
 
 use super::fixture::{kind, serve};

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kube::Api;
+use scripted_api::balancer::Proxy;
 use serde_json::json;
 use tests::canonical::Canonical;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::observe::Observer;
-use tests::proxy::Proxy;
 
 use super::figures::{self, Figures, RECEIVED};
 use super::floor;

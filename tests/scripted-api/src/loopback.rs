@@ -1,17 +1,18 @@
-//! The script over a real socket: a minimal HTTP/1.1 server that can break the protocol at any point.
+//! The script over a real socket.
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use http::Request;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::sleep;
 
-use crate::script::{Piece, Script};
+use crate::script::Script;
 
 /// A server on a loopback port. Dropping it breaks every connection and closes the port.
 pub struct Loopback {
@@ -67,62 +68,15 @@ pub fn reserve() -> [TcpSocket; 2] {
 }
 
 /// One request and its answer; then the connection closes, so that every request is a connection of its own.
-async fn serve(mut stream: TcpStream, script: Arc<Script>) -> Option<()> {
-    let mut bytes = Vec::new();
-    let end = loop {
-        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end;
+async fn serve(stream: TcpStream, script: Arc<Script>) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let script = Arc::clone(&script);
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            Ok::<_, hyper::Error>(script.respond(head, body).await)
         }
-        if stream.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
-    };
-    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-    let mut body = bytes.split_off(end + 4);
-    let mut lines = head.lines();
-    let mut request_line = lines.next()?.split(' ');
-    let (method, uri): (Method, &str) = (request_line.next()?.parse().unwrap(), request_line.next()?);
-    let mut headers = HeaderMap::new();
-    for line in lines {
-        let (name, value) = line.split_once(':')?;
-        headers.insert(name.parse::<HeaderName>().unwrap(), value.trim().parse().unwrap());
-    }
-    let length = headers.get("content-length").map_or(0, |value| value.to_str().unwrap().parse().unwrap());
-    while body.len() < length {
-        if stream.read_buf(&mut body).await.ok()? == 0 {
-            return None;
-        }
-    }
-    let mut reply = script.reply(method, uri, headers, Bytes::from(body));
-    let Some((code, headers)) = &reply.header else {
-        reply.given();
-        return std::future::pending().await;
-    };
-    let mut head = format!("HTTP/1.1 {code}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n");
-    for (name, value) in headers {
-        write!(head, "{name}: {}\r\n", value.to_str().unwrap()).unwrap();
-    }
-    head.push_str("\r\n");
-    stream.write_all(head.as_bytes()).await.ok()?;
-    for piece in reply.body.by_ref().collect::<Vec<_>>() {
-        match piece {
-            Piece::Bytes(bytes) if bytes.is_empty() => {}
-            Piece::Bytes(bytes) => {
-                let chunk = [format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat();
-                stream.write_all(&chunk).await.ok()?;
-            }
-            Piece::Pause(pause) => sleep(pause).await,
-            Piece::Hang => {
-                reply.given();
-                std::future::pending::<()>().await;
-            }
-            Piece::Cut => {
-                reply.given();
-                return None;
-            }
-        }
-    }
-    stream.write_all(b"0\r\n\r\n").await.ok()?;
-    reply.given();
-    Some(())
+    });
+    // The way in which the connection ends does not matter.
+    let _ = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service).await;
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -30,8 +31,7 @@ pub struct Answer {
 }
 
 /// A part of a body.
-#[derive(Clone)]
-pub enum Piece {
+enum Piece {
     Bytes(Bytes),
     Pause(Duration),
     /// The body stays open without further bytes.
@@ -166,27 +166,37 @@ impl Script {
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let script = Arc::clone(&script);
             async move {
-                let (parts, body) = request.into_parts();
+                let (head, body) = request.into_parts();
                 let body = body.collect_bytes().await.unwrap();
-                let reply = script.reply(parts.method, &parts.uri.to_string(), parts.headers, body);
-                let Some((code, headers)) = reply.header.clone() else {
-                    reply.given();
-                    return std::future::pending().await;
-                };
-                let mut response = Response::new(StreamBody::new(reply.into_stream()));
-                *response.status_mut() = code;
-                *response.headers_mut() = headers;
-                Ok::<_, Infallible>(response)
+                Ok::<_, Infallible>(script.respond(head, body).await)
             }
         });
         kube::Client::new(service, "default")
     }
 
+    /// The response to a request.
+    pub(crate) async fn respond(
+        self: &Arc<Self>,
+        head: Parts,
+        body: Bytes,
+    ) -> Response<StreamBody<impl Stream<Item = std::io::Result<Frame<Bytes>>> + Send + use<>>> {
+        let reply = self.reply(head, body);
+        let Some((code, headers)) = reply.header.clone() else {
+            reply.given();
+            return std::future::pending().await;
+        };
+        let mut response = Response::new(StreamBody::new(reply.into_stream()));
+        *response.status_mut() = code;
+        *response.headers_mut() = headers;
+        response
+    }
+
     /// The answer to a request. An unexpected request ends the script.
-    pub fn reply(self: &Arc<Self>, method: Method, uri: &str, headers: HeaderMap, body: Bytes) -> Reply {
-        let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
-        let query = query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        let seen = Seen { at: Instant::now(), method, path: path.to_owned(), query, headers, body };
+    fn reply(self: &Arc<Self>, head: Parts, body: Bytes) -> Reply {
+        let Parts { method, uri, headers, .. } = head;
+        let query = uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
+        let query = query.map(str::to_owned).collect();
+        let seen = Seen { at: Instant::now(), method, path: uri.path().to_owned(), query, headers, body };
         let mut steps = self.steps.lock();
         if let Some(answer) = self.current_version(&seen, steps.front()) {
             return Reply {
@@ -279,17 +289,17 @@ impl Script {
     }
 }
 
-/// The answer to one request, for a transport to send.
-pub struct Reply {
-    pub header: Option<(StatusCode, HeaderMap)>,
-    pub body: std::vec::IntoIter<Piece>,
+/// The answer to one request.
+struct Reply {
+    header: Option<(StatusCode, HeaderMap)>,
+    body: std::vec::IntoIter<Piece>,
     script: Arc<Script>,
     last: bool,
 }
 
 impl Reply {
     /// Marks the answer as sent, as far as it goes.
-    pub fn given(&self) {
+    fn given(&self) {
         if self.last {
             self.script.end(Ok(()));
         }
@@ -308,6 +318,8 @@ impl Reply {
                         std::future::pending::<()>().await;
                     }
                     Some(Piece::Cut) => {
+                        // What came before is sent.
+                        tokio::task::yield_now().await;
                         reply.given();
                         reply.body = Vec::new().into_iter();
                         return Some((Err(std::io::ErrorKind::ConnectionReset.into()), reply));

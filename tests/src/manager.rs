@@ -1,13 +1,15 @@
 //! The controllers under test: upstream's kube-controller-manager, or ours.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use tokio::net::TcpStream;
 
 use crate::cluster::{Cluster, User};
-use crate::pages::Pages;
+use crate::pages::{Page, Pages};
 use crate::process::{Environment, Process, Usage};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
@@ -182,6 +184,7 @@ const OPEN_PATHS: &str = "/healthz,/readyz,/livez,/metrics";
 /// A running manager.
 #[derive(Debug)]
 pub struct Manager {
+    kind: Kind,
     process: Process,
     port: u16,
     pages: Option<Pages>,
@@ -205,6 +208,7 @@ impl Manager {
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
         Self {
+            kind: Kind::Upstream,
             process: start("kube-controller-manager", &program, cluster, &options.environment, args),
             port: 0,
             pages: None,
@@ -223,6 +227,23 @@ impl Manager {
         // Without a kubeconfig for authentication every client is anonymous.
         let open = format!("--authorization-always-allow-paths={OPEN_PATHS}");
         Self::serving(Kind::Ours, cluster, options, [open])
+    }
+
+    /// Starts a manager whose metrics every client may read. Returns when ours is ready, or upstream has its port: a request
+    /// would be counted in the metrics.
+    pub async fn observed(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
+        if kind == Kind::Ours {
+            return Self::ours(cluster, options).await;
+        }
+        let flags = [
+            "--use-service-account-credentials=false".to_owned(),
+            format!("--leader-elect-resource-name={}", LeaderElection::LEASE),
+            format!("--authorization-always-allow-paths={OPEN_PATHS}"),
+        ];
+        let manager = Self::serving(kind, cluster, options, flags);
+        let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, manager.port));
+        wait::until("kube-controller-manager to serve", LIMIT, connect).await;
+        manager
     }
 
     /// Starts a manager with delegated authentication and authorization, as a cluster would: it asks the API server as
@@ -248,9 +269,7 @@ impl Manager {
     /// authentication and authorization. Its flags name only the API server, a free port on loopback, and what upstream
     /// needs to do the same work. Waits until it is ready, or, for upstream, until its controllers run.
     pub async fn with_defaults(kind: Kind, cluster: &Cluster) -> Self {
-        let mut manager = Self::at_a_free_port(kind, cluster, &Environment::default(), |port| {
-            default_flags(kind, cluster, port)
-        });
+        let mut manager = Self::at_a_free_port(kind, cluster, &Environment::default(), |port| default_flags(kind, cluster, port));
         match kind {
             Kind::Ours => manager.ready().await,
             Kind::Upstream => manager.runs(Controller::ALL).await,
@@ -286,6 +305,7 @@ impl Manager {
             Kind::Ours => ("endpoint-controller-manager", binaries::endpoint_controller_manager()),
         };
         Self {
+            kind,
             process: start(name, &program, cluster, environment, flags(port)),
             port,
             pages: Some(Pages::anonymous(port)),
@@ -325,6 +345,17 @@ impl Manager {
         self.pages.as_ref().expect("upstream serves only with the flags for it")
     }
 
+    /// Gets the metrics.
+    pub async fn scrape(&self) -> Page {
+        wait::until("metrics", LIMIT, || async {
+            match self.pages().get("/metrics").await? {
+                page if page.status == 200 => Ok(page),
+                page => Err(format!("{}: {}", page.status, page.text)),
+            }
+        })
+        .await
+    }
+
     /// Gets a path: status and body.
     pub async fn get(&self, path: &str) -> (u16, String) {
         let page = wait::until(path, LIMIT, || self.pages().get(path)).await;
@@ -349,7 +380,7 @@ impl Manager {
 
     /// The program that this manager runs.
     pub fn kind(&self) -> Kind {
-        if self.pages.is_some() { Kind::Ours } else { Kind::Upstream }
+        self.kind
     }
 
     /// The process, with its log and resource usage.

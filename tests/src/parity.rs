@@ -12,8 +12,7 @@ use crate::audit::{AuditLog, Mark, Request};
 use crate::barrier;
 use crate::canonical::{Canonical, Detail, Snapshot};
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::manager::{Controller, Kind, ManagerOptions};
-use crate::metrics::Observed;
+use crate::manager::{Controller, Kind, Manager, ManagerOptions};
 use crate::release::Release;
 use crate::scenario::{NAMESPACE, World};
 use crate::workload::{PHASES, PODS_END, Phase};
@@ -25,7 +24,7 @@ pub struct Run {
     /// Its workload.
     pub world: World,
     /// The manager under test.
-    pub manager: Observed,
+    pub manager: Manager,
     options: ManagerOptions,
     /// The time of the manager's start.
     started: Timestamp,
@@ -184,7 +183,7 @@ impl Run {
         let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
         let mut world = Box::pin(World::prepare(cluster.client(), options.controllers)).await;
         let started = Timestamp::now();
-        let manager = Observed::start(kind, &cluster, &options).await;
+        let manager = Manager::observed(kind, &cluster, &options).await;
         world.watch_workers(manager.pages());
         let run = Self { cluster, world, manager, options, started };
         run.world.sync().await;
@@ -204,7 +203,7 @@ impl Run {
             let snapshot = Snapshot::take(self.world.client(), NAMESPACE).await;
             let violations = snapshot.violations(100);
             assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
-            records.push(Record { phase: *phase, snapshot, requests, by: self.kind() });
+            records.push(Record { phase: *phase, snapshot, requests, by: self.manager.kind() });
         }
         records
     }
@@ -218,7 +217,7 @@ impl Run {
         let before = endpoints(&cluster).await;
         let mark = cluster.audit().mark();
         let started = Timestamp::now();
-        let manager = Observed::start(kind, &cluster, &options).await;
+        let manager = Manager::observed(kind, &cluster, &options).await;
         world.watch_workers(manager.pages());
         world.settle().await;
         let successor = Self { cluster, world, manager, options, started };
@@ -234,10 +233,6 @@ impl Run {
         self.cluster.audit()
     }
 
-    fn kind(&self) -> Kind {
-        self.manager.manager.kind()
-    }
-
     /// The manager's writes, barrier objects aside. The last Event of its predecessor may be answered after that has ended.
     ///
     /// # Panics
@@ -246,11 +241,7 @@ impl Run {
         let mut writes = self.audit().writes_since(mark, self.options.user);
         writes.retain(|request| request.namespace != barrier::NAMESPACE && request.received >= self.started);
         for write in &writes {
-            assert!(
-                write.user_agent.starts_with(self.manager.manager.name()),
-                "{} wrote: {write}",
-                write.user_agent
-            );
+            assert!(write.user_agent.starts_with(self.manager.name()), "{} wrote: {write}", write.user_agent);
         }
         writes
     }

@@ -5,12 +5,10 @@
 //!
 //! [format]: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
-mod observed;
 mod parser;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use observed::Observed;
 use parser::Parser;
 
 /// The labels of a series, `le` aside.

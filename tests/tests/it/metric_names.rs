@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions, User};
-use tests::manager::{Controller, Kind, ManagerOptions};
-use tests::metrics::{Exposition, Metric, Observed, Value};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::metrics::{Exposition, Metric, Value};
 use tests::scenario::{Pod, World};
 use tests::wait::{self, LIMIT};
 
@@ -75,7 +75,7 @@ async fn scrape(kind: Kind) -> Exposition {
     };
     // At its start, upstream deletes Endpoints whose Service it has not seen.
     let world = World::prepare(cluster.client(), options.controllers).await;
-    let mut observed = Observed::start(kind, &cluster, &options).await;
+    let mut manager = Manager::observed(kind, &cluster, &options).await;
     world.pod(Pod::new("web-0", "web", 0)).await;
     let spec =
         json!({"selector": {"app": "web"}, "ports": [{"port": 80}], "trafficDistribution": "PreferClose"});
@@ -83,9 +83,9 @@ async fn scrape(kind: Kind) -> Exposition {
     world.expect("web", "IPv4", 1, 1).await;
     world.settle().await;
     let exposition =
-        wait::until("well-formed metrics", LIMIT, async || Exposition::parse(&observed.scrape().await.text))
+        wait::until("well-formed metrics", LIMIT, async || Exposition::parse(&manager.scrape().await.text))
             .await;
-    observed.manager.process().alive().unwrap();
+    manager.process().alive().unwrap();
     exposition
 }
 

@@ -9,8 +9,8 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions, User};
-use tests::manager::{Controller, Kind, ManagerOptions};
-use tests::metrics::{Exposition, Observed};
+use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::metrics::Exposition;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
@@ -55,8 +55,8 @@ async fn is_refused(cluster: &Cluster, user: User) {
     .await;
 }
 
-async fn scrape(observed: &Observed) -> Result<Exposition, String> {
-    Exposition::parse(&observed.scrape().await.text)
+async fn scrape(manager: &Manager) -> Result<Exposition, String> {
+    Exposition::parse(&manager.scrape().await.text)
 }
 
 fn ages(metrics: &Exposition) -> Vec<Option<f64>> {
@@ -69,7 +69,7 @@ async fn each_write_is_measured_and_a_refused_one_ages() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let options = ManagerOptions::of(Controller::ALL);
     let mark = cluster.audit().mark();
-    let mut observed = Observed::start(Kind::Ours, &cluster, &options).await;
+    let mut manager = Manager::ours(&cluster, &options).await;
     let world = World::prepare(cluster.client(), options.controllers).await;
     changes(&world).await;
 
@@ -77,7 +77,7 @@ async fn each_write_is_measured_and_a_refused_one_ages() {
     is_refused(&cluster, User::EndpointControllers).await;
     world.ready("web-0", true).await;
     wait::until("the age of a refused change", LIMIT, async || {
-        let metrics = scrape(&observed).await?;
+        let metrics = scrape(&manager).await?;
         let labels = [("controller", "endpointslice-controller"), ("reason", "forbidden")];
         let refused = metrics.number("sync_retries_total", &labels);
         let aged = ages(&metrics)[1].is_some_and(|age| age > 0.0);
@@ -89,7 +89,7 @@ async fn each_write_is_measured_and_a_refused_one_ages() {
     world.settle().await;
 
     let metrics = wait::until("as many observations as writes", LIMIT, async || {
-        let metrics = scrape(&observed).await?;
+        let metrics = scrape(&manager).await?;
         expect(
             "the ages",
             0.0,
@@ -122,5 +122,5 @@ async fn each_write_is_measured_and_a_refused_one_ages() {
     .await;
     let longest = metrics.histogram(DURATION, &[("controller", "endpointslice-controller")]).unwrap();
     assert!(longest.sum.unwrap() > 0.0);
-    observed.manager.process().alive().unwrap();
+    manager.process().alive().unwrap();
 }

@@ -23,8 +23,8 @@ use kube::api::ListParams;
 use tests::audit::Request;
 use tests::barrier;
 use tests::cluster::{Cluster, ClusterOptions};
-use tests::manager::{Kind, ManagerOptions};
-use tests::metrics::{Exposition, Labels, Observed, Value};
+use tests::manager::{Kind, Manager, ManagerOptions};
+use tests::metrics::{Exposition, Labels, Value};
 use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 
@@ -68,16 +68,16 @@ async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> 
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let options = (subject.options)();
     let mark = cluster.audit().mark();
-    let mut observed = Observed::start(kind, &cluster, &options).await;
+    let mut manager = Manager::observed(kind, &cluster, &options).await;
     let mut world = World::prepare(cluster.client(), options.controllers).await;
-    world.watch_workers(observed.pages());
+    world.watch_workers(manager.pages());
     barrier_has_slices(&world, subject.barrier_slices).await;
     world.sync().await;
     script(&world).await;
     world.settle().await;
     let what = format!("consistent metrics of {}", kind.name());
     let observation = wait::until(&what, LIMIT, async || {
-        let scrape = observed.scrape().await;
+        let scrape = manager.scrape().await;
         let metrics = Exposition::parse(&scrape.text)?;
         at_rest(subject, &metrics)?;
         agrees_with_audit(subject, &metrics, &cluster.audit().writes_since(mark, options.user))?;
@@ -85,7 +85,7 @@ async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> 
         Ok::<_, String>(Observation { content_type: scrape.content_type, text: scrape.text, metrics })
     })
     .await;
-    observed.manager.process().alive().unwrap();
+    manager.process().alive().unwrap();
     observation
 }
 

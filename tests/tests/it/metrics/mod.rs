@@ -9,7 +9,6 @@
 //! | `workqueue_depth` and the two gauges about running work: 0 at rest | `syncs{result="stale"}`: there only if a cache was late |
 
 mod changes;
-mod endpoints;
 mod endpointslice;
 mod mirroring;
 pub(crate) mod promtool;
@@ -34,8 +33,8 @@ struct Subject {
     options: fn() -> ManagerOptions,
     /// The name of its queue.
     queue: &'static str,
-    /// The prefix of its own metrics; none if it has none.
-    prefix: Option<&'static str>,
+    /// The prefix of its own metrics.
+    prefix: &'static str,
     /// The number of syncs that its own metrics show.
     syncs: fn(&Exposition) -> Option<f64>,
     /// The writes of slices that `changes` counts without exception.
@@ -50,7 +49,7 @@ impl Subject {
         let queue = || labels.get("name").is_some_and(|name| name == self.queue);
         // Occurs only when a cache was late, which no workload can ensure.
         let stale = labels.get("result").is_some_and(|result| result == "stale");
-        let own = self.prefix.is_some_and(|prefix| name.starts_with(prefix));
+        let own = name.starts_with(self.prefix);
         (own && !stale) || (name.starts_with("workqueue_") && queue())
     }
 }
@@ -111,16 +110,15 @@ fn at_rest(subject: Subject, metrics: &Exposition) -> Result<(), String> {
         let found = metrics.histogram(&format!("workqueue_{histogram}"), queue);
         expect(histogram, adds, found.and_then(|histogram| histogram.count))?;
     }
-    subject.prefix.map_or(Ok(()), |_| expect("syncs", adds, (subject.syncs)(metrics)))
+    expect("syncs", adds, (subject.syncs)(metrics))
 }
 
 /// Checks that every successful write is counted, and nothing else.
 fn agrees_with_audit(subject: Subject, metrics: &Exposition, writes: &[Request]) -> Result<(), String> {
-    let Some(prefix) = subject.prefix else { return Ok(()) };
     for operation in subject.counted {
         let of_slices = writes.iter().filter(|request| request.resource == "endpointslices");
         let count = of_slices.filter(|request| request.verb == *operation && request.code < 300).count();
-        let found = metrics.number(&format!("{prefix}changes"), &[("operation", operation)]);
+        let found = metrics.number(&format!("{}changes", subject.prefix), &[("operation", operation)]);
         expect(operation, as_f64(count), Some(found.unwrap_or_default()))?;
     }
     Ok(())
@@ -171,8 +169,11 @@ fn determined(metrics: &Exposition) -> BTreeMap<String, f64> {
     values
 }
 
-/// Checks that ours has upstream's series and values, of which there must be at least `figures`.
-fn same_series_and_figures(upstream: &Exposition, ours: &Exposition, figures: usize) {
+/// Checks that ours has upstream's series and values, of which there must be this number.
+fn same_series_and_figures(upstream: &Observation, ours: &Observation, figures: usize) {
+    assert_eq!(ours.content_type, upstream.content_type);
+    promtool::check(&upstream.text, &ours.text);
+    let (upstream, ours) = (&upstream.metrics, &ours.metrics);
     let mut failures = upstream.missing_in(ours);
     let (wanted, found) = (determined(upstream), determined(ours));
     let mut table = String::new();
@@ -187,10 +188,4 @@ fn same_series_and_figures(upstream: &Exposition, ours: &Exposition, figures: us
     println!("upstream and ours\n{table}");
     assert_eq!(wanted.len(), figures, "{wanted:#?}");
     assert!(failures.is_empty(), "{}\n{table}", failures.join("\n"));
-}
-
-fn same_series(upstream: &Observation, ours: &Observation) {
-    let missing = upstream.metrics.missing_in(&ours.metrics);
-    assert!(missing.is_empty(), "{}", missing.join("\n"));
-    assert_eq!(ours.content_type, upstream.content_type);
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read as _, Seek, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -23,26 +23,6 @@ pub struct Process {
     log: PathBuf,
     /// The length of the log at the start, which is what earlier processes of this name wrote.
     before: u64,
-    /// The read end of stderr's pipe, which is never read. If it were closed, writes would fail instead of blocking.
-    _unread: Option<PipeReader>,
-}
-
-/// The environment of a process, besides its arguments.
-#[derive(Debug, Clone, Default)]
-pub struct Environment {
-    /// Variables on top of those of the test.
-    pub variables: Vec<(String, String)>,
-    /// Replaces the log file as stderr by a pipe that is nearly full and that nothing reads.
-    pub stderr_is_stuck: bool,
-}
-
-/// A pipe with capacity for one page, which is a few lines of a log.
-fn stuck_pipe() -> (PipeReader, PipeWriter) {
-    /// Capacity of a Linux pipe (pipe(7)) without the last page.
-    const NEARLY_FULL: usize = 65_536 - 4_096;
-    let (reader, mut writer) = io::pipe().expect("a pipe");
-    writer.write_all(&vec![b'\n'; NEARLY_FULL]).expect("filling a pipe");
-    (reader, writer)
 }
 
 /// Returns a file whose lines arrive in the log later than any wait lasts.
@@ -63,16 +43,16 @@ impl Process {
         folder: &Path,
         args: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
-        Self::start_in(name, program, folder, args, &Environment::default())
+        Self::start_in(name, program, folder, args, &[])
     }
 
-    /// Starts `program` in an environment of its own.
+    /// Starts `program` with variables on top of those of the test.
     pub fn start_in(
         name: &'static str,
         program: &Path,
         folder: &Path,
         args: impl IntoIterator<Item = impl Into<OsString>>,
-        environment: &Environment,
+        environment: &[(String, String)],
     ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log).expect("opening a log file");
@@ -82,19 +62,12 @@ impl Process {
         command
             .args(args.into_iter().map(Into::into))
             .current_dir(folder)
-            .envs(environment.variables.iter().map(|(name, value)| (name, value)))
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stdout(output.try_clone().expect("duplicating a file handle"));
-        let unread = if environment.stderr_is_stuck {
-            let (reader, writer) = stuck_pipe();
-            command.stderr(writer);
-            Some(reader)
-        } else {
-            command.stderr(output);
-            None
-        };
+            .stdout(output.try_clone().expect("duplicating a file handle"))
+            .stderr(output);
         let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
-        Self { name, child, log, before, _unread: unread }
+        Self { name, child, log, before }
     }
 
     /// The name of the program.

@@ -15,4 +15,3 @@ mod idle_cut;
 mod proxy_environment;
 mod repairs;
 mod rude_clients;
-mod stderr_blocked;

@@ -96,8 +96,6 @@ pub struct ManagerOptions {
     pub controllers_flag: Option<String>,
     /// `--kube-api-qps`; the burst is the same.
     pub qps: u32,
-    /// `--concurrent-service-endpoint-syncs`.
-    pub concurrent_syncs: u32,
     /// `--max-endpoints-per-slice`.
     pub max_endpoints_per_slice: u32,
     /// `--mirroring-max-endpoints-per-subset`.
@@ -133,7 +131,6 @@ impl ManagerOptions {
             controllers_flag: None,
             // Too high for client-side throttling, which no test is about.
             qps: 1_000,
-            concurrent_syncs: 5,
             max_endpoints_per_slice: 100,
             max_endpoints_per_subset: 1_000,
             batch_period: Duration::ZERO,
@@ -432,7 +429,6 @@ fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
         format!("--controllers={controllers}"),
         format!("--kube-api-qps={}", options.qps),
         format!("--kube-api-burst={}", options.qps),
-        format!("--concurrent-service-endpoint-syncs={}", options.concurrent_syncs),
         format!("--max-endpoints-per-slice={}", options.max_endpoints_per_slice),
         format!("--mirroring-max-endpoints-per-subset={}", options.max_endpoints_per_subset),
         format!("--endpointslice-updates-batch-period={}ms", options.batch_period.as_millis()),

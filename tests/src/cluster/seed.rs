@@ -14,8 +14,6 @@ pub struct Seed {
     pub pods: u32,
     /// Nodes on which they run.
     pub nodes: u32,
-    /// Zones of the nodes.
-    pub zones: u32,
     /// Namespaces of the Services.
     pub namespaces: u32,
     /// Further pods, which are not endpoints.
@@ -30,7 +28,6 @@ impl Default for Seed {
             services: 100,
             pods: 10,
             nodes: 10,
-            zones: 3,
             namespaces: 1,
             bystanders: 0,
             limit: Duration::from_secs(60),
@@ -56,7 +53,6 @@ impl Cluster {
             format!("--services={}", seed.services),
             format!("--pods-per-service={}", seed.pods),
             format!("--nodes={}", seed.nodes),
-            format!("--zones={}", seed.zones),
             format!("--namespaces={}", seed.namespaces),
             format!("--bystanders={}", seed.bystanders),
         ];

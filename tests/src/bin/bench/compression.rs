@@ -14,6 +14,7 @@ use tests::observe::Observer;
 use crate::measure::{Begun, Bench, launch, quiet};
 use crate::options::Options;
 use crate::report::megabytes;
+use crate::scenarios::figures::median;
 use crate::seed;
 use crate::tally::Tally;
 
@@ -44,9 +45,7 @@ pub(crate) async fn run(options: &Options) -> String {
         let link = if is_far { "10 ms, 100 Mbit/s" } else { "near" };
         write!(text, "\n{:30}", format!("{link}{}", if compresses { ", compressed" } else { "" })).unwrap();
         for figure in 0..5 {
-            let mut values: Vec<f64> = starts.iter().map(|start| start[figure]).collect();
-            values.sort_by(f64::total_cmp);
-            write!(text, "{:19.2}", values[(values.len() - 1) / 2]).unwrap();
+            write!(text, "{:19.2}", median(starts.iter().map(|start| start[figure]).collect())).unwrap();
         }
     }
     text

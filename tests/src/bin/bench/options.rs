@@ -22,9 +22,6 @@ pub(crate) struct Options {
     /// Number of nodes on which the pods run.
     #[arg(long, requires = "form", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) nodes: u32,
-    /// Number of zones of the nodes.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) zones: u32,
     /// Number of namespaces of the Services [default: one for 100 Services].
     #[arg(long, requires = "form", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) namespaces: Option<u32>,
@@ -37,9 +34,6 @@ pub(crate) struct Options {
     /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would limit both programs equally.
     #[arg(long, requires = "form", default_value_t = 10_000)]
     pub(crate) qps: u32,
-    /// --concurrent-service-endpoint-syncs of both.
-    #[arg(long, default_value_t = 5)]
-    pub(crate) syncs: u32,
     /// Measure only `upstream` or `ours`.
     #[arg(long, value_enum)]
     only: Option<Kind>,
@@ -159,23 +153,19 @@ impl Options {
     }
 
     pub(crate) fn manager(&self, controllers: &'static [Controller]) -> ManagerOptions {
-        ManagerOptions { qps: self.qps, concurrent_syncs: self.syncs, ..ManagerOptions::of(controllers) }
+        ManagerOptions { qps: self.qps, ..ManagerOptions::of(controllers) }
     }
 }
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { services, pods, nodes, zones, qps, syncs, .. } = self;
+        let Self { services, pods, nodes, qps, .. } = self;
         let namespaces = self.namespaces();
         let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-        writeln!(
-            f,
-            "{services} Services × {pods} pods in {namespaces} namespaces; {nodes} nodes in {zones} zones"
-        )?;
+        writeln!(f, "{services} Services × {pods} pods in {namespaces} namespaces; {nodes} nodes")?;
         write!(
             f,
-            "{qps} requests a second allowed, {syncs} syncs at a time; {processors} processors, shared with the API \
-             server, etcd and this program"
+            "{qps} requests a second allowed; {processors} processors, shared with the API server, etcd and this program"
         )
     }
 }

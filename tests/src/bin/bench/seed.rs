@@ -14,7 +14,6 @@ pub(crate) async fn cluster(options: &Options) -> Cluster {
         services: options.services,
         pods: options.pods,
         nodes: options.nodes,
-        zones: options.zones,
         namespaces: options.namespaces(),
         bystanders: options.bystanders,
         limit: options.limit(),

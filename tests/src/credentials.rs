@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// A user of the API server.
@@ -109,25 +111,5 @@ pub(crate) fn signing_key() -> String {
     der.extend(std::iter::repeat_with(|| fastrand::u8(..)).take(31));
     der.extend([0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]);
     let label = "EC PRIVATE KEY";
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", base64(&der))
-}
-
-/// Base64 of a whole number of 3-byte groups, which is what the key is.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    assert!(bytes.len().is_multiple_of(3), "no padding here");
-    let digit = |group: u32, shift: u32| char::from(DIGITS[(group >> shift & 63) as usize]);
-    let groups = bytes.chunks_exact(3).map(|b| u32::from_be_bytes([0, b[0], b[1], b[2]]));
-    groups.flat_map(|group| [18, 12, 6, 0].map(|shift| digit(group, shift))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_agrees_with_the_rfc() {
-        assert_eq!(base64(b"foobar"), "Zm9vYmFy");
-        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
-    }
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
 }

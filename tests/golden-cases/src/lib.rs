@@ -8,12 +8,15 @@
 
 #![allow(
     clippy::missing_panics_doc,
+    clippy::must_use_candidate,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "tests fail by panicking"
 )]
+
+pub mod answers;
 
 use std::fmt::Write;
 use std::io::Read;

@@ -5,9 +5,10 @@
 //! `KINDS_FACTS` names another file of this form, such as one of random requests.
 
 use bytes::Bytes;
+use golden_cases::answers::difference;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tower::Service as _;
 
 use crate::ApiServer;
@@ -16,148 +17,15 @@ use crate::schema::{Shape, Type};
 
 use super::*;
 
-struct Answer {
-    code: u64,
-    body: Value,
-}
-
-async fn send(server: &mut ApiServer, request: &Value) -> Answer {
+/// The code and the body of the answer.
+async fn send(server: &mut ApiServer, request: &Value) -> (u64, Value) {
     let text = |key: &str| request[key].as_str().unwrap();
     let body = if request["body"].is_null() { String::new() } else { request["body"].to_string() };
     let sent = Request::builder().method(text("method")).uri(text("path"));
     let Ok(response) = server.call(sent.body(Full::<Bytes>::from(body)).unwrap()).await;
     let code = response.status().as_u16().into();
     let body = response.into_body().collect().await.unwrap().to_bytes();
-    Answer { code, body: serde_json::from_slice(&body).unwrap() }
-}
-
-/// Removes what is empty, and what differs from run to run.
-fn prune(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut kept = Map::new();
-            for (key, value) in fields {
-                let value = prune(value);
-                let is_empty = match &value {
-                    Value::Null => true,
-                    Value::Bool(value) => !value,
-                    Value::Number(number) => number.as_i64() == Some(0),
-                    Value::String(text) => text.is_empty(),
-                    Value::Array(items) => items.is_empty(),
-                    Value::Object(fields) => fields.is_empty(),
-                };
-                if !is_empty {
-                    kept.insert(key.clone(), value);
-                }
-            }
-            Value::Object(kept)
-        }
-        Value::Array(items) => items.iter().map(prune).collect(),
-        other => other.clone(),
-    }
-}
-
-/// The object without what differs from run to run: random addresses and ports that no request of the case names.
-fn canonical(body: &Value, requests: &str) -> Value {
-    let mut body = prune(body);
-    if let Some(Value::Object(meta)) = body.get_mut("metadata") {
-        for key in ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields"] {
-            meta.remove(key);
-        }
-    }
-    for key in ["kind", "apiVersion"] {
-        if let Value::Object(fields) = &mut body {
-            fields.remove(key);
-        }
-    }
-    hide(&mut body, requests);
-    body
-}
-
-fn hide(value: &mut Value, requests: &str) {
-    match value {
-        Value::Object(fields) => fields.values_mut().for_each(|value| hide(value, requests)),
-        Value::Array(items) => items.iter_mut().for_each(|value| hide(value, requests)),
-        Value::String(text) if !requests.contains(text.as_str()) => {
-            if text.starts_with("10.96.") && *text != "10.96.0.0" {
-                *value = "an IPv4 address".into();
-            } else if text.starts_with("fd00:96::") && *text != "fd00:96::" {
-                *value = "an IPv6 address".into();
-            } else if text.parse::<jiff::Timestamp>().is_ok() {
-                *value = "a time".into();
-            }
-        }
-        Value::Number(number) => {
-            if let Some(port @ 30000..=32767) = number.as_i64()
-                && !requests.contains(&port.to_string())
-            {
-                *value = "a port".into();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The causes in any order, since Go visits maps at random.
-fn causes(body: &Value, requests: &str) -> Vec<[String; 3]> {
-    let causes = body["details"]["causes"].as_array().into_iter().flatten();
-    let text = |cause: &Value, key: &str| shown(cause[key].as_str().unwrap_or_default(), requests);
-    let mut causes: Vec<_> =
-        causes.map(|cause| ["field", "reason", "message"].map(|key| text(cause, key))).collect();
-    causes.sort();
-    causes
-}
-
-/// The text up to what is not reproduced, differences of Go structs and uids, and without random addresses and ports.
-fn shown(text: &str, requests: &str) -> String {
-    let text = text.split('\n').next().unwrap_or_default();
-    let text = text.split("UID in object meta: ").next().unwrap_or_default();
-    let mut words: Vec<&str> = text.split('"').collect();
-    for word in &mut words {
-        if ["10.96.", "fd00:96::"].iter().any(|network| word.starts_with(network))
-            && !requests.contains(*word)
-        {
-            *word = "an address";
-        }
-    }
-    let text = words.join("\"");
-    match text.strip_prefix("Duplicate value: ").and_then(|port| port.parse::<u16>().ok()) {
-        Some(30000..=32767) => "Duplicate value: a port".to_owned(),
-        _ => text,
-    }
-}
-
-fn message(body: &Value, requests: &str) -> String {
-    let text = shown(body["message"].as_str().unwrap_or_default(), requests);
-    if text.contains("Duplicate value: 3") { String::new() } else { text }
-}
-
-fn difference(request: &Value, answer: &Answer, requests: &str) -> Option<String> {
-    let wanted = &request["answer"];
-    let code = request["code"].as_u64().unwrap();
-    if code != answer.code {
-        return Some(format!("code {code} became {}: {}\nwanted {wanted}", answer.code, answer.body));
-    }
-    if code >= 400 {
-        let (wanted_causes, own_causes) = (causes(wanted, requests), causes(&answer.body, requests));
-        if wanted_causes != own_causes {
-            return Some(format!("causes {wanted_causes:#?}\nbecame {own_causes:#?}"));
-        }
-        let subject = |body: &Value| ["name", "group", "kind"].map(|key| body["details"][key].clone());
-        if subject(wanted) != subject(&answer.body)
-            || wanted["reason"] != answer.body["reason"]
-                && !wanted["reason"].as_str().unwrap_or_default().is_empty()
-        {
-            return Some(format!("details of {wanted} became {}", answer.body));
-        }
-        let (wanted, own) = (message(wanted, requests), message(&answer.body, requests));
-        if wanted_causes.len() < 2 && wanted != own {
-            return Some(format!("message {wanted}\nbecame {own}"));
-        }
-        return None;
-    }
-    let (wanted, own) = (canonical(wanted, requests), canonical(&answer.body, requests));
-    (request["method"] != "DELETE" && wanted != own).then(|| format!("object {wanted}\nbecame {own}"))
+    (code, serde_json::from_slice(&body).unwrap())
 }
 
 #[test]
@@ -220,9 +88,9 @@ async fn answers_as_the_real_server() {
         let builder = ApiServer::builder().environment(SystemEnvironment::seeded(1));
         let mut server = builder.garbage_collection(false).namespace_termination(false).build();
         for step in steps {
-            let answer = send(&mut server, step).await;
+            let (code, answer) = send(&mut server, step).await;
             count += 1;
-            if let Some(difference) = difference(step, &answer, &requests) {
+            if let Some(difference) = difference(step, code, &answer, &requests) {
                 failures.push(format!("{} {} {}\n{difference}", step["method"], step["path"], step["body"]));
                 break;
             }

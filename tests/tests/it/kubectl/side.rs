@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use embedded_apiserver::{ApiServer, Tls};
 use kube::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,8 +10,6 @@ use tests::cluster::{self, Cluster, ClusterOptions, User};
 use tests::process::Process;
 use tests::requests;
 use tests::wait::{self, LIMIT};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
 /// A server, as kubectl and requests reach it.
 pub(crate) struct Side {
@@ -23,50 +20,26 @@ pub(crate) struct Side {
     _running: Running,
 }
 
+/// Runs until it is dropped.
 enum Running {
-    Real(#[expect(dead_code, reason = "runs until it is dropped")] Box<Cluster>),
-    Embedded { serving: JoinHandle<()>, _folder: TempDir },
+    Cluster { _cluster: Box<Cluster> },
     Simulation { _process: Process, _folder: TempDir },
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Self::Embedded { serving, .. } = self {
-            serving.abort();
-        }
-    }
 }
 
 impl Side {
     pub(super) async fn real() -> Self {
-        let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
-        let kubeconfig = in_namespace(&cluster.kubeconfig(User::Admin), cluster.folder());
-        Self {
-            name: "real",
-            client: cluster.client(),
-            kubeconfig,
-            _running: Running::Real(Box::new(cluster)),
-        }
+        Self::of("real", Box::pin(Cluster::start(ClusterOptions::default())).await)
     }
 
     /// Without the controllers' work, as the real one.
     pub(super) async fn embedded() -> Self {
-        let server = ApiServer::builder().garbage_collection(false).namespace_termination(false).build();
-        let tls = Tls::for_loopback().expect("a certificate");
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("https://{}", listener.local_addr().expect("an address"));
-        let folder = tempfile::Builder::new().prefix("ecm-embedded-").tempdir().expect("a folder");
-        let path = folder.path().join("kubeconfig");
-        let kubeconfig = embedded_apiserver::kubeconfig("any", &url, Some(tls.certificate()));
-        std::fs::write(&path, kubeconfig).expect("writing a kubeconfig");
-        let serving =
-            tokio::spawn(async move { server.serve(listener, Some(tls), std::future::pending()).await });
-        Self {
-            name: "embedded",
-            client: cluster::client(&path).await.expect("a client"),
-            kubeconfig: in_namespace(&path, folder.path()),
-            _running: Running::Embedded { serving, _folder: folder },
-        }
+        Self::of("embedded", Cluster::embedded().await)
+    }
+
+    fn of(name: &'static str, cluster: Cluster) -> Self {
+        let kubeconfig = in_namespace(&cluster.kubeconfig(User::Admin), cluster.folder());
+        let client = cluster.client();
+        Self { name, client, kubeconfig, _running: Running::Cluster { _cluster: Box::new(cluster) } }
     }
 
     /// `simulate --serve` without input, with the controllers at work.

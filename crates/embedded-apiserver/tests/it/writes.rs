@@ -156,17 +156,6 @@ async fn tokens_and_reviews_are_answered() {
 }
 
 #[tokio::test]
-async fn a_pod_is_bound_to_a_node() {
-    let server = ApiServer::new();
-    send(&server, "POST", PODS, pod("a")).await;
-    let binding = json!({ "metadata": { "name": "a" }, "target": { "kind": "Node", "name": "n" } });
-    let (code, status) = send(&server, "POST", &format!("{PODS}/a/binding"), binding).await;
-    assert_eq!((code, &status["status"]), (201, &json!("Success")), "{status}");
-    let (_, bound) = send(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
-    assert_eq!(bound["spec"]["nodeName"], "n");
-}
-
-#[tokio::test]
 async fn external_names_have_no_internal_policy() {
     let server = ApiServer::new();
     let services = "/api/v1/namespaces/default/services";

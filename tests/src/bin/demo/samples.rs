@@ -5,7 +5,7 @@ use std::path::Path;
 use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
-use serde::Deserialize as _;
+use tests::requests::manifest;
 
 /// All objects, by file name and in the order within the files.
 pub(crate) fn read() -> Vec<DynamicObject> {
@@ -14,14 +14,8 @@ pub(crate) fn read() -> Vec<DynamicObject> {
     let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry of a folder").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
     files.sort();
-    files.iter().flat_map(|file| objects(file)).collect()
-}
-
-fn objects(file: &Path) -> Vec<DynamicObject> {
-    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let parse = |document| DynamicObject::deserialize(document);
-    let objects: Result<_, _> = serde_yaml::Deserializer::from_str(&text).map(parse).collect();
-    objects.unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    let objects = files.iter().flat_map(|file| manifest(file));
+    objects.map(|object| serde_json::from_value(object).expect("an object with its kind")).collect()
 }
 
 /// Equivalent of `kubectl apply --server-side --namespace=<namespace>`.

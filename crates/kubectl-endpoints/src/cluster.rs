@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::exit::{self, Failure};
 use crate::flags::{ClusterFlags, Target};
-use crate::live::{Resource, Selection, each};
+use crate::live::{Part, Resource, Selection, each};
 use crate::name::NAME;
 use crate::warnings;
 
@@ -135,10 +135,15 @@ impl Cluster {
         let filled = RefCell::new(&mut *snapshot);
         let requests = wanted.iter().map(async |(resource, selection)| {
             // Object by object: a snapshot keeps less of them than a list.
-            let request = each(&self.client, resource, selection, |json| {
+            let request = each(&self.client, resource, selection, |part| {
                 let mut snapshot = filled.borrow_mut();
                 snapshot.set_readable(resource.kind);
-                resource.readable(json).into_iter().for_each(|object| snapshot.upsert(object));
+                match part {
+                    Part::Object(json) => {
+                        resource.readable(json).into_iter().for_each(|object| snapshot.upsert(object));
+                    }
+                    Part::Restart => snapshot.replace(resource.kind, vec![]),
+                }
             });
             match self.timeout {
                 None => request.await,

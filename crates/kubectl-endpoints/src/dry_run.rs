@@ -20,6 +20,7 @@ use endpoint_controller_manager::config::Config;
 use endpoint_controller_manager::controller_set::first_writes::FirstWrite;
 use endpoint_controller_manager::controllers::Controller;
 use endpoint_controller_manager::{controller_set, gates};
+use endpoint_diagnostics::snapshot::Kind;
 use endpoint_informers::cache::{Cache, CachedResource, Delta};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, LAST_CHANGE_TRIGGER_TIME};
@@ -79,6 +80,27 @@ impl DryRun {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Removes the objects of a kind, whose list begins again.
+    pub(crate) fn forget(&mut self, kind: Kind) {
+        match kind {
+            Kind::Services => {
+                self.clear::<Service>();
+                self.clear::<DelegatedService>();
+            }
+            Kind::Pods => self.clear::<Pod>(),
+            Kind::Nodes => self.clear::<Node>(),
+            Kind::Endpoints => self.clear::<CachedEndpoints>(),
+            Kind::EndpointSlices => self.clear::<CachedSlice>(),
+            Kind::Namespaces => self.terminating.clear(),
+            Kind::ResourceClaims => {}
+        }
+    }
+
+    fn clear<K: CachedResource>(&self) {
+        self.cache.begin_list::<K>();
+        self.cache.finish_list::<K>("");
     }
 
     fn insert<K: CachedResource>(&mut self, object: &Value) -> Result<(), String> {

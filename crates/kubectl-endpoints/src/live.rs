@@ -17,6 +17,6 @@ mod watches;
 pub(crate) use control_plane::control_plane;
 pub(crate) use gather::gather;
 pub(crate) use kinds::{Resource, claim};
-pub(crate) use list::{Selection, each, list};
+pub(crate) use list::{Part, Selection, each, list};
 pub(crate) use watch::Message;
 pub(crate) use watches::Watches;

@@ -91,3 +91,15 @@ async fn an_object_that_cannot_be_read_exists() {
     let (writes, _) = planned(&["--controllers=endpointslice-controller"], &objects).await;
     assert_eq!(writes, [""; 0]);
 }
+
+#[tokio::test]
+async fn objects_of_a_kind_that_is_read_again_do_not_count() {
+    let config = options::parse(["--controllers=endpointslice-controller"]).unwrap();
+    let mut dry_run = DryRun::new(&config);
+    for object in [service("shop", &json!({})), slice("shop")] {
+        dry_run.add(&object).unwrap();
+    }
+    dry_run.forget(Kind::EndpointSlices);
+    let [change] = &dry_run.plan(&config).await.unwrap().changes[..] else { panic!("several") };
+    assert_eq!(change.action.verb(), "create");
+}

@@ -15,6 +15,8 @@ use super::kinds::Resource;
 const PAGE: u32 = 500;
 /// The longest wait for the beginning of a response.
 const HEADER: Duration = Duration::from_secs(30);
+/// The same for a whole list, for which an API server takes up to 60 s (`--request-timeout`).
+const WHOLE_LIST_HEADER: Duration = Duration::from_secs(68);
 
 /// All objects of a resource at one moment.
 #[derive(Debug)]
@@ -45,6 +47,14 @@ impl Selection {
     }
 }
 
+/// A part of a list.
+pub(crate) enum Part<'a> {
+    /// An object as JSON, without its kind.
+    Object(&'a str),
+    /// The list begins again: the objects before are of another moment.
+    Restart,
+}
+
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(default)]
@@ -60,27 +70,42 @@ pub(crate) async fn list(
     selection: &Selection,
 ) -> Result<List, ApiError> {
     let mut objects = Vec::new();
-    let version = each(client, resource, selection, |json| objects.extend(resource.readable(json))).await?;
+    let take = |part: Part<'_>| match part {
+        Part::Object(json) => objects.extend(resource.readable(json)),
+        Part::Restart => objects.clear(),
+    };
+    let version = each(client, resource, selection, take).await?;
     Ok(List { objects, version })
 }
 
-/// Reads objects, in pages, and gives each to `take` as JSON, without its kind. Returns the version from which a watch
-/// continues.
+/// Reads objects, in pages, and gives each to `take`. Returns the version from which a watch continues.
+///
+/// All pages are of the moment of the first one, which the API server may forget while they are read. Then the whole list is
+/// requested at once, as client-go does (`tools/pager`).
 pub(crate) async fn each(
     client: &ApiClient,
     resource: &Resource,
     selection: &Selection,
-    mut take: impl FnMut(&str),
+    mut take: impl FnMut(Part<'_>),
 ) -> Result<String, ApiError> {
-    let mut token = String::new();
+    let (mut token, mut limit, mut wait) = (String::new(), PAGE, HEADER);
     loop {
         let selector = selection.query();
-        let path = format!("{}?limit={PAGE}{selector}&continue={}", resource.path(), escaped(&token));
-        let (_, body) = client.page(&path, HEADER).await?;
+        let path = format!("{}?limit={limit}{selector}&continue={}", resource.path(), escaped(&token));
+        let body = match client.page(&path, wait).await {
+            Err(error) if error.is_expired() && !token.is_empty() => {
+                take(Part::Restart);
+                // No limit.
+                (limit, wait) = (0, WHOLE_LIST_HEADER);
+                token.clear();
+                continue;
+            }
+            page => page?.1,
+        };
         // Parameters of drivers need not be UTF-8.
         let body = String::from_utf8_lossy(&body);
         let page: Page<'_> = serde_json::from_str(&body).map_err(ApiError::malformed)?;
-        page.items.unwrap_or_default().into_iter().for_each(|item| take(item.get()));
+        page.items.unwrap_or_default().into_iter().for_each(|item| take(Part::Object(item.get())));
         token = page.metadata.continue_.unwrap_or_default();
         if token.is_empty() {
             return Ok(page.metadata.resource_version.unwrap_or_default());
@@ -91,4 +116,41 @@ pub(crate) async fn each(
 /// Tokens and versions for a query: letters and digits as they are.
 pub(super) fn escaped(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use embedded_apiserver::ApiServer;
+    use endpoint_diagnostics::snapshot::Kind;
+    use kube_api::Encoding;
+    use serde_json::json;
+
+    use super::*;
+
+    fn of_nodes(client: kube::Client) -> (ApiClient, Resource) {
+        (ApiClient::new(client, Encoding::Json, "test"), Resource { kind: Kind::Nodes, namespace: None })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_expires_between_its_pages_is_read_at_once() {
+        let server = ApiServer::new();
+        let load = |number: u32| {
+            server
+                .load(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": number.to_string()}}))
+        };
+        (0..=PAGE).for_each(|number| load(number).unwrap());
+        let (client, nodes) = of_nodes(kube::Client::new(server.clone(), "default"));
+        let mut taken = 0;
+        let take = |part: Part<'_>| match part {
+            Part::Restart => taken = 0,
+            Part::Object(_) => {
+                taken += 1;
+                if taken == PAGE && load(PAGE + 1).is_ok() {
+                    server.compact();
+                }
+            }
+        };
+        let version = each(&client, &nodes, &Selection::All, take).await.unwrap();
+        assert_eq!((taken, version), (PAGE + 2, server.version().to_string()));
+    }
 }

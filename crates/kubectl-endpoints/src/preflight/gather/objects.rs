@@ -15,7 +15,7 @@ use super::lasting::lasting;
 use super::requests::unknown;
 use crate::cluster::Cluster;
 use crate::dry_run::{DryRun, Planned};
-use crate::live::{Resource, Selection, each};
+use crate::live::{Part, Resource, Selection, each};
 use crate::preflight::facts::Takeover;
 use crate::preflight::unknown::{Fact, Unknown};
 use crate::preflight::writers::Writers;
@@ -61,8 +61,12 @@ async fn pass(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Pass>)
     let (mut writers, mut all) = (Ok(()), Ok(()));
     for kind in Kind::ALWAYS {
         let resource = Resource { kind, namespace: None };
-        let outcome =
-            each(&cluster.client, &resource, &Selection::All, |json| reading.take(&resource, json)).await;
+        let before = (reading.writers.clone(), reading.unreadable.len());
+        let take = |part: Part<'_>| match part {
+            Part::Object(json) => reading.take(&resource, json),
+            Part::Restart => reading.forget(kind, &before),
+        };
+        let outcome = each(&cluster.client, &resource, &Selection::All, take).await;
         let Err(error) = outcome else { continue };
         if kind == Kind::Namespaces && error.is_forbidden() {
             continue;
@@ -118,6 +122,14 @@ impl Reading {
             resource.readable(json).into_iter().for_each(|object| self.snapshot.upsert(object));
         }
         self.dry_run.add(&object)
+    }
+
+    /// Goes back to what was read before a kind.
+    fn forget(&mut self, kind: Kind, (writers, unreadable): &(Writers, usize)) {
+        self.dry_run.forget(kind);
+        self.snapshot.replace(kind, vec![]);
+        self.writers.clone_from(writers);
+        self.unreadable.truncate(*unreadable);
     }
 
     async fn plan(self, config: &Config) -> Fact<Pass> {

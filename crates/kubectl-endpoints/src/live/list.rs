@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube_api::{ApiClient, ApiError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::sleep;
 
 use super::kinds::Resource;
 
@@ -17,6 +18,11 @@ const PAGE: u32 = 500;
 const HEADER: Duration = Duration::from_secs(30);
 /// The same for a whole list, for which an API server takes up to 60 s (`--request-timeout`).
 const WHOLE_LIST_HEADER: Duration = Duration::from_secs(68);
+
+/// The most times that a request is repeated because of `Retry-After` (client-go: 10).
+const MAX_RETRIES: u32 = 10;
+/// The longest `Retry-After` that is obeyed.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// All objects of a resource at one moment.
 #[derive(Debug)]
@@ -78,7 +84,8 @@ pub(crate) async fn list(
     Ok(List { objects, version })
 }
 
-/// Reads objects, in pages, and gives each to `take`. Returns the version from which a watch continues.
+/// Reads objects, in pages, and gives each to `take`. Returns the version from which a watch continues. As kubectl, it obeys an
+/// overloaded API server that says when to try again.
 ///
 /// All pages are of the moment of the first one, which the API server may forget while they are read. Then the whole list is
 /// requested at once, as client-go does (`tools/pager`).
@@ -88,7 +95,7 @@ pub(crate) async fn each(
     selection: &Selection,
     mut take: impl FnMut(Part<'_>),
 ) -> Result<String, ApiError> {
-    let (mut token, mut limit, mut wait) = (String::new(), PAGE, HEADER);
+    let (mut token, mut limit, mut wait, mut retries) = (String::new(), PAGE, HEADER, 0);
     loop {
         let selector = selection.query();
         let path = format!("{}?limit={limit}{selector}&continue={}", resource.path(), escaped(&token));
@@ -100,8 +107,14 @@ pub(crate) async fn each(
                 token.clear();
                 continue;
             }
+            Err(error) if retries < MAX_RETRIES && error.retry_after().is_some() => {
+                retries += 1;
+                sleep(error.retry_after().unwrap_or_default().min(MAX_RETRY_AFTER)).await;
+                continue;
+            }
             page => page?.1,
         };
+        retries = 0;
         // Parameters of drivers need not be UTF-8.
         let body = String::from_utf8_lossy(&body);
         let page: Page<'_> = serde_json::from_str(&body).map_err(ApiError::malformed)?;
@@ -122,13 +135,26 @@ pub(super) fn escaped(text: &str) -> String {
 mod tests {
     use embedded_apiserver::ApiServer;
     use endpoint_diagnostics::snapshot::Kind;
+    use http::Method;
     use kube_api::Encoding;
+    use scripted_api::script::{Answer, Script, Step};
     use serde_json::json;
 
     use super::*;
 
     fn of_nodes(client: kube::Client) -> (ApiClient, Resource) {
         (ApiClient::new(client, Encoding::Json, "test"), Resource { kind: Kind::Nodes, namespace: None })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_overloaded_api_server_is_asked_again() {
+        let get = |answer| Step::new(Method::GET, "/api/v1/nodes", answer);
+        let full = || get(Answer::new(429, "application/json", "{}").header("retry-after", "1"));
+        let list = Answer::new(200, "application/json", r#"{"metadata": {"resourceVersion": "7"}}"#);
+        let script = Script::new([full(), full(), get(list)]);
+        let (client, nodes) = of_nodes(script.client());
+        assert_eq!(super::list(&client, &nodes, &Selection::All).await.unwrap().version, "7");
+        assert_eq!(script.gaps(), [1.0, 1.0]);
     }
 
     #[tokio::test(start_paused = true)]

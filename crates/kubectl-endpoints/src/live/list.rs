@@ -126,6 +126,14 @@ pub(crate) async fn each(
     }
 }
 
+/// The version of the storage, by a list of at most one object.
+pub(super) async fn current_version(client: &ApiClient, resource: &Resource) -> Result<String, ApiError> {
+    let (_, body) = client.page(&format!("{}?limit=1", resource.path()), HEADER).await?;
+    let body = String::from_utf8_lossy(&body);
+    let page: Page<'_> = serde_json::from_str(&body).map_err(ApiError::malformed)?;
+    Ok(page.metadata.resource_version.unwrap_or_default())
+}
+
 /// Tokens and versions for a query: letters and digits as they are.
 pub(super) fn escaped(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::kinds::Resource;
-use super::list::{Selection, escaped, list};
+use super::list::{Selection, current_version, escaped, list};
 
 /// The time after which the server ends a watch.
 const LIFETIME: u32 = 300;
@@ -26,6 +26,9 @@ const HEADER: Duration = Duration::from_secs(30);
 const WORKS_AFTER: Duration = Duration::from_secs(1);
 /// The longest wait for an event: the API server sends a bookmark about every minute.
 const SILENCE: Duration = Duration::from_secs(150);
+/// The time after which a version that no watch has confirmed is not continued from: the versions of a restored backup may have
+/// reached it. The API server forgets versions of about this age.
+const CONFIRMED_FOR: Duration = Duration::from_secs(300);
 /// The longest event, in bytes, far above any object of a real cluster.
 const MAX: u64 = 64 << 20;
 
@@ -50,7 +53,7 @@ pub(super) async fn watch(
     version: Option<String>,
     messages: Sender<Message>,
 ) {
-    let mut watch = Watch { client, resource, version, messages, accepted: None };
+    let mut watch = Watch { client, resource, version, confirmed: Instant::now(), messages, accepted: None };
     let mut backoff = Backoff::default();
     loop {
         let end = watch.attempt().await;
@@ -63,7 +66,13 @@ pub(super) async fn watch(
                 continue;
             }
             Ok(()) => Some("the API server ended the watch at once".to_owned()),
-            Err(End::Failed(error)) => Some(error_chain(&error)),
+            Err(End::Failed(error)) => {
+                // Another watch from the same version would fail in the same way.
+                if matches!(error, ApiError::Malformed(_)) || error.is_invalid() {
+                    watch.version = None;
+                }
+                Some(error_chain(&error))
+            }
             Err(End::Expired) => {
                 watch.version = None;
                 None
@@ -83,6 +92,8 @@ struct Watch {
     resource: Resource,
     /// The resourceVersion to continue from; none requires a list.
     version: Option<String>,
+    /// The time at which the version was last known to be of the history that the API server has.
+    confirmed: Instant,
     messages: Sender<Message>,
     /// The time at which the watch of the current attempt was accepted.
     accepted: Option<Instant>,
@@ -129,6 +140,9 @@ impl Watch {
     }
 
     async fn attempt(&mut self) -> Result<(), End> {
+        if self.confirmed.elapsed() > CONFIRMED_FOR {
+            self.version = None;
+        }
         let version = if let Some(version) = &self.version {
             version.clone()
         } else {
@@ -143,6 +157,10 @@ impl Watch {
         );
         let body = self.client.open(&path, HEADER).await?.into_body();
         self.accepted = Some(Instant::now());
+        if went_back(&version, &current_version(&self.client, &self.resource).await?) {
+            return Err(End::Expired);
+        }
+        self.confirmed = Instant::now();
         self.send(Message::Live(self.resource.kind)).await?;
         let mut body = body.into_data_stream().map_err(io::Error::other).into_async_read();
         loop {
@@ -182,9 +200,19 @@ impl Watch {
             // Bookmarks.
             _ => {}
         }
-        self.version = Some(resource_version);
+        self.confirmed = Instant::now();
+        if !resource_version.is_empty() {
+            self.version = Some(resource_version);
+        }
         Ok(())
     }
+}
+
+/// True if the storage is at an earlier version than one that was seen, as after the restore of a backup: the API server accepts a
+/// watch from there, and sends nothing before it has reached that version again.
+fn went_back(seen: &str, current: &str) -> bool {
+    let number = |version: &str| version.parse::<u64>().ok();
+    number(seen).zip(number(current)).is_some_and(|(seen, current)| current < seen)
 }
 
 #[cfg(test)]
@@ -192,8 +220,9 @@ mod tests {
     use embedded_apiserver::ApiServer;
     use http::{Method, Request};
     use kube_api::Encoding;
+    use scripted_api::script::{Answer, Script, Step};
     use serde_json::{Value, json};
-    use tokio::sync::mpsc;
+    use tokio::sync::mpsc::{self, Receiver};
 
     use super::*;
 
@@ -223,33 +252,59 @@ mod tests {
         }
     }
 
+    /// Watches nodes from a version.
+    fn start(client: kube::Client, version: &str) -> Receiver<Message> {
+        let (sender, messages) = mpsc::channel(10);
+        let client = ApiClient::new(client, Encoding::Json, "test");
+        let nodes = Resource { kind: Kind::Nodes, namespace: None };
+        tokio::spawn(watch(client, nodes, Some(version.to_owned()), sender));
+        messages
+    }
+
+    async fn expect(messages: &mut Receiver<Message>, expected: &[&str]) {
+        for expected in expected {
+            assert_eq!(short(messages.recv().await.unwrap()), *expected);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_watch_sends_changes_and_lists_again_after_a_gap() {
         let server = ApiServer::new();
         let client = kube::Client::new(server.clone(), "default");
         send(&client, Method::POST, NODES, &node("a")).await;
-        let api = ApiClient::new(client.clone(), Encoding::Json, "test");
-        let resource = Resource { kind: Kind::Nodes, namespace: None };
-        let first = list(&api, &resource, &Selection::All).await.unwrap();
-        assert_eq!(first.objects.len(), 1);
-
-        let (sender, mut messages) = mpsc::channel(10);
-        let running = tokio::spawn(watch(api.clone(), resource.clone(), Some(first.version.clone()), sender));
-        let mut next = async || short(messages.recv().await.unwrap());
-        assert_eq!(next().await, "live");
+        let first = server.version().to_string();
+        let mut messages = start(client.clone(), &first);
+        expect(&mut messages, &["live"]).await;
         send(&client, Method::POST, NODES, &node("b")).await;
-        assert_eq!(next().await, "upserted b");
+        expect(&mut messages, &["upserted b"]).await;
         send(&client, Method::DELETE, &format!("{NODES}/a"), &json!({})).await;
-        assert_eq!(next().await, "deleted a");
-        running.abort();
+        expect(&mut messages, &["deleted a"]).await;
 
         server.compact();
-        let (sender, mut messages) = mpsc::channel(10);
-        tokio::spawn(watch(api, resource, Some(first.version), sender));
-        let mut next = async || short(messages.recv().await.unwrap());
         // The API server accepts the watch, and says in its first event that the version is too old.
-        for expected in ["live", "listed b", "live"] {
-            assert_eq!(next().await, expected);
-        }
+        expect(&mut start(client, &first), &["live", "listed b", "live"]).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_lists_again_after_the_restore_of_a_backup() {
+        let server = ApiServer::new();
+        let client = kube::Client::new(server.clone(), "default");
+        send(&client, Method::POST, NODES, &node("a")).await;
+        let backup = server.snapshot();
+        send(&client, Method::POST, NODES, &node("b")).await;
+        let lost = server.version().to_string();
+        server.restore(&backup, None);
+        expect(&mut start(client, &lost), &["listed a", "live"]).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_malformed_event_is_reported_and_not_asked_for_again() {
+        let answer = |body: &'static str| Answer::new(200, "application/json", body);
+        let watch = |version| Step::new(Method::GET, NODES, answer("x\n").hang()).has(version);
+        let list = answer(r#"{"metadata": {"resourceVersion": "7"}, "items": []}"#);
+        let list = Step::new(Method::GET, NODES, list).lacks("watch");
+        let script = Script::new([watch("resourceVersion=5"), list, watch("resourceVersion=7")]);
+        let failed = "failed: malformed response from the API server: expected value at line 1 column 1";
+        expect(&mut start(script.client(), "5"), &["live", failed, "listed ", "live", failed]).await;
     }
 }

@@ -10,7 +10,7 @@ use clap::{Arg, Command};
 pub(crate) enum Format {
     Table,
     Wide,
-    /// `kind/name` in lines.
+    /// `kind/name` or `kind.group/name` in lines.
     Name,
     Json,
     Yaml,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cli_runtime::printing::{self, aligned};
 use cli_runtime::style::Tone;
 use cli_runtime::text::one_line;
-use endpoint_diagnostics::audit::{Audit, Finding, ObjectRef, Severity};
+use endpoint_diagnostics::audit::{Audit, Finding, ObjectRef, Severity, Subject};
 use serde::Serialize;
 
 use crate::format::Format;
@@ -53,9 +53,14 @@ pub(super) fn text(audit: &Audit, format: Format, headers: bool) -> String {
     }
 }
 
-/// An object as `kind/name`, for kubectl.
+/// An object as kubectl prints it: `kind/name`, with the API group unless that is the core group.
 fn object(object: &ObjectRef) -> String {
-    format!("{}/{}", object.kind.name().to_lowercase(), one_line(object.name.as_str()))
+    let kind = match object.kind {
+        Subject::Service => "service",
+        Subject::Endpoints => "endpoints",
+        Subject::EndpointSlice => "endpointslice.discovery.k8s.io",
+    };
+    format!("{kind}/{}", one_line(object.name.as_str()))
 }
 
 fn table(findings: &[Finding], wide: bool, headers: bool) -> String {

@@ -33,6 +33,8 @@ fn a_namespace_that_a_dump_has_not_is_a_mistake() {
     let run = audit(&["-n", "default"], DUMP);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stdout.contains("orphaned-slice") && run.stderr.starts_with("1 Services: "), "{run:?}");
+    let names = audit(&["-n", "default", "-o", "name"], DUMP).stdout;
+    assert_eq!(names, "endpointslice.discovery.k8s.io/gone-a\n");
     let run = audit(&["-n", "shop"], DUMP);
     assert!(run.code == 0 && run.stderr.starts_with("1 Services: "), "{run:?}");
 }

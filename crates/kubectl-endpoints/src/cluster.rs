@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) client: ApiClient,
     /// The client below it, for requests of other forms.
     http: kube::Client,
+    /// The user that all requests impersonate.
+    pub(crate) impersonates: Option<String>,
     /// The address of the API server.
     pub(crate) server: String,
     /// None for all.
@@ -52,14 +54,15 @@ impl Cluster {
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let namespace = (!target.all_namespaces).then_some(given);
         let timeout = request_timeout.filter(|timeout| !timeout.is_zero());
-        Ok(Self { timeout, ..Self::new(http, config.cluster_url.to_string(), namespace, name) })
+        let impersonates = config.auth_info.impersonate.take();
+        Ok(Self { impersonates, timeout, ..Self::new(http, config.cluster_url.to_string(), namespace, name) })
     }
 
     /// The same over a client.
     pub(crate) fn new(http: kube::Client, server: String, namespace: Option<String>, name: &str) -> Self {
         let user_agent = version::user_agent(NAME, name);
         let client = ApiClient::new(http.clone(), Encoding::Json, &user_agent);
-        Self { client, http, server, namespace, timeout: None }
+        Self { client, http, impersonates: None, server, namespace, timeout: None }
     }
 
     /// A client for requests that are not lists.

@@ -72,6 +72,8 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Preflight, Usage> {
 fn preflight(flags: Flags, config: Config) -> Result<Preflight, String> {
     let is_account = flags.service_account.is_some();
     flags::exclude("--for-user", flags.user.is_some(), &[("--service-account", is_account)])?;
+    let of_another = [("--for-user", flags.user.is_some()), ("--service-account", is_account)];
+    flags::exclude("--as", flags.impersonate.is_some(), &of_another)?;
     let subject = flags.user.map(Subject::User).or(flags.service_account).unwrap_or(Subject::Caller);
     if config.api_server.master.is_some() {
         return Err("--master is not read here: name the cluster by --kubeconfig or --context".to_owned());

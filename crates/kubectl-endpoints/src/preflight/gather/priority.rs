@@ -52,6 +52,12 @@ async fn priority(
     let mut action = "send a request".to_owned();
     if let Subject::User(user) = subject {
         action = format!("impersonate {user}");
+        if let Some(other) = requests.impersonates {
+            // The API server would read the header of either.
+            let message = format!("Cannot {action}: requests impersonate {other}");
+            let remedy = format!("Run this without impersonation, as a user who may {action}");
+            return Err(Unknown { message, remedy });
+        }
         let value =
             HeaderValue::from_str(user).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
         headers.insert(HeaderName::from_static("impersonate-user"), value);
@@ -65,4 +71,23 @@ async fn priority(
     };
     let name = |uid: &str| names.get(uid).cloned().unwrap_or_else(|| format!("of uid {uid}"));
     Ok(Some(Priority { flow_schema: name(flow_schema), level: name(level) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use scripted_api::script::Script;
+
+    use super::*;
+    use crate::cluster::Cluster;
+
+    #[tokio::test]
+    async fn a_request_impersonates_one_user() {
+        let script = Script::new([]);
+        let mut cluster = Cluster::new(script.client(), String::new(), None, "test");
+        cluster.impersonates = Some("me".to_owned());
+        let (requests, other) = (Requests::new(&cluster), Subject::User("ecm".to_owned()));
+        let unknown = priority(&requests, &other, "/", &HashMap::new()).await.map(drop).unwrap_err();
+        assert_eq!(unknown.message, "Cannot impersonate ecm: requests impersonate me");
+        script.check();
+    }
 }

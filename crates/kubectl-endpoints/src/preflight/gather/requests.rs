@@ -23,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Requests<'a> {
     client: &'a ApiClient,
     http: &'a kube::Client,
+    /// The user that all requests impersonate.
+    pub(super) impersonates: Option<&'a str>,
 }
 
 /// The head of a response.
@@ -36,7 +38,8 @@ pub(super) struct Head {
 
 impl<'a> Requests<'a> {
     pub(super) fn new(cluster: &'a Cluster) -> Self {
-        Self { client: &cluster.client, http: cluster.http() }
+        let impersonates = cluster.impersonates.as_deref();
+        Self { client: &cluster.client, http: cluster.http(), impersonates }
     }
 
     /// Reads an object. `action` says what it is for a reader, such as `get leases`.

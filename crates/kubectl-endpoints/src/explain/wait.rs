@@ -15,7 +15,8 @@ use crate::exit::Failure;
 /// The pause between two looks at the cluster.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Reads the cluster again and again, until all Services are in the state. A Service that does not exist yet is waited for.
+/// Reads the cluster again and again, until all Services are in the state. A Service that does not exist yet is waited for, and so
+/// is an API server that answered before.
 ///
 /// # Errors
 /// A line about the Service that is farthest from the state, once the time is over; about one that never has endpoints; or
@@ -26,8 +27,16 @@ pub(super) async fn wait(
     wait: Wait,
 ) -> Result<Vec<ServiceReport>, Failure> {
     let deadline = Instant::now() + wait.timeout;
+    let mut has_read = false;
     loop {
-        let snapshot = cluster.read().await?;
+        let snapshot = match cluster.read().await {
+            Err(_) if has_read && Instant::now() < deadline => {
+                sleep(PERIOD).await;
+                continue;
+            }
+            read => read?,
+        };
+        has_read = true;
         let found = select(explanation, &snapshot, cluster.namespace.as_deref(), &cluster.server);
         let open = match &found {
             Ok(reports) => {
@@ -91,8 +100,13 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use endpoint_diagnostics::report::{Counts, Reason, Scope, SliceReport, Verdict};
+    use endpoint_diagnostics::snapshot::Kind;
+    use http::Method;
+    use scripted_api::script::{Answer, Script, Step};
 
+    use super::super::command;
     use super::*;
+    use crate::live::Resource;
 
     fn pod(name: &str, presence: Presence, code: Option<&'static str>) -> PodReport {
         let reason = |code| Reason { code, message: "because".to_owned(), remedy: None, scope: Scope::Both };
@@ -183,5 +197,28 @@ mod tests {
         assert_eq!(open.unwrap(), "shop/web has 0 of 1 pods ready in slices and Endpoints (a: because)");
         assert!(missing(&service(vec![]), State::Ready).is_some());
         assert_eq!(missing(&service(vec![]), State::AtLeast(0)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_answered_before_is_waited_for() {
+        let list = |items: &str| format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{items}]}}"#);
+        let service =
+            r#"{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"selector": {"app": "web"}}}"#;
+        let services = [(200, list("")), (500, "{}".to_owned()), (200, list(service))];
+        let steps = services.into_iter().flat_map(|services| {
+            Kind::ALWAYS.map(|kind| {
+                let (code, body) = if kind == Kind::Services { services.clone() } else { (200, list("")) };
+                let path = Resource { kind, namespace: Some("shop".to_owned()) }.path();
+                Step::new(Method::GET, &path, Answer::new(code, "application/json", body))
+            })
+        });
+        let script = Script::new(steps);
+        let namespace = Some("shop".to_owned());
+        let cluster = Cluster::new(script.client(), String::new(), namespace, "test");
+        let Ok(explanation) = command::parse(&["web".into()]) else { panic!("refused") };
+        let state = State::AtLeast(0);
+        let found = wait(&explanation, &cluster, Wait { state, timeout: Duration::from_secs(60) }).await;
+        script.check();
+        assert_eq!(found.unwrap().len(), 1);
     }
 }

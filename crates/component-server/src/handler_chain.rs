@@ -37,9 +37,21 @@ pub(crate) struct Outcome {
     pub(crate) is_authenticated: bool,
 }
 
-impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
+/// Serves requests.
+pub(crate) trait Handler: Send + Sync + 'static {
     /// Serves a request of this client.
-    pub(crate) async fn serve(&self, peer: &Peer, request: Request<Body>) -> Outcome {
+    fn serve(&self, peer: &Peer, request: Request<Body>) -> impl Future<Output = Outcome> + Send;
+}
+
+/// Every client counts as authenticated.
+impl Handler for Router {
+    async fn serve(&self, _: &Peer, request: Request<Body>) -> Outcome {
+        Outcome { response: route(self, request).await, is_authenticated: true }
+    }
+}
+
+impl<A: AuthenticationApi, Z: AuthorizationApi> Handler for HandlerChain<A, Z> {
+    async fn serve(&self, peer: &Peer, request: Request<Body>) -> Outcome {
         let start = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let mut outcome = self.respond(peer, request).await;
@@ -52,7 +64,9 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
         debug!(verb = %method, path = uri.path(), resp = status, latency = ?latency, "HTTP");
         outcome
     }
+}
 
+impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
     async fn respond(&self, peer: &Peer, request: Request<Body>) -> Outcome {
         let head = RequestHead { headers: request.headers(), uri: request.uri() };
         let user = match self.authenticator.authenticate(peer, request.headers()).await {
@@ -72,8 +86,7 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
         let is_authenticated = !user.is_anonymous();
         let response = match self.denial(peer, &user, request.method(), &head).await {
             Some(denial) => denial,
-            // The error type of a router has no values.
-            None => self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),
+            None => route(&self.router, request).await,
         };
         Outcome { response, is_authenticated }
     }
@@ -106,6 +119,11 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> HandlerChain<A, Z> {
             }
         }
     }
+}
+
+async fn route(router: &Router, request: Request<Body>) -> Response {
+    // The error type of a router has no values.
+    router.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
 }
 
 /// Drops the body of a response to HEAD and keeps its length. HTTP/2 clients treat such a body as a protocol error.

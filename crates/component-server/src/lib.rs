@@ -98,6 +98,6 @@ pub use review::{
     AccessReview, AccessReviewStatus, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError,
 };
 pub use routes::{Checks, ComponentInfo, Routes, Slis};
-pub use serve::{SecureServer, ServeError};
+pub use serve::{SecureServer, ServeError, serve_plain};
 pub use tls::TlsError;
 pub use user::User;

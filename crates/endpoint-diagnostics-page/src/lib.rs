@@ -10,8 +10,8 @@
 //!
 //! * [`board`]: the list of Services and its changes, as data;
 //! * [`history`]: the latest changes around each Service, in bounded memory;
-//! * [`server`]: the assets and the data over HTTP, the data for clients with a token. It accepts only a loopback address to
-//!   listen at, and only requests that name one;
+//! * [`router`]: the assets and the data over HTTP, the data for clients with a token. It answers only requests that name a
+//!   loopback address;
 //! * [`shared`]: the same for several users, behind a server that knows them;
 //! * `assets/`: one page of HTML, CSS and JavaScript modules, served as they are.
 //!
@@ -30,7 +30,6 @@ mod query;
 mod routes;
 mod row;
 mod search;
-pub mod server;
 pub mod shared;
 mod trend;
 mod view;
@@ -38,6 +37,7 @@ mod view;
 pub use board::Board;
 pub use origin::{Origin, State};
 pub use overview::{Facts, Leader, Overview};
+pub use routes::router;
 pub use row::Row;
 pub use search::Found;
 pub use trend::Trend;

@@ -46,8 +46,11 @@ struct Shared {
     stopping: watch::Receiver<bool>,
 }
 
-/// The handlers of a page for one user, whose data needs the token. Streams of events end when `stopping` becomes true.
-pub(crate) fn router(source: Arc<Follower>, token: &str, stopping: watch::Receiver<bool>) -> Router {
+/// The page for one user. Streams of events end when `stopping` becomes true.
+///
+/// Data is for clients with the token. A browser has it from the address of the page: `http://ADDRESS/#token=TOKEN`, where it
+/// consists of hexadecimal digits.
+pub fn router(source: Arc<Follower>, token: &str, stopping: watch::Receiver<bool>) -> Router {
     handlers("", source, stopping).layer(middleware::from_fn_with_state(Arc::from(token), guard))
 }
 

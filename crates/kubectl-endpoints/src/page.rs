@@ -3,17 +3,19 @@
 mod shared;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use component_server::ServingOptions;
+use component_server::{Limits, ServingOptions, serve_plain};
 use endpoint_controller_manager::signals::StopSignals;
 use endpoint_controller_manager::version;
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::Follower;
-use endpoint_diagnostics_page::{Facts, Origin, State, server};
+use endpoint_diagnostics_page::{Facts, Origin, State, router};
 use jiff::Timestamp;
 use kube_api::ApiClient;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::cluster::Cluster;
 use crate::exit::{self, Failure};
@@ -22,6 +24,9 @@ use crate::flags::Target;
 use crate::live::{self, Watches};
 use crate::{files, token};
 
+/// The time that requests get to finish after Ctrl-C.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// Serves for the subcommand of this name until a signal.
 ///
 /// # Errors
@@ -29,8 +34,8 @@ use crate::{files, token};
 pub(crate) async fn serve(target: &Target, page: Page, name: &str) -> Result<(), Failure> {
     match page {
         Page::Own(address) => {
-            let listener = server::listen(address).await;
-            let listener = listener.map_err(|error| Failure::Input(format!("--listen: {error}")))?;
+            let failed = |error| Failure::Input(format!("--listen: cannot listen at {address}: {error}"));
+            let listener = TcpListener::bind(address).await.map_err(failed)?;
             if !target.files.is_empty() {
                 return input(target, listener).await;
             }
@@ -116,10 +121,13 @@ async fn until_signal(listener: TcpListener, follower: Arc<Follower>) -> Result<
     exit::note(
         "The page is served until Ctrl-C. Open it in a browser on this machine. Who has the token can read the page.",
     );
-    server::serve(listener, follower, &token, async {
+    let (stop, stopping) = watch::channel(false);
+    let stopped = async {
         let signal = signals.received().await;
         exit::note(&format!("Received {signal}: the server ends"));
-    })
-    .await;
+        stop.send_replace(true);
+    };
+    let limits = Limits { grace: GRACE, ..Limits::default() };
+    serve_plain(listener, router(follower, &token, stopping), limits, stopped).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One connection: TLS, then HTTP, each with its time limits.
+//! One connection: TLS if there is any, then HTTP, each with its time limits.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -25,9 +25,8 @@ use super::activity::Activity;
 use super::streamed::Streamed;
 use crate::authentication::Peer;
 use crate::connection_limit::ConnectionSlot;
-use crate::handler_chain::HandlerChain;
+use crate::handler_chain::Handler;
 use crate::options::{Limits, ServingOptions};
-use crate::review::{AuthenticationApi, AuthorizationApi};
 
 /// The smallest buffer that hyper accepts, in bytes.
 const MIN_BUFFER: u32 = 8 << 10;
@@ -44,9 +43,10 @@ const DEFAULT_STREAMS: u32 = 100;
 const RESET_STREAMS: usize = 20;
 
 /// State that all connections share.
-pub(super) struct Server<A, Z> {
-    pub(super) handlers: HandlerChain<A, Z>,
-    pub(super) tls: watch::Receiver<Arc<ServerConfig>>,
+pub(super) struct Server<H> {
+    pub(super) handler: H,
+    /// None without TLS.
+    pub(super) tls: Option<watch::Receiver<Arc<ServerConfig>>>,
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) http: HttpVersions,
     pub(super) limits: Limits,
@@ -89,7 +89,7 @@ impl HttpVersions {
     }
 }
 
-impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
+impl<H: Handler> Server<H> {
     /// Serves a connection until it is closed.
     pub(super) async fn serve(
         self: &Arc<Self>,
@@ -98,43 +98,36 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
         slot: &Arc<ConnectionSlot>,
     ) {
         let mut stopping = self.stopping.clone();
+        let Some(tls) = &self.tls else {
+            _ = stream.set_nodelay(true);
+            return self.serve_http(stream, Peer::new(address.ip(), vec![]), false, slot).await;
+        };
+        let config = Arc::clone(&tls.borrow());
         let handshake = tokio::select! {
-            handshake = timeout(self.limits.handshake, self.handshake(stream)) => handshake,
+            handshake = timeout(self.limits.handshake, handshake(stream, config)) => handshake,
             _ = stopping.wait_for(|stopping| *stopping) => return,
         };
         match handshake {
-            Ok(Ok(Some(stream))) => self.serve_http(stream, address, slot).await,
+            Ok(Ok(Some(stream))) => {
+                let (_, session) = stream.get_ref();
+                let chain = session.peer_certificates().unwrap_or_default().to_vec();
+                let is_http2 = session.alpn_protocol() == Some(b"h2");
+                self.serve_http(stream, Peer::new(address.ip(), chain), is_http2, slot).await;
+            }
             Ok(Ok(None)) => trace!(peer = %address, "Client sent an HTTP request to an HTTPS server"),
             Ok(Err(error)) => trace!(peer = %address, err = %error, "TLS handshake error"),
             Err(_) => trace!(peer = %address, "TLS handshake timeout"),
         }
     }
 
-    /// Performs the TLS handshake. Returns none after responding as Go does to a client that sent plain HTTP.
-    async fn handshake(&self, mut stream: TcpStream) -> std::io::Result<Option<TlsStream<TcpStream>>> {
-        stream.set_nodelay(true)?;
-        let mut first = [0];
-        stream.peek(&mut first).await?;
-        if first.iter().any(u8::is_ascii_uppercase) {
-            let answer = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-            stream.write_all(answer).await?;
-            stream.shutdown().await?;
-            return Ok(None);
-        }
-        let config = Arc::clone(&self.tls.borrow());
-        TlsAcceptor::from(config).accept(stream).await.map(Some)
-    }
-
     async fn serve_http(
         self: &Arc<Self>,
-        stream: TlsStream<TcpStream>,
-        address: SocketAddr,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+        is_http2: bool,
         slot: &Arc<ConnectionSlot>,
     ) {
-        let (_, session) = stream.get_ref();
-        let chain = session.peer_certificates().unwrap_or_default().to_vec();
-        let peer = Arc::new(Peer::new(address.ip(), chain));
-        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        let (address, peer) = (peer.address(), Arc::new(peer));
         let http = if is_http2 { &self.http.http2 } else { &self.http.http1 };
         let activity = Activity::default();
         let service = service_fn(|request: Request<Incoming>| {
@@ -144,7 +137,7 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
             let mut in_progress = activity.start_request();
             async move {
                 slot.touch();
-                let outcome = server.handlers.serve(&peer, request.map(Body::new)).await;
+                let outcome = server.handler.serve(&peer, request.map(Body::new)).await;
                 slot.touch();
                 if outcome.is_authenticated || !is_http2 {
                     in_progress.keep_connection();
@@ -175,4 +168,21 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
             debug!(peer = %address, err = %error, "Connection ended early");
         }
     }
+}
+
+/// Performs the TLS handshake. Returns none after responding as Go does to a client that sent plain HTTP.
+async fn handshake(
+    mut stream: TcpStream,
+    config: Arc<ServerConfig>,
+) -> std::io::Result<Option<TlsStream<TcpStream>>> {
+    stream.set_nodelay(true)?;
+    let mut first = [0];
+    stream.peek(&mut first).await?;
+    if first.iter().any(u8::is_ascii_uppercase) {
+        let answer = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+        stream.write_all(answer).await?;
+        stream.shutdown().await?;
+        return Ok(None);
+    }
+    TlsAcceptor::from(config).accept(stream).await.map(Some)
 }

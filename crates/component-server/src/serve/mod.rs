@@ -7,4 +7,4 @@ mod server;
 mod streamed;
 mod validate;
 
-pub use server::{SecureServer, ServeError};
+pub use server::{SecureServer, ServeError, serve_plain};

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,7 +16,7 @@ use super::reload::ServingCertificates;
 use crate::authentication::Authenticator;
 use crate::authorization::Authorizer;
 use crate::connection_limit::{ConnectionLimit, ConnectionSlot};
-use crate::handler_chain::HandlerChain;
+use crate::handler_chain::{Handler, HandlerChain};
 use crate::listener;
 use crate::log_limit::LogLimit;
 use crate::options::{Limits, ServingOptions};
@@ -101,36 +102,58 @@ impl SecureServer {
     ) -> Result<(), ServeError> {
         let tls = self.certificates.config(authenticator.ca_subjects())?;
         let (router, log_limit) = (routes.into_router(), LogLimit::default());
-        let handlers = HandlerChain { authenticator, authorizer, router, log_limit };
+        let handler = HandlerChain { authenticator, authorizer, router, log_limit };
         let (tls_updates, tls) = watch::channel(tls);
         let (stop, stopping) = watch::channel(false);
         let server =
-            Arc::new(Server { handlers, tls, stopping, http: self.http, limits: self.limits.clone() });
+            Arc::new(Server { handler, tls: Some(tls), stopping, http: self.http, limits: self.limits });
         if let Ok(address) = self.listener.local_addr() {
             info!("Serving securely on {address}");
         }
         let mut tasks = JoinSet::new();
         tokio::select! {
             () = accept(&self.listener, &server, &mut tasks) => (),
-            () = self.certificates.reload_every(self.reload_interval, &server.handlers.authenticator, tls_updates) => (),
+            () = self.certificates.reload_every(self.reload_interval, &server.handler.authenticator, tls_updates) => (),
             () = shutdown => (),
         }
         drop(self.listener);
         stop.send_replace(true);
-        let all_done = async { while tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(self.limits.grace, all_done).await.is_err() {
-            warn!("Stopped the server before all clients read their responses");
-        }
+        finish(tasks, server.limits.grace).await;
         Ok(())
     }
 }
 
-/// Accepts connections. Never completes.
-async fn accept<A: AuthenticationApi, Z: AuthorizationApi>(
-    listener: &TcpListener,
-    server: &Arc<Server<A, Z>>,
-    tasks: &mut JoinSet<()>,
+/// Serves a router in plain HTTP/1.1 until `shutdown` completes, with the same limits: for pages of one user, on loopback. It knows
+/// no users.
+pub async fn serve_plain(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
 ) {
+    let options = ServingOptions { limits, ..ServingOptions::default() };
+    let (http, (stop, stopping)) = (HttpVersions::new(&options), watch::channel(false));
+    let server = Server { handler: router, tls: None, stopping, http, limits: options.limits };
+    let (server, mut tasks) = (Arc::new(server), JoinSet::new());
+    tokio::select! {
+        () = accept(&listener, &server, &mut tasks) => (),
+        () = shutdown => (),
+    }
+    drop(listener);
+    stop.send_replace(true);
+    finish(tasks, server.limits.grace).await;
+}
+
+/// Waits until all connections have ended, for this time at most.
+async fn finish(mut tasks: JoinSet<()>, grace: Duration) {
+    let all_done = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(grace, all_done).await.is_err() {
+        warn!("Stopped the server before all clients read their responses");
+    }
+}
+
+/// Accepts connections. Never completes.
+async fn accept<H: Handler>(listener: &TcpListener, server: &Arc<Server<H>>, tasks: &mut JoinSet<()>) {
     let limit = ConnectionLimit::new(server.limits.connections);
     loop {
         match listener.accept().await {
@@ -154,8 +177,8 @@ fn concerns_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn serve_connection<A: AuthenticationApi, Z: AuthorizationApi>(
-    server: Arc<Server<A, Z>>,
+async fn serve_connection<H: Handler>(
+    server: Arc<Server<H>>,
     stream: TcpStream,
     address: SocketAddr,
     slot: ConnectionSlot,

@@ -10,7 +10,7 @@ use component_server::Limits;
 use http::Method;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const SOON: Duration = Duration::from_millis(100);
@@ -172,6 +172,21 @@ async fn an_unread_response_does_not_keep_a_connection_open() {
         let _ = stream.flush().await;
         read_to_close(&mut stream).await;
     }
+}
+
+/// A client that sends nothing, and one that sends requests and does not read.
+#[tokio::test]
+async fn a_plain_server_has_the_same_limits() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = axum::Router::new().route("/", axum::routing::get(async || "a".repeat(1 << 20)));
+    let limits = Limits { idle: SOON, grace: SOON, ..Limits::default() };
+    tokio::spawn(component_server::serve_plain(listener, router, limits, std::future::pending()));
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    read_to_close(&mut silent).await;
+    let mut unread = TcpStream::connect(address).await.unwrap();
+    let send = async { while unread.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.is_ok() {} };
+    tokio::time::timeout(LIMIT, send).await.expect("the server closes the connection");
 }
 
 /// A header that arrives byte by byte and never ends: each byte is activity, and yet the time limit applies.

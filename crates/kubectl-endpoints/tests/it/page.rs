@@ -74,6 +74,16 @@ fn files_are_served_until_a_signal() {
 }
 
 #[test]
+fn connections_of_others_do_not_lock_out_the_user() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("web.yaml");
+    std::fs::write(&file, SERVICE).unwrap();
+    let page = Page::start(&["-f", file.to_str().unwrap()]);
+    let _silent: Vec<TcpStream> = (0..400).map(|_| TcpStream::connect(&page.address).unwrap()).collect();
+    assert!(page.get("/").contains("<title>"));
+}
+
+#[test]
 fn a_server_that_cannot_start_is_one_line() {
     let run = |words: &[&str]| crate::program::explain(&[&["--serve"], words].concat(), SERVICE);
     let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 /// The codes of a Service that are notes.
-const NOTES: [&str; 6] = [
+const NOTES: [&str; 7] = [
     "delegation-ignored",
+    "local-traffic",
     "more-near-misses",
     "hints-dropped",
     "hints-ignored",

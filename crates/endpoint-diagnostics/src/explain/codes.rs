@@ -66,6 +66,7 @@ codes! {
     MORE_NEAR_MISSES = of_service("more-near-misses", Both);
     NO_PORTS = of_service("no-ports", Endpoints);
     OVER_CAPACITY = of_service("over-capacity", Endpoints);
+    LOCAL_TRAFFIC = of_service("local-traffic", Slices);
     ANOTHER_MANAGER = of_service("another-manager", Slices);
     BYPASSED_SLICE = of_service("bypassed-slice", Slices);
     LEFTOVER_SLICES = of_service("leftover-slices", Slices);

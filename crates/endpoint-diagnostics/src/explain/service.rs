@@ -1,20 +1,23 @@
 //! The reasons that concern a Service as a whole.
 
+use std::collections::BTreeSet;
+
 use endpointslice::model::LabelSet;
 use endpointslice::plan::TrafficDistribution;
 use endpointslice::well_known::{
     ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, HEADLESS, LEADER, SKIP_MIRROR,
 };
 use k8s_openapi::api::core::v1::Endpoints;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use super::codes;
+use super::entries;
 use super::network;
 use super::planned::Planned;
 use super::subject::{Care, Subject, delegate, slice_manager};
 use crate::audit::{elects_a_leader, is_managed};
 use crate::metadata::{label, name};
-use crate::report::Reason;
+use crate::report::{Presence, Reason};
 use crate::snapshot::Kind;
 
 /// The reasons of a Service, without those of the comparison.
@@ -42,6 +45,7 @@ pub(super) fn reasons(subject: &Subject<'_>, planned: &Planned<'_>) -> Vec<Reaso
     reasons.extend(mirror(planned));
     reasons.extend(leftovers(subject));
     reasons.extend(of_slices(subject));
+    reasons.extend(local_traffic(subject));
     reasons.extend(unreadable(subject));
     reasons
 }
@@ -259,6 +263,31 @@ fn of_slices(subject: &Subject<'_>) -> Vec<Reason> {
         }
     }
     reasons
+}
+
+/// The nodes whose kube-proxy has no endpoint for connections to the cluster IP, if it uses those of its own node alone.
+fn local_traffic(subject: &Subject<'_>) -> Option<Reason> {
+    let policy = subject.entry.object.spec.as_ref()?.internal_traffic_policy.as_deref();
+    if policy != Some("Local") || !subject.entry.has_cluster_ip() {
+        return None;
+    }
+    let used = subject.slices.iter().filter(|slice| subject.entry.bypasses(slice).is_none());
+    let accepts = |it: &&Endpoint| {
+        matches!(entries::state(it.conditions.as_ref()), Presence::Ready | Presence::Serving)
+    };
+    let endpoints = used.flat_map(|slice| slice.endpoints.iter().flatten()).filter(accepts);
+    let with: BTreeSet<&str> = endpoints.filter_map(|endpoint| endpoint.node_name.as_deref()).collect();
+    let all = subject.snapshot.nodes().iter().count();
+    let without = subject.snapshot.nodes().iter().filter(|node| !with.contains(&*node.name)).count();
+    let nodes = match (all, without) {
+        (0, _) => "nodes without an endpoint".to_owned(),
+        (_, 0) => return None,
+        _ => format!("{without} of {all} nodes, which have no endpoint"),
+    };
+    Some(
+        codes::LOCAL_TRAFFIC
+            .reason(format!("internalTrafficPolicy is Local: connections to the cluster IP fail on {nodes}")),
+    )
 }
 
 fn unreadable(subject: &Subject<'_>) -> Vec<Reason> {

@@ -21,7 +21,6 @@ pub(crate) struct Path<'a> {
 enum Step<'a> {
     Name(&'a str),
     Index(usize),
-    Key(&'a str),
 }
 
 impl<'a> Path<'a> {
@@ -39,11 +38,6 @@ impl<'a> Path<'a> {
     pub(crate) const fn index(&'a self, index: usize) -> Self {
         Self { parent: Some(self), step: Step::Index(index) }
     }
-
-    /// `path[key]`.
-    pub(crate) const fn key(&'a self, key: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Key(key) }
-    }
 }
 
 impl fmt::Display for Path<'_> {
@@ -55,7 +49,6 @@ impl fmt::Display for Path<'_> {
             (Step::Name(name), None) => formatter.write_str(name),
             (Step::Name(name), Some(_)) => write!(formatter, ".{name}"),
             (Step::Index(index), _) => write!(formatter, "[{index}]"),
-            (Step::Key(key), _) => write!(formatter, "[{key}]"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! IP addresses and networks as `k8s.io/utils/net` and `net/netip` parse and print them.
+//! IP addresses as `k8s.io/utils/net` and `net/netip` parse and print them, and networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -127,25 +127,12 @@ pub(crate) fn check_endpoint(errors: &mut Errors, path: &Path<'_>, text: &str) {
 /// A network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Network {
-    /// The address as given, with its host bits.
+    /// An address in it.
     pub(crate) address: IpAddr,
     pub(crate) prefix: u32,
 }
 
 impl Network {
-    /// Parses `10.96.0.0/16` as `ParseCIDRSloppy` does.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (spelled, prefix) = text.split_once('/')?;
-        let Read { ip: address, is_mapped, .. } = read(spelled)?;
-        let is_number = !prefix.is_empty() && prefix.len() <= 3 && prefix.bytes().all(|b| b.is_ascii_digit());
-        let mut prefix = is_number.then(|| prefix.parse::<u32>().ok())??;
-        if is_mapped {
-            // Of 128 bits, 96 are those of the mapping.
-            prefix = prefix.checked_sub(96)?;
-        }
-        (prefix <= Self::bits(address)).then_some(Self { address, prefix })
-    }
-
     pub(crate) const fn bits(address: IpAddr) -> u32 {
         if address.is_ipv4() { 32 } else { 128 }
     }
@@ -168,26 +155,5 @@ impl Network {
     pub(crate) fn contains(self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
             && Self { address, prefix: self.prefix }.first() == self.first()
-    }
-}
-
-/// Checks a network that must be valid unless it was there before (`IsValidCIDRForLegacyField`).
-pub(crate) fn check_network(errors: &mut Errors, path: &Path<'_>, text: &str, before: &[&str]) {
-    if before.contains(&text) {
-        return;
-    }
-    let Some(network) = Network::parse(text) else {
-        errors.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-        return;
-    };
-    let (address, prefix) = text.split_once('/').unwrap_or((text, ""));
-    let address = read(address);
-    let is_strict = address.as_ref().is_some_and(|read| read.is_strict);
-    if !is_strict || (prefix.len() > 1 && prefix.starts_with('0')) {
-        errors.invalid(path, text, "must not have leading 0s in IP or prefix length");
-    } else if address.is_some_and(|read| read.is_mapped) {
-        errors.invalid(path, text, "must not have an IPv4-mapped IPv6 address");
-    } else if network.first() != network.address {
-        errors.invalid(path, text, "must not have bits set beyond the prefix length");
     }
 }

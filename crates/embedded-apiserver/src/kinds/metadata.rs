@@ -147,20 +147,16 @@ pub(super) fn validate_own_update(object: &Value, old: &Value, errors: &mut Erro
     known_finalizers(object, errors);
 }
 
+/// `validateKubeFinalizerName`.
 fn known_finalizers(object: &Value, errors: &mut Errors) {
     let path = META.child("finalizers");
     for (index, finalizer) in
         tree::texts(tree::field(object, "metadata"), "finalizers").into_iter().enumerate()
     {
-        known_finalizer(finalizer, &path.index(index), errors);
-    }
-}
-
-/// `validateKubeFinalizerName`.
-pub(super) fn known_finalizer(finalizer: &str, path: &Path<'_>, errors: &mut Errors) {
-    if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
-        let detail = "name is neither a standard finalizer name nor is it fully qualified";
-        errors.invalid(path, finalizer, detail);
+        if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.invalid(&path.index(index), finalizer, detail);
+        }
     }
 }
 
@@ -190,7 +186,6 @@ pub(super) fn validate(object: &Value, namespaced: bool, rule: NameRule, errors:
     annotations(tree::field(meta, "annotations"), &META.child("annotations"), errors);
     owners(meta, errors);
     finalizers(meta, errors);
-    managed_fields(meta, errors);
 }
 
 /// `ValidateObjectMetaAccessorUpdate`.
@@ -227,7 +222,6 @@ pub(super) fn validate_update(object: &Value, old: &Value, errors: &mut Errors) 
     labels(tree::field(meta, "labels"), &META.child("labels"), errors);
     annotations(tree::field(meta, "annotations"), &META.child("annotations"), errors);
     owners(meta, errors);
-    managed_fields(meta, errors);
 }
 
 /// `ValidateImmutableField`.
@@ -290,27 +284,6 @@ fn finalizers(meta: &Value, errors: &mut Errors) {
     if finalizers.contains(&"orphan") && finalizers.contains(&"foregroundDeletion") {
         let all = tree::field(meta, "finalizers");
         errors.invalid(&path, all, "finalizer orphan and foregroundDeletion cannot be both set");
-    }
-}
-
-/// `ValidateManagedFields`.
-fn managed_fields(meta: &Value, errors: &mut Errors) {
-    let path = META.child("managedFields");
-    for (index, entry) in tree::list(meta, "managedFields").iter().enumerate() {
-        let path = path.index(index);
-        let operation = path.child("operation");
-        match tree::text(entry, "operation") {
-            "" => errors.required(&operation, "must not be empty"),
-            "Apply" | "Update" => {}
-            other => errors.not_supported(&operation, Value::from(other), &["Apply", "Update"]),
-        }
-        if !matches!(tree::text(entry, "fieldsType"), "" | "FieldsV1") {
-            errors.invalid(&path.child("fieldsType"), tree::text(entry, "fieldsType"), "must be `FieldsV1`");
-        }
-        field_manager(tree::text(entry, "manager"), &path.child("manager"), errors);
-        if tree::text(entry, "subresource").len() > 256 {
-            errors.too_long(&path.child("subresource"), 256);
-        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Namespaces: `pkg/registry/core/namespace`.
+//! Namespaces: `pkg/registry/core/namespace`. Only their metadata is checked.
 
 use serde_json::{Value, json};
 
 use super::content;
-use super::field::{Errors, Path};
+use super::field::Errors;
 use super::metadata;
 use super::strategy::{Scope, Strategy};
 use super::tree;
@@ -40,17 +40,14 @@ impl Strategy for Namespace {
     }
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
-        validate(object, errors);
+        metadata::validate_own(object, false, content::label_name, errors);
     }
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
-        if scope.subresource == "status" {
-            metadata::validate_own_update(object, old, errors);
-            validate_phase(object, errors);
-        } else {
-            validate(object, errors);
-            metadata::validate_own_update(object, old, errors);
+        if scope.subresource != "status" {
+            self.validate(scope, object, errors);
         }
+        metadata::validate_own_update(object, old, errors);
     }
 
     fn canonicalize(&self, object: &mut Value) {
@@ -63,30 +60,5 @@ fn label_name(object: &mut Value) {
     let name = tree::text(tree::field(object, "metadata"), "name").to_owned();
     if !name.is_empty() {
         metadata::set_label(object, NAME_LABEL, &name);
-    }
-}
-
-fn validate(object: &Value, errors: &mut Errors) {
-    metadata::validate_own(object, false, content::label_name, errors);
-    let path = Path::root("spec.finalizers");
-    for finalizer in tree::texts(tree::field(object, "spec"), "finalizers") {
-        errors.invalid_each(&path, finalizer, &content::qualified_name(finalizer));
-        metadata::known_finalizer(finalizer, &path, errors);
-    }
-}
-
-fn validate_phase(object: &Value, errors: &mut Errors) {
-    let phase = tree::text(tree::field(object, "status"), "phase");
-    let is_deleted = tree::has(tree::field(object, "metadata"), "deletionTimestamp");
-    // Upstream's path has a capital letter.
-    let path = Path::root("status.Phase");
-    if !is_deleted && phase != "Active" {
-        errors.invalid(&path, Value::from(phase), "may only be 'Active' if `deletionTimestamp` is empty");
-    } else if is_deleted && phase != "Terminating" {
-        errors.invalid(
-            &path,
-            Value::from(phase),
-            "may only be 'Terminating' if `deletionTimestamp` is not empty",
-        );
     }
 }

@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::status::Status;
-
 use super::content;
 use super::field::Errors;
 use super::metadata;
@@ -30,9 +28,9 @@ impl Strategy for Node {
     }
 
     /// Taints new nodes, as the admission plugin `TaintNodesByCondition` does.
-    fn admit(&self, _scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+    fn admit(&self, _scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) {
         if old.is_some() {
-            return Ok(());
+            return;
         }
         let spec = tree::field_mut(object, "spec");
         let is_it = |taint: &Value| {
@@ -41,7 +39,6 @@ impl Strategy for Node {
         if !tree::list(spec, "taints").iter().any(is_it) {
             tree::push(spec, "taints", json!({ "key": NOT_READY, "effect": "NoSchedule" }));
         }
-        Ok(())
     }
 
     fn prepare_for_update(&self, scope: &Scope<'_>, object: &mut Value, old: &Value) {
@@ -50,12 +47,12 @@ impl Strategy for Node {
     }
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
-        validate(object, errors);
+        metadata::validate_own(object, false, content::subdomain_name, errors);
     }
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         if scope.subresource.is_empty() {
-            validate(object, errors);
+            self.validate(scope, object, errors);
         }
         metadata::validate_own_update(object, old, errors);
     }
@@ -77,8 +74,4 @@ fn sync_cidrs(spec: &mut Value) {
         }
         _ => {}
     }
-}
-
-fn validate(object: &Value, errors: &mut Errors) {
-    metadata::validate_own(object, false, content::subdomain_name, errors);
 }

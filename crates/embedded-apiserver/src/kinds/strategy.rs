@@ -95,9 +95,7 @@ pub(crate) trait Strategy: Send + Sync {
     fn default(&self, _object: &mut Value) {}
 
     /// Does what upstream's built-in admission plugins do to the object. `old` is absent at creation.
-    fn admit(&self, _scope: &Scope<'_>, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
-        Ok(())
-    }
+    fn admit(&self, _scope: &Scope<'_>, _object: &mut Value, _old: Option<&Value>) {}
 
     /// Allocates what is unique in the cluster, such as cluster IPs, before the object is validated (upstream's
     /// `BeginCreate` and `BeginUpdate`). `old` is absent at creation.

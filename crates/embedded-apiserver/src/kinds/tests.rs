@@ -96,6 +96,6 @@ async fn answers_as_the_real_server() {
             }
         }
     }
-    assert!(count > 400, "only {count} requests");
+    assert!(count > 390, "only {count} requests");
     assert!(failures.is_empty(), "{} of {count} differ:\n{}", failures.len(), failures.join("\n\n"));
 }

@@ -30,7 +30,7 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
     metadata::wipe(object);
     let strategy = scope.kind.strategy;
     metadata::fit_namespace(scope.kind, scope.namespace, object)?;
-    strategy.admit(scope, object, None)?;
+    strategy.admit(scope, object, None);
     metadata::fill(scope, object);
     // A PUT of the status creates too where PUTs create, and allocates nothing.
     let reservation = if scope.subresource.is_empty() {
@@ -58,7 +58,7 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
 /// Cost: one pass over the objects.
 pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
-    strategy.admit(scope, object, Some(old))?;
+    strategy.admit(scope, object, Some(old));
     let reservation = if scope.subresource.is_empty() {
         strategy.begin(scope, object, Some(old))?
     } else {

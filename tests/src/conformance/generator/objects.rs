@@ -177,6 +177,13 @@ pub(crate) fn is_checked(kind: &str, pointer: &str) -> bool {
         "Deployment" | "ReplicaSet" if pointer == "/spec" => return false,
         "Deployment" | "ReplicaSet" => &["/spec/selector", "/spec/template"],
         "Node" => &["/spec/taints", "/status/allocatable", "/status/capacity"],
+        "Service" => &[
+            "/spec/externalIPs",
+            "/spec/externalName",
+            "/spec/internalTrafficPolicy",
+            "/spec/loadBalancer",
+            "/spec/sessionAffinity",
+        ],
         _ => &[],
     };
     // The whole of a part may become one that misses what is required of it.

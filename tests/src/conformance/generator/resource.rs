@@ -128,7 +128,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
         weight: 6,
         content: o::lease,
         change: |rng| o::or_metadata(rng, "change of a Lease"),
-        invalid: |rng| o::or_invalid_metadata(rng, "invalid Lease"),
         ..SERVICE_ACCOUNTS
     },
     SERVICE_ACCOUNTS,

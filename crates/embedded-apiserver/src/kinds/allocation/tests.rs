@@ -7,7 +7,8 @@ use crate::environment::SystemEnvironment;
 use super::*;
 
 fn small() -> Arc<Allocators> {
-    let services = ["10.0.0.0/29", "fd00::/125"].map(|text| Network::parse(text).unwrap());
+    let services = [("10.0.0.0", 29), ("fd00::", 125)];
+    let services = services.map(|(address, prefix)| Network { address: ip(address), prefix });
     Arc::new(Allocators::new(Ranges { services, node_ports: 30000..=30003 }))
 }
 

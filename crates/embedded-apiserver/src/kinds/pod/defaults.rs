@@ -121,8 +121,10 @@ fn default_container(container: &mut Value) {
         tree::set_default_text(port, "protocol", "TCP");
     }
     for variable in tree::list_mut(container, "env") {
-        if let Some(source) = tree::present_mut(variable, "valueFrom") {
-            default_field_ref(source);
+        if let Some(source) = tree::present_mut(variable, "valueFrom")
+            && let Some(field) = tree::present_mut(source, "fieldRef")
+        {
+            tree::set_default_text(field, "apiVersion", "v1");
         }
     }
     for key in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -159,12 +161,6 @@ fn default_http_get(handler: &mut Value) {
     }
 }
 
-fn default_field_ref(source: &mut Value) {
-    if let Some(field) = tree::present_mut(source, "fieldRef") {
-        tree::set_default_text(field, "apiVersion", "v1");
-    }
-}
-
 fn default_volume(volume: &mut Value) {
     if volume
         .as_object()
@@ -172,29 +168,9 @@ fn default_volume(volume: &mut Value) {
     {
         tree::set(volume, "emptyDir", json!({}));
     }
-    for key in ["secret", "configMap", "downwardAPI", "projected"] {
+    for key in ["secret", "configMap"] {
         if let Some(source) = tree::present_mut(volume, key) {
             tree::set_default(source, "defaultMode", 0o644);
-        }
-    }
-    if let Some(path) = tree::present_mut(volume, "hostPath") {
-        tree::set_default(path, "type", "");
-    }
-    if let Some(downward) = tree::present_mut(volume, "downwardAPI") {
-        for item in tree::list_mut(downward, "items") {
-            default_field_ref(item);
-        }
-    }
-    if let Some(projected) = tree::present_mut(volume, "projected") {
-        for source in tree::list_mut(projected, "sources") {
-            if let Some(downward) = tree::present_mut(source, "downwardAPI") {
-                for item in tree::list_mut(downward, "items") {
-                    default_field_ref(item);
-                }
-            }
-            if let Some(token) = tree::present_mut(source, "serviceAccountToken") {
-                tree::set_default(token, "expirationSeconds", 3600);
-            }
         }
     }
 }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::strategy::{Scope, Strategy};
 use crate::kinds::{content, metadata, tree};
-use crate::status::Status;
 
 pub(crate) use bind::bind;
 pub(super) use defaults::default_template;
@@ -28,8 +27,10 @@ impl Strategy for Pod {
         defaults::default_pod(object);
     }
 
-    fn admit(&self, scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
-        if scope.subresource.is_empty() { admit::admit(scope, object, old) } else { Ok(()) }
+    fn admit(&self, scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) {
+        if scope.subresource.is_empty() {
+            admit::admit(scope, object, old);
+        }
     }
 
     fn prepare_for_create(&self, scope: &Scope<'_>, object: &mut Value) {

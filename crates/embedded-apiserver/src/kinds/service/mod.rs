@@ -77,7 +77,7 @@ impl Strategy for Service {
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
         metadata::validate_own_update(object, old, errors);
         if scope.subresource == "status" {
-            validate::status(object, old, errors);
+            validate::status(object, errors);
             return;
         }
         update::validate(Spec::of(object), Spec::of(old), errors);

@@ -125,16 +125,6 @@ pub(super) fn validate(new: Spec<'_>, old: Spec<'_>, errors: &mut Errors) {
         validate_cluster_ips(new, old, errors);
         validate_families(new, old, errors);
     }
-    let both_balancers = new.service_type() == "LoadBalancer" && old.service_type() == "LoadBalancer";
-    if both_balancers && !new.is_same(old, "loadBalancerClass") {
-        let class = tree::field(new.0, "loadBalancerClass");
-        errors.invalid(&Path::root("spec.loadBalancerClass"), class, "may not change once set");
-    }
-    super::validate::load_balancer_class(new, errors);
-    let both_checked = new.needs_health_check() && old.needs_health_check();
-    if both_checked && new.health_check_port() != old.health_check_port() {
-        errors.forbidden(&Path::root("spec.healthCheckNodePort"), "field is immutable");
-    }
 }
 
 fn validate_cluster_ips(new: Spec<'_>, old: Spec<'_>, errors: &mut Errors) {

@@ -1,11 +1,10 @@
-//! The reconciler as the mirroring of Endpoints uses it: one slice for each group, adopted, replaced as a whole.
+//! The reconciler as the mirroring of Endpoints uses it, as far as the golden cases of its controller lack it.
 #![allow(clippy::needless_pass_by_value)]
 
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
 use endpointslice::endpoints::repack_subsets;
 use endpointslice::well_known::{
-    ENDPOINTSLICE_MIRRORING_CONTROLLER, LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY,
-    SERVICE_NAME,
+    ENDPOINTSLICE_MIRRORING_CONTROLLER, LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME,
 };
 use endpointslice::{AddressType, Hints, Packing, PlanOptions, SlicePlan, SliceTemplate, plan};
 use k8s_openapi::api::core::v1::Endpoints;
@@ -40,58 +39,10 @@ fn applied(plan: &SlicePlan) -> Vec<EndpointSlice> {
     named.collect()
 }
 
-fn addresses(slice: &EndpointSlice) -> Vec<(&str, Option<bool>)> {
-    let endpoints = slice.endpoints.iter().flatten();
-    endpoints.map(|e| (e.addresses[0].as_str(), e.conditions.as_ref().unwrap().ready)).collect()
-}
-
 const PORTS: &str = r#"[{"name": "sql", "port": 5432, "protocol": "TCP", "appProtocol": "postgres"}]"#;
 
 fn ports() -> Value {
     serde_json::from_str(PORTS).unwrap()
-}
-
-#[test]
-fn both_families_are_mirrored_with_labels_and_annotations() {
-    let custom = endpoints(json!([{
-        "addresses": [{"ip": "10.1.0.1", "hostname": "a", "nodeName": "n"}, {"ip": "fd00::1"}],
-        "notReadyAddresses": [{"ip": "010.1.0.002"}],
-        "ports": ports(),
-    }]));
-    let plan = plan_for(&custom, &[], 1000);
-    let [ipv4] = &of_type(&plan, AddressType::Ipv4).create[..] else { panic!("{plan:#?}") };
-    let [ipv6] = &of_type(&plan, AddressType::Ipv6).create[..] else { panic!("{plan:#?}") };
-    assert_eq!(addresses(ipv4), [("10.1.0.1", Some(true)), ("10.1.0.2", Some(false))]);
-    assert_eq!(addresses(ipv6), [("fd00::1", Some(true))]);
-    let first = &ipv4.endpoints.as_ref().unwrap()[0];
-    assert_eq!(
-        (first.hostname.as_deref(), first.node_name.as_deref(), &first.zone),
-        (Some("a"), Some("n"), &None)
-    );
-    assert_eq!(first.conditions.as_ref().unwrap().serving, None);
-    assert_eq!(ipv4.ports.as_ref().unwrap()[0].app_protocol.as_deref(), Some("postgres"));
-    let expected = json!({"team": "a", SERVICE_NAME: "db", MANAGED_BY: ENDPOINTSLICE_MIRRORING_CONTROLLER});
-    assert_eq!(json!(ipv4.metadata.labels), expected);
-    assert_eq!(json!(ipv4.metadata.annotations), json!({"note": "x"}));
-    let owner = &ipv4.metadata.owner_references.as_ref().unwrap()[0];
-    assert_eq!((owner.kind.as_str(), owner.uid.as_str(), owner.controller), ("Endpoints", "new", Some(true)));
-    assert!(plan_for(&custom, &applied(&plan), 1000).is_empty(), "planning again gives nothing");
-}
-
-#[test]
-fn addresses_that_are_invalid_or_beyond_the_maximum_are_counted() {
-    let custom = endpoints(json!([{
-        "addresses": [{"ip": "10.1.0.1"}, {"ip": "example.com"}, {"ip": "127.0.0.1"}, {"ip": "10.1.0.2"}],
-        "notReadyAddresses": [{"ip": "10.1.0.3"}],
-        "ports": ports(),
-    }]));
-    let all = desired_from_endpoints(&custom, 1000);
-    assert_eq!((all.invalid, all.skipped), (2, 2));
-    let cut = desired_from_endpoints(&custom, 1);
-    assert_eq!((cut.invalid, cut.skipped), (0, 4), "nothing is looked at beyond the maximum");
-    let plan = plan_for(&custom, &[], 1);
-    assert_eq!(addresses(&of_type(&plan, AddressType::Ipv4).create[0]), [("10.1.0.1", Some(true))]);
-    assert!(plan_for(&custom, &applied(&plan), 1).is_empty(), "a set that is too large settles");
 }
 
 /// In their canonical form, each of 300 ports has 2,000 addresses of its own.
@@ -111,29 +62,6 @@ fn subsets_that_share_addresses_without_end_stay_as_they_are() {
     let first = one.addresses.as_ref().unwrap()[..2].iter().map(|address| &*address.ip);
     assert!(first.eq(["10.1.0.1", "10.1.0.10"]), "ports of one subset share its addresses");
     assert_eq!(repack_subsets(&subsets[..3]).len(), 3);
-}
-
-#[test]
-fn endpoints_without_addresses_have_no_slices() {
-    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
-    let existing = applied(&plan_for(&custom, &[], 1000));
-    for emptied in [json!(null), json!([]), json!([{"ports": ports()}])] {
-        let plan = plan_for(&endpoints(emptied), &existing, 1000);
-        let changes = of_type(&plan, AddressType::Ipv4);
-        assert_eq!((changes.create.len(), changes.update.len(), changes.delete.len()), (0, 0, 1));
-    }
-}
-
-#[test]
-fn of_several_slices_of_a_group_one_stays() {
-    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
-    let first = applied(&plan_for(&custom, &[], 1000)).remove(0);
-    let mut second = first.clone();
-    second.metadata.name = Some("db-9".into());
-    let plan = plan_for(&custom, &[second, first], 1000);
-    let changes = of_type(&plan, AddressType::Ipv4);
-    assert_eq!((changes.update.len(), changes.delete.len()), (0, 1));
-    assert_eq!(changes.delete[0].metadata.name.as_deref(), Some("db-9"));
 }
 
 #[test]

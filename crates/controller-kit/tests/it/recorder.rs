@@ -273,23 +273,6 @@ async fn an_event_is_created_in_both_encodings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_is_one_patch() {
-    for encoding in [Encoding::Protobuf, Encoding::Json] {
-        let harness = Harness::with(&Server::answers([]), encoding);
-        harness.fail("web").await;
-        harness.fail("web").await;
-        harness.settle().await;
-        let [create, patch] = &harness.server.seen()[..] else { panic!("two requests") };
-        let name = create.event().metadata.name.unwrap();
-        assert_eq!(patch.path, format!("/api/v1/namespaces/shop/events/{name}"));
-        let Value::Object(mut fields) = patch.patch() else { panic!("an object") };
-        let last: Timestamp = fields.remove("lastTimestamp").unwrap().as_str().unwrap().parse().unwrap();
-        assert!(last >= create.event().last_timestamp.unwrap().0);
-        assert_eq!(Value::Object(fields), json!({"count": 2, "message": "it failed"}));
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_event_that_is_gone_is_created_again() {
     let harness = Harness::new(&Server::answers([Fine, NOT_FOUND]));
     harness.fail("web").await;

@@ -253,30 +253,22 @@ async fn a_withdrawal_comes_first_within_a_plan_of_many_turns() {
     assert!(harness.api.slices("big").iter().any(of_ipv4), "the others were not waited for");
 }
 
-/// All slices change each second, in which half of them can be written: none waits until the changes end.
+/// All slices change each second, in which less than half of them can be written: none waits until the changes end, whatever is
+/// refused.
 #[tokio::test(start_paused = true)]
 async fn slices_that_change_faster_than_they_can_be_written_are_all_written() {
-    assert_eq!(written_while_all_change(&["IPv4", "IPv6"], "no family").await, 50, "of both families");
-}
-
-/// For a second, each write of a family is refused.
-#[tokio::test(start_paused = true)]
-async fn a_family_that_was_refused_does_not_wait_until_the_changes_end() {
-    for family in ["IPv4", "IPv6"] {
-        assert_eq!(written_while_all_change(&["IPv4", "IPv6"], family).await, 50, "{family} was refused");
+    const BOTH: &[&str] = &["IPv4", "IPv6"];
+    for (families, refused) in [
+        (BOTH, "nothing"),
+        (BOTH, "IPv4"),
+        (BOTH, "IPv6"),
+        // The sync that makes the write ends.
+        (&["IPv4"], "each second"),
+        // As in an outage, for two minutes.
+        (BOTH, "before"),
+    ] {
+        assert_eq!(written_while_all_change(families, refused).await, 50, "{families:?}, {refused} refused");
     }
-}
-
-/// A write fails each second, and the sync that makes it ends.
-#[tokio::test(start_paused = true)]
-async fn failures_do_not_make_the_changes_that_wait_start_over() {
-    assert_eq!(written_while_all_change(&["IPv4"], "each second").await, 50, "of one family");
-}
-
-/// All writes of both families, for two minutes.
-#[tokio::test(start_paused = true)]
-async fn after_an_outage_both_families_are_written() {
-    assert_eq!(written_while_all_change(&["IPv4", "IPv6"], "before").await, 50);
 }
 
 /// The number of slices that are written while all 50 change each second, in which 20 writes can be made. All writes of a family

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use scripted_api::script::{Answer, Script, Step};
 use scripted_api::wire::{EXPIRED, Refusal, Wire};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::world::World;
 use crate::cache::{Change, Handler, ListPhase, State};
@@ -136,29 +136,6 @@ async fn a_list_is_consistent_and_its_beginning_is_reported_before_the_request()
         let begins = |seen| (ListPhase::Begins, seen);
         let expected = [begins(0), begins(1), (complete, 2), begins(3), begins(4), (complete, 6)];
         assert_eq!(*listener.phases.lock(), expected, "{wire:?}");
-    }
-}
-
-/// The slice was created, the watch broke before its event, another client deleted the slice: no event will report it.
-#[tokio::test(start_paused = true)]
-async fn a_list_requeues_a_service_that_waits_for_a_slice_that_was_never_shown() {
-    for wire in Wire::BOTH {
-        let (mut world, listener) = start(
-            wire,
-            [
-                list(wire.watch(&[wire.end_of_list("10")]).pause(a_while())),
-                resume("10", wire.refusal(&EXPIRED)),
-                list(wire.watch(&[]).pause(a_while()).then(wire.end_of_list("30")).hang()),
-            ],
-        );
-        world.synced.wait_for(|synced| *synced).await.unwrap();
-        listener.wrote(&slice("a", "20"));
-        assert_eq!(listener.sync(&world), Err(StaleCache));
-        sleep(2 * a_while()).await;
-        assert!(listener.queue.is_empty(), "the list has begun");
-        world.script.played(LONG).await;
-        assert_eq!(listener.due().await, key());
-        assert_eq!(listener.sync(&world), Ok(0), "{wire:?}");
     }
 }
 

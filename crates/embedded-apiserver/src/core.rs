@@ -49,7 +49,7 @@ pub(crate) struct Core {
 pub(crate) enum Happened {
     /// An object is gone.
     Gone(&'static Entry, Arc<Stored>),
-    /// An object is being deleted: it may wait for its dependents or its contents.
+    /// An object is being deleted: a namespace waits for its contents.
     Deleting(&'static Entry, String),
 }
 

@@ -16,10 +16,6 @@ use crate::kinds::{timestamp, tree};
 use crate::status::Status;
 use crate::store::{Refused, Stored};
 
-/// Finalizers that stand for what happens to dependents.
-pub(crate) const ORPHAN: &str = "orphan";
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-
 /// The outcome of a deletion.
 #[derive(Debug)]
 pub(crate) struct Deletion {
@@ -79,16 +75,12 @@ impl Request<'_> {
             Grace::Seconds(seconds) => Some(seconds),
         };
         lifecycle::admit_delete(entry, self.name)?;
-        let finalizers = finalizers_for_collection(entry, &object, self.options);
-        if let Some(finalizers) = &finalizers {
-            meta::set_finalizers(&mut object, finalizers);
-        }
         let waits = !meta::finalizers(&object).is_empty();
-        if graceful.is_none() && waits {
+        if graceful.is_none() {
+            if !waits {
+                return self.remove(stored, false);
+            }
             mark(&mut object, self.core.environment.now());
-        }
-        if graceful.is_none() && !waits {
-            return self.remove(stored, false);
         }
         let body = entry.encode(&object);
         let gone = graceful == Some(0) && !waits;
@@ -172,8 +164,6 @@ impl Request<'_> {
         lifecycle::admit_delete(self.entry, self.name)?;
         meta::set(&mut object, "deletionTimestamp", timestamp(self.core.environment.now()).into());
         tree::set(tree::field_mut(&mut object, "status"), "phase", "Terminating");
-        let finalizers = finalizers_of_namespace(&object, self.options);
-        meta::set_finalizers(&mut object, &finalizers);
         let body = self.entry.encode(&object);
         if self.options.dry_run {
             return Ok(Some(Deletion { body: body.into(), marked: true }));
@@ -238,54 +228,4 @@ fn bump_generation(object: &mut Value) {
     if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
         meta::set(object, "generation", generation.wrapping_add(1).into());
     }
-}
-
-/// `deletionFinalizersForGarbageCollection`: the finalizers if they must change.
-fn finalizers_for_collection(entry: &Entry, object: &Value, options: &DeleteOptions) -> Option<Vec<String>> {
-    if !entry.kind.strategy.is_collected() {
-        // Such kinds never keep the two.
-        let kept = without_policies(object);
-        return (kept.len() != meta::finalizers(object).len()).then_some(kept);
-    }
-    let current = meta::finalizers(object);
-    let has = |finalizer| current.iter().position(|current| current == finalizer);
-    let (orphan, foreground) = match options.propagation_policy.as_deref() {
-        Some(policy) => (policy == "Orphan", policy == "Foreground"),
-        None => match (has(ORPHAN), has(FOREGROUND)) {
-            (Some(orphan), Some(foreground)) => (orphan < foreground, foreground < orphan),
-            (orphan, foreground) => (orphan.is_some(), foreground.is_some()),
-        },
-    };
-    let mut finalizers = without_policies(object);
-    if orphan {
-        finalizers.push(ORPHAN.to_owned());
-    }
-    if foreground {
-        finalizers.push(FOREGROUND.to_owned());
-    }
-    let same = finalizers.iter().all(|finalizer| current.contains(finalizer))
-        && current.iter().all(|finalizer| finalizers.contains(finalizer));
-    (!same).then_some(finalizers)
-}
-
-fn without_policies(object: &Value) -> Vec<String> {
-    let mut finalizers = meta::finalizers(object);
-    finalizers.retain(|finalizer| finalizer != ORPHAN && finalizer != FOREGROUND);
-    finalizers
-}
-
-/// Upstream collects them in a map, so that their order is random there; here a new one comes last.
-fn finalizers_of_namespace(object: &Value, options: &DeleteOptions) -> Vec<String> {
-    let mut finalizers = meta::finalizers(object);
-    let policy = options.propagation_policy.as_deref();
-    for (finalizer, by_policy) in [(ORPHAN, "Orphan"), (FOREGROUND, "Foreground")] {
-        let has = finalizers.iter().any(|current| current == finalizer);
-        let should = policy.map_or(has, |policy| policy == by_policy);
-        if should && !has {
-            finalizers.push(finalizer.to_owned());
-        } else if !should {
-            finalizers.retain(|current| current != finalizer);
-        }
-    }
-    finalizers
 }

@@ -29,15 +29,6 @@ pub(crate) fn finalizers(object: &Value) -> Vec<String> {
     tree::texts(tree::field(object, "metadata"), "finalizers").into_iter().map(str::to_owned).collect()
 }
 
-/// Replaces the finalizers.
-pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
-    if finalizers.is_empty() {
-        remove(object, "finalizers");
-    } else {
-        set(object, "finalizers", finalizers.to_vec().into());
-    }
-}
-
 /// Sets a field of the metadata.
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     tree::set(tree::field_mut(object, "metadata"), field, value);

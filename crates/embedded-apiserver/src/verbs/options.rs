@@ -16,7 +16,6 @@ use crate::status::Status;
 
 const GROUP: &str = "meta.k8s.io";
 const VALIDATIONS: &[&str] = &["", "Ignore", "Strict", "Warn"];
-const POLICIES: &[&str] = &["Foreground", "Background", "Orphan", "nil"];
 
 /// The parameters of a create, update or patch.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +84,6 @@ pub(crate) struct DeleteOptions {
     pub(crate) grace_period_seconds: Option<i64>,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
-    pub(crate) propagation_policy: Option<String>,
     pub(crate) dry_run: bool,
 }
 
@@ -96,11 +94,6 @@ impl DeleteOptions {
         let (options, dry_run) =
             if body.is_empty() { Self::of_query(query)? } else { Self::of_body(headers, body)? };
         let mut errors = Errors::default();
-        if let Some(policy) = &options.propagation_policy
-            && !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan")
-        {
-            errors.not_supported(&Path::root("propagationPolicy"), policy.as_str(), POLICIES);
-        }
         check_dry_run(&dry_run, &mut errors);
         if errors.is_empty() { Ok(options) } else { Err(errors.into_status(GROUP, "DeleteOptions", "")) }
     }
@@ -110,7 +103,6 @@ impl DeleteOptions {
         let dry_run = query.all("dryRun");
         let options = Self {
             grace_period_seconds: query.number("gracePeriodSeconds")?,
-            propagation_policy: query.first("propagationPolicy").map(str::to_owned),
             uid: some("uid"),
             resource_version: some("resourceVersion"),
             dry_run: !dry_run.is_empty(),
@@ -130,7 +122,6 @@ impl DeleteOptions {
         let dry_run: Vec<String> = dry_run.filter_map(|value| text(Some(value))).collect();
         let options = Self {
             grace_period_seconds: tree.get("gracePeriodSeconds").and_then(Value::as_i64),
-            propagation_policy: text(tree.get("propagationPolicy")),
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
             dry_run: !dry_run.is_empty(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::change::{Change, change};
-use super::delete::{FOREGROUND, ORPHAN, delete};
+use super::delete::delete;
 use super::meta;
 use super::options::DeleteOptions;
 use crate::core::{Core, Entry, Happened, entries};
@@ -24,7 +24,10 @@ pub(crate) fn react(core: &Core) {
         let Some(happened) = core.happened.lock().pop_front() else { return };
         match happened {
             Happened::Gone(entry, object) => gone(core, entry, &object),
-            Happened::Deleting(entry, key) => deleting(core, entry, &key),
+            Happened::Deleting(entry, key) if entry.kind.plural == "namespaces" => {
+                terminate(core, &key, true)
+            }
+            Happened::Deleting(..) => {}
         }
     }
 }
@@ -45,33 +48,8 @@ fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
             collect(core, resource, &key);
         }
     }
-    if core.behaviour.terminates_namespaces && !object.namespace().is_empty() {
+    if !object.namespace().is_empty() {
         terminate(core, object.namespace(), false);
-    }
-}
-
-/// An object that is being deleted may wait for its contents, or for its dependents to be orphaned. It does not wait for their
-/// deletion: they follow it.
-fn deleting(core: &Core, entry: &'static Entry, key: &str) {
-    if core.behaviour.terminates_namespaces && entry.kind.plural == "namespaces" {
-        terminate(core, key, true);
-    }
-    if !core.behaviour.collects_garbage {
-        return;
-    }
-    let Some(object) = current(core, entry, key) else { return };
-    if !meta::is_deleting(&object) {
-        return;
-    }
-    let finalizers = meta::finalizers(&object);
-    if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
-        let uid = meta::text(&object, "uid");
-        for (resource, dependent) in core.owners.dependents(uid) {
-            disown(core, resource, &dependent, |owner| text(owner, "uid") == uid);
-        }
-        drop_finalizer(core, entry, key, ORPHAN);
-    } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
-        drop_finalizer(core, entry, key, FOREGROUND);
     }
 }
 
@@ -121,14 +99,6 @@ fn disown(core: &Core, resource: Resource, key: &str, loose: impl Fn(&Value) -> 
     });
 }
 
-fn drop_finalizer(core: &Core, entry: &'static Entry, key: &str, finalizer: &str) {
-    alter(core, entry, (key, ""), &|object| {
-        let mut finalizers = meta::finalizers(object);
-        finalizers.retain(|other| other != finalizer);
-        meta::set_finalizers(object, &finalizers);
-    });
-}
-
 /// Updates an object as a controller would. What the rules refuse stays as it is.
 fn alter(core: &Core, entry: &'static Entry, (key, subresource): (&str, &str), edit: &dyn Fn(&mut Value)) {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
@@ -146,6 +116,9 @@ fn alter(core: &Core, entry: &'static Entry, (key, subresource): (&str, &str), e
 /// `begins` is true if the namespace was written, and false if some of its contents have gone. Then an object that is being deleted
 /// (no pod with a grace period, which no kubelet ends) and is the first of its kind holds all, as its end leads here again.
 fn terminate(core: &Core, namespace: &str, begins: bool) {
+    if !core.behaviour.terminates_namespaces {
+        return;
+    }
     let Some(entry) = Entry::named("v1", "Namespace") else { return };
     let Some(object) = current(core, entry, namespace) else { return };
     let is_held = !tree::list(tree::field(&object, "spec"), "finalizers").is_empty();

@@ -55,28 +55,6 @@ async fn dependents_follow_their_owner() {
 }
 
 #[tokio::test]
-async fn dependents_are_orphaned_on_request() {
-    let server = ApiServer::new();
-    owned(&server, &["a"]).await;
-    send(&server, "DELETE", &format!("{SETS}/rs?propagationPolicy=Orphan"), Value::Null).await;
-    assert!(server.objects("apps/v1", "ReplicaSet").is_empty());
-    assert!(server.objects("v1", "Pod")[0]["metadata"].get("ownerReferences").is_none());
-}
-
-#[tokio::test]
-async fn an_owner_does_not_wait_for_its_dependents_in_the_foreground() {
-    let server = ApiServer::new();
-    owned(&server, &["a"]).await;
-    let path = format!("{PODS}/a");
-    send(&server, "PATCH", &path, json!({ "metadata": { "finalizers": ["example.com/wait"] } })).await;
-    let (code, deleted) =
-        send(&server, "DELETE", &format!("{SETS}/rs?propagationPolicy=Foreground"), Value::Null).await;
-    assert_eq!((code, &deleted["metadata"]["finalizers"]), (200, &json!(["foregroundDeletion"])));
-    assert!(server.objects("apps/v1", "ReplicaSet").is_empty());
-    assert!(server.objects("v1", "Pod")[0]["metadata"].get("deletionTimestamp").is_some());
-}
-
-#[tokio::test]
 async fn without_garbage_collection_dependents_stay() {
     let server = ApiServer::builder().garbage_collection(false).build();
     owned(&server, &["a"]).await;

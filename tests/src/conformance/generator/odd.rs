@@ -59,7 +59,7 @@ pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'stat
         "delete parameters" => {
             request.method = "DELETE";
             request.path = resource.object_path("⟦ns⟧-none");
-            request.query = query(&[*g.rng.pick(&[("dryRun", "Some"), ("propagationPolicy", "x")])]);
+            request.query = query(&[("dryRun", "Some")]);
         }
         "bad field validation" | "bad field manager" => {
             request.method = "POST";

@@ -418,27 +418,11 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             options = json!({"preconditions": {"resourceVersion": format!("⟦first:{subject}⟧")}})
         }
         "background" => options = json!({"propagationPolicy": "Background"}),
-        "foreground" => {
-            options = json!({"propagationPolicy": "Foreground"});
-            succeeds = false;
-        }
-        "orphan" => {
-            options = json!({"propagationPolicy": "Orphan"});
-            succeeds = false;
-        }
         "grace 0" => options = json!({"gracePeriodSeconds": 0}),
         "grace 1" => options = json!({"gracePeriodSeconds": 1}),
         "grace 100" => options = json!({"gracePeriodSeconds": 100}),
         "negative grace" => options = json!({"gracePeriodSeconds": -1}),
-        "bad propagation" => {
-            options = json!({"propagationPolicy": "Sometimes"});
-            succeeds = false;
-        }
         "query grace" => request.query = query(&[("gracePeriodSeconds", *g.rng.pick(&["0", "100"]))]),
-        "query propagation" => {
-            request.query =
-                query(&[("propagationPolicy", *g.rng.pick(&["Background", "Foreground", "Orphan", "x"]))])
-        }
         "wrong kind" => {
             options = json!({"kind": "Pod", "apiVersion": "v1"});
             succeeds = false;

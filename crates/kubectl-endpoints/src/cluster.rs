@@ -43,13 +43,10 @@ impl Cluster {
     /// A line about the kubeconfig.
     pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
         warnings::print();
-        let ClusterFlags { kubeconfig, context, user, groups, request_timeout } = &target.cluster;
+        let ClusterFlags { kubeconfig, context, request_timeout, .. } = &target.cluster;
         let loaded = load_user_kubeconfig(kubeconfig.as_deref(), context.as_deref()).await;
         let mut config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;
-        if user.is_some() {
-            config.auth_info.impersonate.clone_from(user);
-            config.auth_info.impersonate_groups = Some(groups.clone());
-        }
+        target.cluster.impersonate(&mut config.auth_info);
         let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let namespace = (!target.all_namespaces).then_some(given);

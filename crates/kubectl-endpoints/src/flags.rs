@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use cli_runtime::usage::{Usage, matches};
 use go_text::duration::parse_go_duration;
+use kube::config::AuthInfo;
 
 /// The cluster.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,16 @@ impl ClusterFlags {
     /// A line about a flag that needs another one.
     pub(crate) fn check(&self) -> Result<(), String> {
         need("--as", self.user.is_some(), &[("--as-group", !self.groups.is_empty())])
+    }
+
+    /// Overrides whom the user of a kubeconfig impersonates, as kubectl does: what no flag gives stays.
+    pub(crate) fn impersonate(&self, user: &mut AuthInfo) {
+        if let Some(name) = self.user.as_ref().filter(|name| !name.is_empty()) {
+            user.impersonate = Some(name.clone());
+        }
+        if !self.groups.is_empty() {
+            user.impersonate_groups = Some(self.groups.clone());
+        }
     }
 
     /// The words for a command of kubectl about the same cluster.
@@ -144,4 +155,36 @@ pub(crate) fn without_empty(mut matches: ArgMatches, flags: &[&str]) -> ArgMatch
         }
     }
     matches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_replace_whom_a_kubeconfig_impersonates_and_no_more() {
+        let flags = |user: &str, groups: &[&str]| ClusterFlags {
+            user: Some(user.to_owned()),
+            groups: groups.iter().map(ToString::to_string).collect(),
+            ..ClusterFlags::default()
+        };
+        for (flags, expected) in [
+            (ClusterFlags::default(), ("ann", "ops")),
+            (flags("", &[]), ("ann", "ops")),
+            (flags("bob", &[]), ("bob", "ops")),
+            (flags("bob", &["dev"]), ("bob", "dev")),
+        ] {
+            let mut user = AuthInfo {
+                impersonate: Some("ann".to_owned()),
+                impersonate_groups: Some(vec!["ops".to_owned()]),
+                ..AuthInfo::default()
+            };
+            flags.impersonate(&mut user);
+            let groups = user.impersonate_groups.unwrap();
+            assert_eq!(
+                (user.impersonate.as_deref(), &groups[..]),
+                (Some(expected.0), &[expected.1.to_owned()][..])
+            );
+        }
+    }
 }

@@ -26,6 +26,10 @@ pub(super) fn service(object: &Value, old: Option<&Value>, errors: &mut Errors) 
         let path = SPEC.child("allocateLoadBalancerNodePorts");
         errors.forbidden(&path, "may only be used when `type` is 'LoadBalancer'");
     }
+    // Allocated before, but where an update of the status creates the Service.
+    if spec.needs_health_check() && spec.health_check_port() == 0 {
+        errors.required(&SPEC.child("healthCheckNodePort"), "");
+    }
     validate_traffic(spec, errors);
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::process::{self, Process};
+use crate::process::{self, Environment, Process};
 use crate::{binaries, ports};
 
 /// The name of its node. Without such a node, or one without addresses, it starts half a minute later.
@@ -49,7 +49,8 @@ pub const NFTABLES: (&str, &str) = ("nftables", "nft");
 
 /// kube-proxy with its defaults, but those that change the whole machine.
 pub fn start(folder: &Path, kubeconfig: &Path, (mode, tool): (&str, &str)) -> Process {
-    let environment = [("PATH".to_owned(), path(tool))];
+    let environment =
+        Environment { variables: vec![("PATH".to_owned(), path(tool))], ..Environment::default() };
     let [health, metrics] = ports::free();
     let args = [
         format!("--proxy-mode={mode}"),

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::cluster::{Cluster, User};
 use crate::pages::{Page, Pages};
-use crate::process::{Process, Usage};
+use crate::process::{Environment, Process, Usage};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
@@ -108,8 +108,8 @@ pub struct ManagerOptions {
     pub flags: Vec<String>,
     /// Another kubeconfig than the user's.
     pub kubeconfig: Option<PathBuf>,
-    /// Environment variables.
-    pub environment: Vec<(String, String)>,
+    /// Environment variables and stderr.
+    pub environment: Environment,
 }
 
 impl Default for ManagerOptions {
@@ -137,7 +137,7 @@ impl ManagerOptions {
             leader_election: None,
             flags: Vec::new(),
             kubeconfig: None,
-            environment: Vec::new(),
+            environment: Environment::default(),
         }
     }
 }
@@ -266,7 +266,9 @@ impl Manager {
     /// authentication and authorization. Its flags name only the API server, a free port on loopback, and what upstream
     /// needs to do the same work. Waits until it is ready, or, for upstream, until its controllers run.
     pub async fn with_defaults(kind: Kind, cluster: &Cluster) -> Self {
-        let mut manager = Self::at_a_free_port(kind, cluster, &[], |port| default_flags(kind, cluster, port));
+        let mut manager = Self::at_a_free_port(kind, cluster, &Environment::default(), |port| {
+            default_flags(kind, cluster, port)
+        });
         match kind {
             Kind::Ours => manager.ready().await,
             Kind::Upstream => manager.runs(Controller::ALL).await,
@@ -293,7 +295,7 @@ impl Manager {
     fn at_a_free_port(
         kind: Kind,
         cluster: &Cluster,
-        environment: &[(String, String)],
+        environment: &Environment,
         flags: impl FnOnce(u16) -> Vec<String>,
     ) -> Self {
         let [port] = ports::free();
@@ -400,7 +402,7 @@ fn start(
     name: &'static str,
     program: &Path,
     cluster: &Cluster,
-    environment: &[(String, String)],
+    environment: &Environment,
     args: Vec<String>,
 ) -> Process {
     Process::start_in(name, program, cluster.folder(), args, environment)

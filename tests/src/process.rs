@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Seek, SeekFrom};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Seek, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -23,6 +23,26 @@ pub struct Process {
     log: PathBuf,
     /// The length of the log at the start, which is what earlier processes of this name wrote.
     before: u64,
+    /// The read end of stderr's pipe, which is never read. If it were closed, writes would fail instead of blocking.
+    _unread: Option<PipeReader>,
+}
+
+/// The environment of a process, besides its arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Variables on top of those of the test.
+    pub variables: Vec<(String, String)>,
+    /// Replaces the log file as stderr by a pipe that is nearly full and that nothing reads.
+    pub stderr_is_stuck: bool,
+}
+
+/// A pipe with capacity for one page, which is a few lines of a log.
+fn stuck_pipe() -> (PipeReader, PipeWriter) {
+    /// Capacity of a Linux pipe (pipe(7)) without the last page.
+    const NEARLY_FULL: usize = 65_536 - 4_096;
+    let (reader, mut writer) = io::pipe().expect("a pipe");
+    writer.write_all(&vec![b'\n'; NEARLY_FULL]).expect("filling a pipe");
+    (reader, writer)
 }
 
 /// Returns a file whose lines arrive in the log later than any wait lasts.
@@ -43,16 +63,16 @@ impl Process {
         folder: &Path,
         args: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
-        Self::start_in(name, program, folder, args, &[])
+        Self::start_in(name, program, folder, args, &Environment::default())
     }
 
-    /// Starts `program` with variables on top of those of the test.
+    /// Starts `program` in an environment of its own.
     pub fn start_in(
         name: &'static str,
         program: &Path,
         folder: &Path,
         args: impl IntoIterator<Item = impl Into<OsString>>,
-        environment: &[(String, String)],
+        environment: &Environment,
     ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log).expect("opening a log file");
@@ -62,12 +82,19 @@ impl Process {
         command
             .args(args.into_iter().map(Into::into))
             .current_dir(folder)
-            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .envs(environment.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stdout(output.try_clone().expect("duplicating a file handle"))
-            .stderr(output);
+            .stdout(output.try_clone().expect("duplicating a file handle"));
+        let unread = if environment.stderr_is_stuck {
+            let (reader, writer) = stuck_pipe();
+            command.stderr(writer);
+            Some(reader)
+        } else {
+            command.stderr(output);
+            None
+        };
         let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
-        Self { name, child, log, before }
+        Self { name, child, log, before, _unread: unread }
     }
 
     /// The name of the program.

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Cluster, ClusterOptions, Ports, client};
 use crate::binaries;
 use crate::credentials::{self, User};
-use crate::process::{Process, Usage};
+use crate::process::{Environment, Process, Usage};
 use crate::wait::{self, LIMIT};
 
 /// etcd's data, under the cluster's folder.
@@ -29,8 +29,8 @@ impl Cluster {
 
 /// Makes garbage collections rare, which saves CPU: a server's heap stays small, and a test process runs a dozen
 /// servers. Memory in use grows to at most five times the live heap, about 400 MB for an API server.
-fn environment() -> [(String, String); 1] {
-    [("GOGC".to_owned(), "400".to_owned())]
+fn environment() -> Environment {
+    Environment { variables: vec![("GOGC".to_owned(), "400".to_owned())], ..Environment::default() }
 }
 
 pub(super) fn kubeconfig_path(folder: &Path, user: User) -> PathBuf {
@@ -128,9 +128,10 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
         "--audit-log-maxsize=100000".to_owned(),
     ];
     args.extend(options.apiserver_flags.iter().cloned());
-    let mut environment = environment().to_vec();
+    let mut environment = environment();
     if let Some(limit) = &options.memory_limit {
-        environment = vec![("GOGC".to_owned(), "off".to_owned()), ("GOMEMLIMIT".to_owned(), limit.clone())];
+        environment.variables =
+            vec![("GOGC".to_owned(), "off".to_owned()), ("GOMEMLIMIT".to_owned(), limit.clone())];
     }
     Process::start_in("kube-apiserver", &binaries::servers().kube_apiserver(), folder, args, &environment)
 }

@@ -27,6 +27,21 @@ pub(crate) const SHORT: LeaderElection = LeaderElection {
     retry_period: Duration::from_millis(500),
 };
 
+/// [`SHORT`], or a multiple where requests take so long that a leader could lose its Lease by chance.
+pub(crate) fn short(calm: Calm) -> LeaderElection {
+    /// Other tests run meanwhile, and may stop everything for longer than writes took at the start.
+    const LEAST: u32 = 3;
+    /// With it, a lease still expires well within the limit of a condition.
+    const MOST: u32 = 5;
+    let needed = calm.bound(SHORT.renew_deadline);
+    let times = (LEAST..MOST).find(|times| SHORT.renew_deadline * *times >= needed).unwrap_or(MOST);
+    LeaderElection {
+        lease_duration: SHORT.lease_duration * times,
+        renew_deadline: SHORT.renew_deadline * times,
+        retry_period: SHORT.retry_period * times,
+    }
+}
+
 pub(crate) struct Fixture {
     pub(crate) cluster: Cluster,
     pub(crate) world: World,
@@ -59,19 +74,9 @@ impl Fixture {
         Self { cluster, world, start, calm, churn: JoinSet::new() }
     }
 
-    /// [`SHORT`], or a multiple where requests take so long that a leader could lose its Lease by chance.
+    /// The shortest durations of leader election with which no leader loses its Lease by chance.
     pub(crate) fn short(&self) -> LeaderElection {
-        /// Other tests run meanwhile, and may stop everything for longer than writes took at the start.
-        const LEAST: u32 = 3;
-        /// With it, a lease still expires well within the limit of a condition.
-        const MOST: u32 = 5;
-        let needed = self.calm.bound(SHORT.renew_deadline);
-        let times = (LEAST..MOST).find(|times| SHORT.renew_deadline * *times >= needed).unwrap_or(MOST);
-        LeaderElection {
-            lease_duration: SHORT.lease_duration * times,
-            renew_deadline: SHORT.renew_deadline * times,
-            retry_period: SHORT.retry_period * times,
-        }
+        short(self.calm)
     }
 
     /// From now on, makes a pod ready and unready in turns, so that a leader always has a reason to write.

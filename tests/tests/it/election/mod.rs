@@ -10,4 +10,4 @@ mod replicas;
 mod terms;
 mod upstream;
 
-pub(crate) use fixture::SHORT;
+pub(crate) use fixture::{SHORT, short};

@@ -15,3 +15,4 @@ mod idle_cut;
 mod proxy_environment;
 mod repairs;
 mod rude_clients;
+mod stderr_blocked;

@@ -4,6 +4,7 @@ use scripted_api::balancer::Proxy;
 use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::process::Environment;
 use tests::scenario::World;
 
 use super::fixture::{kind, serve};
@@ -21,7 +22,8 @@ async fn everything_goes_through_the_proxy_of_the_environment() {
     let kubeconfig = Some(cluster.kubeconfig_with(all.user, &json!({"server": format!("https://{target}")})));
     let variables =
         [("HTTPS_PROXY", format!("http://{}", proxy.address())), ("NO_PROXY", "127.0.0.1".to_owned())];
-    let environment = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    let environment = Environment { variables, ..Environment::default() };
     let options = ManagerOptions { kubeconfig, environment, ..all };
     let manager = Manager::start(kind(), &cluster, &options).await;
     serve(&world, "web", 0).await;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use endpointslice::Pod;
-use http::{Request, Version};
-use http_body_util::BodyExt as _;
+use http::Request;
 use k8s_openapi::api::core::v1::Endpoints;
 use kube::client::Body;
 use kube_api::{ApiClient, ApiError, Encoding, KeepAlive, connect, connect_with};
@@ -35,21 +34,6 @@ fn answer() -> Act {
 
 async fn write(client: &ApiClient) -> Result<Endpoints, ApiError> {
     client.update(ENDPOINTS, &Endpoints::default()).await
-}
-
-#[tokio::test]
-async fn requests_share_a_connection() {
-    let mut server = Server::start((0..20).map(|_| answer())).await;
-    let client = connect_with(&server.config(), NO_PINGS).unwrap();
-    let get = || async {
-        let answer = client.send(Request::get("/version").body(Body::empty()).unwrap()).await.unwrap();
-        assert_eq!(answer.version(), Version::HTTP_2);
-        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "{}");
-    };
-    futures::future::join_all((0..20).map(|_| get())).await;
-    for _ in 0..20 {
-        assert_eq!(server.asked().await, 0);
-    }
 }
 
 /// As many as there are kinds, and more. The server sends what it may at once: a megabyte for each.

@@ -1,14 +1,12 @@
 //! List-watches against everything a server, a proxy or a network can do to them.
 //!
-//! Most tests play in memory on a paused clock, in both encodings; what only a socket can do is at the end.
+//! The tests play in memory on a paused clock, in both encodings.
 
 use std::time::Duration;
 
 use endpointslice::{Node, Pod};
-use futures::future::join_all;
 use http::Method;
-use kube_api::{Encoding, connect};
-use scripted_api::loopback::{Loopback, reserve};
+use kube_api::Encoding;
 use scripted_api::script::{Answer, Script, Step};
 use scripted_api::wire::{EXPIRED, Refusal, Wire, frame, message, pod};
 use serde_json::json;
@@ -45,7 +43,7 @@ fn next_page(token: &str, answer: Answer) -> Step {
 }
 
 fn get(answer: Answer) -> Step {
-    Step::new(Method::GET, PODS, answer)
+    Step::new(Method::GET, PODS, answer).lacks("labelSelector").lacks("fieldSelector")
 }
 
 /// An answer with `a` and `b`, complete at version 10, and the watch goes on.
@@ -971,93 +969,5 @@ async fn an_object_without_a_namespace_is_added_and_deleted() {
         let steps = [nodes(wire.watch(&[node("ADDED"), wire.end_of_list("10"), node("DELETED")]).hang())];
         let world = World::play_kind::<Node>(wire, steps).await;
         assert_eq!(world.cache.read(|state| state.nodes.len()), 0);
-    }
-}
-
-mod over_a_socket {
-    use scripted_api::LIMIT;
-
-    use super::*;
-
-    /// Longer than any test waits.
-    const NEVER: Duration = Duration::from_hours(1);
-    const PATIENT: Timing = Timing {
-        header: NEVER,
-        silence: NEVER,
-        initial_silence: NEVER,
-        lifetime: NEVER,
-        list_lifetime: NEVER,
-    };
-
-    async fn play(wire: Wire, timing: Timing, steps: impl IntoIterator<Item = Step>) -> (Loopback, World) {
-        let script = Script::new(steps);
-        let server = Loopback::start(&script);
-        let client = connect(&Loopback::config(server.address)).unwrap();
-        let world = World::start::<Pod>(client, &script, wire, timing);
-        script.played(LIMIT).await;
-        (server, world)
-    }
-
-    async fn eventually(condition: impl Fn() -> bool) {
-        let waiting = async {
-            while !condition() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(LIMIT, waiting).await.unwrap();
-    }
-
-    /// Here time is real and failures cost it, so both encodings run at once.
-    async fn in_both_encodings<F: Future<Output = ()>>(test: impl Fn(Wire) -> F) {
-        join_all(Wire::BOTH.map(test)).await;
-    }
-
-    #[tokio::test]
-    async fn a_connection_cut_inside_an_event_loses_nothing() {
-        in_both_encodings(async |wire: Wire| {
-            let whole = wire.added(&pod("c", "12", "10.0.0.3"));
-            let cut = wire.watch(&[wire.deleted(&pod("a", "11", "10.0.0.1")), whole.slice(..20)]);
-            let steps = [
-                list(listed(wire).in_chunks_of(7).then(cut_chunks(&whole)).pause(moment()).cut()),
-                resume("10", cut.pause(moment()).cut()),
-                resume("11", wire.watch(&[whole]).hang()),
-            ];
-            let (_server, world) = play(wire, PATIENT, steps).await;
-            eventually(|| world.pods() == ["b 10.0.0.2", "c 10.0.0.3"]).await;
-            assert!(world.is_synced());
-        })
-        .await;
-    }
-
-    /// The beginning of an event.
-    fn cut_chunks(event: &[u8]) -> Vec<u8> {
-        event[..event.len() / 2].to_vec()
-    }
-
-    /// Time for what was sent to arrive.
-    fn moment() -> Duration {
-        Duration::from_millis(50)
-    }
-
-    #[tokio::test]
-    async fn a_server_that_comes_late_goes_away_and_comes_back_is_found_again() {
-        in_both_encodings(async |wire: Wire| {
-            let [first, second] = reserve();
-            let client = connect(&Loopback::config(first.local_addr().unwrap())).unwrap();
-            let early = Script::new([list(listed(wire).hang())]);
-            let world = World::start::<Pod>(client, &early, wire, PATIENT);
-            tokio::time::sleep(moment()).await;
-            assert!(!world.is_synced(), "no server");
-
-            let server = Loopback::listen(first, &early);
-            eventually(|| world.is_synced()).await;
-            drop(server);
-            let moved = wire.watch(&[wire.deleted(&pod("b", "11", "10.0.0.2"))]);
-            let late = Script::new([resume("10", moved.hang())]);
-            let _server = Loopback::listen(second, &late);
-            late.played(LIMIT).await;
-            eventually(|| world.pods() == ["a 10.0.0.1"]).await;
-        })
-        .await;
     }
 }

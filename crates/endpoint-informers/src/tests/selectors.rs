@@ -45,16 +45,6 @@ async fn every_request_has_the_selectors() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn without_a_selector_all_objects_are_requested() {
-    for wire in Wire::BOTH {
-        let step = Step::new(Method::GET, "/api/v1/pods", wire.watch(&[]).hang())
-            .lacks("labelSelector")
-            .lacks("fieldSelector");
-        World::play(wire, [step]).await;
-    }
-}
-
 /// The server sends the object in its last matching state, with the version of the change.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_stops_matching_is_deleted_and_one_that_starts_is_added() {

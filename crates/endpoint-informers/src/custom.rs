@@ -138,20 +138,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_object_of_any_kind_is_found() {
-        let cache = Cache::default();
-        let found = || cache.read(|state| state.custom.check_readable("shop").err().map(|it| it.kind));
-        assert_eq!(found(), None);
-        cache.upsert(Bridge("a".to_owned()));
-        cache.upsert(Tunnel("a".to_owned()));
-        assert_eq!(found(), None);
-        cache.apply([Delta::<Tunnel>::Unreadable { namespace: String::new(), name: "b".into() }], "", false);
-        assert_eq!(found(), Some("Tunnel"));
-        cache.remove::<Tunnel>("", "b");
-        assert_eq!(found(), None);
-    }
-
-    #[test]
     fn protobuf_of_a_kind_without_a_reader_is_refused() {
         let error = Bridge::read_protobuf(b"", &mut Interner::default()).err().unwrap();
         assert_eq!(error, DecodeError::json_only("Bridge"));

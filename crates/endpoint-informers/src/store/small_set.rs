@@ -71,50 +71,10 @@ impl<T> SmallSet<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// Yields only three hashes, so that values collide.
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "tables pass references")]
-    fn hash(value: &u8) -> u64 {
-        u64::from(value % 3)
-    }
 
     #[test]
     fn a_single_value_costs_a_word_more_than_itself() {
         assert_eq!(size_of::<SmallSet<usize>>(), 2 * size_of::<usize>());
-    }
-
-    proptest! {
-        #[test]
-        fn it_behaves_like_a_btree_set(actions in vec((proptest::bool::weighted(0.7), 0..40_u8), 0..120)) {
-            let (mut set, mut model) = (None::<SmallSet<u8>>, BTreeSet::new());
-            for (insert, value) in actions {
-                if insert {
-                    if model.insert(value) {
-                        match &mut set {
-                            Some(set) => set.insert_unique(value, hash),
-                            None => set = Some(SmallSet::One(value)),
-                        }
-                    }
-                } else if set.as_mut().is_some_and(|set| set.remove(hash(&value), |other| *other == value)) {
-                    set = None;
-                    model.remove(&value);
-                } else {
-                    model.remove(&value);
-                }
-                let held: BTreeSet<u8> = set.iter().flat_map(|set| set.iter().copied()).collect();
-                prop_assert_eq!(&held, &model);
-                prop_assert_eq!(set.as_ref().map_or(0, SmallSet::len), model.len());
-                for value in 0..40 {
-                    let found = set.as_mut().and_then(|set| set.find_mut(hash(&value), |other| *other == value));
-                    prop_assert_eq!(found.copied(), model.get(&value).copied());
-                }
-            }
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes that a sync would make, for those who want to know them before, or instead of, the sync.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -117,12 +118,13 @@ impl fmt::Display for PendingWrite {
 /// Cost: linear in the existing slices, and a copy of each that would be updated.
 pub fn pending_slices(plan: SlicePlan, existing: &[EndpointSlice]) -> Vec<PendingWrite> {
     let SlicePlan { types, delete_if_unchanged } = plan;
+    let named: HashMap<_, _> = existing.iter().map(|stored| (&stored.metadata.name, stored)).collect();
     let mut pending = Vec::new();
     for plan in types {
         let creates = if plan.creates_suppressed { Vec::new() } else { plan.create };
         pending.extend(creates.into_iter().map(|slice| PendingWrite::Create(slice.into())));
         pending.extend(plan.update.into_iter().filter_map(|slice| {
-            let stored = existing.iter().find(|stored| stored.metadata.name == slice.metadata.name)?;
+            let &stored = named.get(&slice.metadata.name)?;
             Some(PendingWrite::Update(stored.clone().into(), slice.into()))
         }));
         pending.extend(plan.delete.into_iter().map(|slice| PendingWrite::Delete(slice.into())));

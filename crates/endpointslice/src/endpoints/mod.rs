@@ -5,4 +5,5 @@ mod order;
 mod subsets;
 
 pub(crate) use fnv::Fnv128a;
+pub(crate) use subsets::MAX_LISTED;
 pub use subsets::{SubsetBuilder, SubsetPort, repack_subsets};

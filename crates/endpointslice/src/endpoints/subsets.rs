@@ -25,9 +25,9 @@ pub struct SubsetBuilder<'a> {
     lists: BTreeMap<Vec<SubsetPort<'a>>, Readiness<'a>>,
 }
 
-/// The most addresses that are looked at for the canonical form of an object, several times as many as one can have: more are
+/// The most addresses of an object that are looked at, each with every port, several times as many as one can have: more are
 /// looked at only if ports share addresses without having the same.
-const MAX_LISTED: usize = 1 << 19;
+pub(crate) const MAX_LISTED: usize = 1 << 19;
 
 /// The fields of a subset's port that distinguish ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
 
 use super::{Labels, Urgency, is_headless};
+use crate::endpoints::MAX_LISTED;
 
 /// The urgency of replacing the subsets of Endpoints, which have these `labels`.
 ///
@@ -22,7 +23,7 @@ pub fn urgency_of_subsets(
     uncut: impl FnOnce(&[&str]) -> Vec<EndpointSubset>,
     labels: Option<&Labels>,
 ) -> Urgency {
-    if [before, after].iter().any(|subsets| subsets.iter().map(pairs_of).sum::<usize>() > MAX_PAIRS) {
+    if [before, after].iter().any(|subsets| subsets.iter().map(pairs_of).sum::<usize>() > MAX_LISTED) {
         return Urgency::Withdrawal;
     }
     let (old, new) = (ready_pairs(before), ready_pairs(after));
@@ -45,9 +46,6 @@ pub fn urgency_of_subsets(
     }
     if before == after { Urgency::Metadata } else { Urgency::Soft }
 }
-
-/// The most addresses and ports that are compared, of each side.
-const MAX_PAIRS: usize = 1 << 19;
 
 fn pairs_of(subset: &EndpointSubset) -> usize {
     let ports = subset.ports.as_ref().map_or(0, Vec::len);

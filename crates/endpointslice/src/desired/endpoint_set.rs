@@ -185,12 +185,6 @@ mod tests {
         Endpoint { addresses: vec![address.into()], target_ref: Some(target), ..Endpoint::default() }
     }
 
-    #[test]
-    fn one_address_on_two_pods_is_two_endpoints() {
-        let set: EndpointSet = [endpoint("10.0.0.1", "a"), endpoint("10.0.0.1", "b")].into_iter().collect();
-        assert_eq!(set.len(), 2);
-    }
-
     /// Upstream's `hashEndpoint` has no test of its own.
     #[test]
     fn identity_is_addresses_in_any_order_hostname_and_target() {

@@ -101,20 +101,6 @@ mod tests {
         }
     }
 
-    /// Vectors computed with the libraries of Kubernetes.
-    #[test]
-    fn the_hash_is_the_one_go_computes() {
-        for (name, protocol, number, hash) in [
-            ("dns", "UDP", 53, 0x1caf_2163_65b5_7b5d_2659_d4ba_9f66_2580),
-            ("dns-tcp", "TCP", 53, 0x8fa5_f9e2_63f7_f661_12d3_1fc2_ebea_1e2a),
-            ("metrics", "TCP", 9153, 0xf17b_f63b_dbb0_03d0_f2f8_e0b7_3efa_3324),
-            ("http", "TCP", 80, 0xb6c4_d325_122a_5ba6_f795_b0bb_ffce_bb6f),
-            ("https", "TCP", 443, 0x5085_2f61_0b5f_bbf5_1290_25d3_5e50_2185_u128),
-        ] {
-            assert_eq!(port_hash(&port(name, protocol, number)), hash, "{name}");
-        }
-    }
-
     #[test]
     fn equal_ports_in_any_order_are_one_set() {
         let (http, dns) = (port("http", "TCP", 80), port("dns", "UDP", 53));

@@ -201,27 +201,4 @@ mod tests {
         }
         assert_eq!(size_of::<Addresses>(), 24);
     }
-
-    #[test]
-    fn addresses_are_read_leniently_and_written_canonically() {
-        let canonical = |text| parse_ip(text).map(|address| address.to_string());
-        for (text, expected) in [
-            ("10.0.0.1", Some("10.0.0.1")),
-            ("010.000.0.08", Some("10.0.0.8")),
-            ("::ffff:10.1.2.3", Some("10.1.2.3")),
-            ("::ffff:010.1.2.3", Some("10.1.2.3")),
-            ("2001:db8:00001::1", Some("2001:db8:1::1")),
-            ("FD00:0:0::0:1", Some("fd00::1")),
-            ("2001:db8:0:1:1:1:1:1", Some("2001:db8:0:1:1:1:1:1")),
-            ("10.0.0.256", None),
-            ("10.0.0", None),
-            ("10.0.0.1.1", None),
-            ("10.0..1", None),
-            ("+1.0.0.1", None),
-            ("", None),
-            ("example.com", None),
-        ] {
-            assert_eq!(canonical(text).as_deref(), expected, "{text}");
-        }
-    }
 }

@@ -30,7 +30,7 @@
 //! | `TestShouldSetHostname` | `endpoints::a_hostname_is_published_if_the_subdomain_names_the_service` |
 //! | `Test_podChanged` | `endpoints::changes_of_published_fields_of_a_pod_matter` |
 //! | `TestEndpointsEqualBeyondHash` (9) | `src/desired/endpoint_set.rs` `properties_are_compared_without_resource_version_and_hints` |
-//! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `src/desired/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
+//! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `golden`, `src/desired/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
 //! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `expectations`, all of it |
 //! | `trigger_time_tracker_test.go` (8) | `src/trigger_times.rs` `the_trigger_time_is_the_earliest_change_since_the_last_call` |
 //!
@@ -41,10 +41,7 @@
 //! | `metrics` (all) | crate `endpointslice-controller`, `src/metrics/tests.rs` |
 //! | `pkg/controller/endpointslice` `TestSyncService` (6) | `golden` |
 //! | `pkg/controller/endpointslice` (all others) | the table in `tests/it/main.rs` of crate `endpointslice-controller` |
-//!
-//! [`write_counts`] asserts what each kind of change costs, one by one.
 
 mod endpoints;
 mod expectations;
 mod reconcile;
-mod write_counts;

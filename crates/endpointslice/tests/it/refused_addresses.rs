@@ -1,14 +1,14 @@
 //! Addresses that the API server refuses in a write, but accepts in slices that carry them already.
 //!
 //! The API server checks the endpoints of a slice only if they change (`pkg/apis/discovery/validation`
-//! `ValidateEndpointSlice`); the one of these tests does the same.
+//! `ValidateEndpointSlice`); the one of these tests does the same. Properties of [`plan_properties`](crate::plan_properties)
+//! say which slices keep such addresses.
 
 use endpointslice::desired::{Mirrored, Skipped, SkippedReason, desired_from_endpoints};
 use endpointslice::{Hints, Packing, PlanOptions, plan};
-use k8s_openapi::api::discovery::v1::{EndpointHints, ForZone};
 use serde_json::json;
 
-use crate::support::{Cluster, NO_WRITES, PodExt as _, SERVICE, endpoints, pod, writes};
+use crate::support::{Cluster, NO_WRITES, PodExt as _, SERVICE, endpoints, writes};
 
 /// Slices of two pods each, the first pod of each with a link-local address: written when that was allowed.
 fn with_old_slices(pods: usize) -> Cluster {
@@ -27,19 +27,6 @@ fn addresses(cluster: &Cluster) -> Vec<&str> {
 }
 
 #[test]
-fn a_slice_that_needs_no_change_keeps_refused_addresses() {
-    let mut cluster = with_old_slices(4);
-    assert_eq!(cluster.sync(), NO_WRITES);
-}
-
-#[test]
-fn a_slice_with_only_refused_addresses_stays() {
-    let mut cluster = with_old_slices(2);
-    cluster.move_to_link_local(1);
-    assert_eq!(cluster.sync(), NO_WRITES, "no placeholder either");
-}
-
-#[test]
 fn a_write_for_labels_keeps_refused_addresses() {
     let mut cluster = with_old_slices(2);
     cluster.service.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
@@ -48,63 +35,11 @@ fn a_write_for_labels_keeps_refused_addresses() {
 }
 
 #[test]
-fn a_change_of_endpoints_removes_the_refused_addresses_of_that_slice_alone() {
-    let mut cluster = with_old_slices(4);
-    cluster.pods[1].set_ready(false);
-    assert_eq!(cluster.sync(), writes(0, 1, 0));
-    assert_eq!(addresses(&cluster), ["10.1.0.1", "10.1.0.3", "169.254.0.2"]);
-}
-
-#[test]
-fn a_change_of_their_endpoint_removes_refused_addresses() {
-    let mut cluster = with_old_slices(2);
-    cluster.pods[0].set_ready(false);
-    assert_eq!(cluster.sync(), writes(0, 1, 0));
-    assert_eq!(addresses(&cluster), ["10.1.0.1"]);
-}
-
-#[test]
-fn a_slice_that_gets_another_endpoint_loses_refused_addresses() {
-    let mut cluster = with_old_slices(2);
-    cluster.max = 3;
-    cluster.pods.push(pod(7));
-    assert_eq!(cluster.sync(), writes(0, 1, 0));
-    assert_eq!(addresses(&cluster), ["10.1.0.1", "10.1.0.7"]);
-}
-
-#[test]
-fn a_slice_whose_hints_change_loses_refused_addresses() {
-    let mut cluster = with_old_slices(2);
-    cluster.spec().traffic_distribution = Some("PreferClose".to_owned());
-    assert_eq!(cluster.sync(), writes(0, 1, 0));
-    assert_eq!(addresses(&cluster), ["10.1.0.1"]);
-    let zones = Some(vec![ForZone { name: "zone-a".to_owned() }]);
-    let hints = EndpointHints { for_zones: zones, ..EndpointHints::default() };
-    assert_eq!(cluster.endpoints().next().unwrap().hints, Some(hints));
-}
-
-#[test]
 fn a_slice_left_empty_becomes_the_placeholder() {
     let mut cluster = with_old_slices(1);
     cluster.pods[0].set_ready(false);
     assert_eq!(cluster.sync(), writes(0, 1, 0));
     assert_eq!((addresses(&cluster), &cluster.only().ports), (vec![], &Some(vec![])));
-}
-
-#[test]
-fn slices_of_an_older_service_keep_no_refused_addresses() {
-    let mut cluster = with_old_slices(2);
-    cluster.only_mut().metadata.owner_references.as_mut().unwrap()[0].uid = "older-service".to_owned();
-    assert_eq!(cluster.sync(), writes(1, 0, 1));
-    assert_eq!(addresses(&cluster), ["10.1.0.1"]);
-}
-
-#[test]
-fn refused_addresses_are_in_no_new_slice() {
-    let mut cluster = with_old_slices(2);
-    cluster.pods.push(pod(7).addresses(&["169.254.0.7"]));
-    assert_eq!(cluster.sync(), NO_WRITES);
-    assert_eq!(addresses(&cluster), ["10.1.0.1", "169.254.0.0"]);
 }
 
 /// Pods have one address of each family, but not those of other networks.

@@ -78,16 +78,3 @@ fn a_write_for_labels_or_hints_drops_the_conditions() {
         assert!(cluster.endpoints().all(|endpoint| conditions(endpoint) == [Some(true), None, None]));
     }
 }
-
-#[test]
-fn a_terminating_pod_is_removed_and_the_others_stay() {
-    let mut cluster = settled();
-    cluster.conditions = Conditions::ReadyOnly;
-    cluster.pods[3].set_terminating();
-    assert_eq!(cluster.sync(), writes(0, 1, 0));
-    assert_eq!(cluster.endpoints().count(), 3);
-    cluster.conditions = Conditions::All;
-    cluster.sync();
-    let terminating = cluster.endpoints().filter(|endpoint| conditions(endpoint)[2] == Some(true));
-    assert_eq!(terminating.count(), 1, "and comes back");
-}

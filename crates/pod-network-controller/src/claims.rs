@@ -1,6 +1,6 @@
 //! Addresses that drivers of dynamic resource allocation report in the status of ResourceClaims.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use controller_kit::key::ObjectKey;
@@ -143,10 +143,8 @@ impl Source for Claims {
         let pods = before.union(&now).filter(|pod| !is_same || before.contains(*pod) != now.contains(*pod));
         let pods = pods.filter_map(|pod| state.pods.get(&new.namespace, &pod.name));
         let services = pods.flat_map(|pod| state.services_selecting(&pod.namespace, &pod.labels));
-        let mut keys: Vec<ObjectKey> = services.map(|service| service.key()).collect();
-        keys.sort();
-        keys.dedup();
-        keys
+        let keys: BTreeSet<ObjectKey> = services.map(|service| service.key()).collect();
+        keys.into_iter().collect()
     }
 
     fn check_readable(&self, service: &Service, state: &State) -> Result<(), UnreadableObject> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use endpoint_informers::cache::State;
+use endpoint_informers::cache::{State, UnreadableObject};
 use endpointslice::desired::Attachment;
 use endpointslice::model::parse_ip;
 use endpointslice::{Pod, Service};
@@ -35,6 +35,10 @@ struct Entry<'a> {
 }
 
 impl Source for NetworkStatus {
+    fn check_readable(&self, _: &Service, _: &State) -> Result<(), UnreadableObject> {
+        Ok(())
+    }
+
     /// An empty annotation names no network: templates write that for none.
     fn serves(&self, service: &Service) -> bool {
         service.annotations.get(SERVICE_NETWORK).is_some_and(|network| !network.is_empty())

@@ -25,14 +25,12 @@ pub trait Source: Send + Sync + 'static {
     }
 
     /// Fails if an object that these addresses depend on exists and could not be read: the slices of the Service stay as they
-    /// are.
+    /// are. A source that reads nothing but Services, pods and nodes never fails.
     ///
     /// # Errors
     ///
     /// The first such object.
-    fn check_readable(&self, _service: &Service, _state: &State) -> Result<(), UnreadableObject> {
-        Ok(())
-    }
+    fn check_readable(&self, service: &Service, state: &State) -> Result<(), UnreadableObject>;
 
     /// True if the Service names a network whose addresses are found here. Called with the cache locked.
     fn serves(&self, service: &Service) -> bool;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use controller_harness::{TestApi, merged};
-use endpoint_informers::cache::State;
+use endpoint_informers::cache::{State, UnreadableObject};
 use endpoint_informers::reconciler::{Reconciler, SliceReconciler as _};
 use endpointslice::desired::Attachment;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
@@ -257,6 +257,10 @@ struct Static;
 impl Source for Static {
     fn annotations(&self) -> &'static [&'static str] {
         &["example.com/static"]
+    }
+
+    fn check_readable(&self, _: &Service, _: &State) -> Result<(), UnreadableObject> {
+        Ok(())
     }
 
     fn serves(&self, service: &Service) -> bool {

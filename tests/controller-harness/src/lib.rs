@@ -220,11 +220,6 @@ impl<T: Served> TestApi<T> {
         self.has_service_like(name, json!({}));
     }
 
-    /// The same, with these labels.
-    pub fn has_service_labelled(&self, name: &str, labels: Value) {
-        self.has_service_like(name, json!({"metadata": {"labels": labels}}));
-    }
-
     /// The same, with `changes` merged in.
     pub fn has_service_like(&self, name: &str, changes: Value) {
         let kind = json!({"apiVersion": "v1", "kind": "Service"});
@@ -324,24 +319,15 @@ impl<T: Served> TestApi<T> {
         self.server.lock().broken = true;
     }
 
-    /// Begins a relist with the objects stored now. Later writes are not part of it.
-    pub fn begin_list(&self) -> Backup<T> {
+    /// Relists, and resumes the watch.
+    pub fn relist(&self) {
         self.cache.begin_list::<T::Cached>();
-        self.backup()
-    }
-
-    /// Completes a relist, and resumes the watch.
-    pub fn finish_list(&self, list: Backup<T>) {
+        let list = self.server.lock().backup();
         let read = |object| read::<T::Cached>(&serde_json::to_value(object).unwrap());
         let deltas = list.objects.values().map(read).map(Delta::Upsert);
         self.cache.apply(deltas.collect::<Vec<_>>(), "", true);
         self.cache.finish_list::<T::Cached>(&list.version.to_string());
         self.server.lock().broken = false;
-    }
-
-    /// Relists in one step.
-    pub fn relist(&self) {
-        self.finish_list(self.begin_list());
     }
 
     /// A backup of the objects stored now.

@@ -15,7 +15,7 @@ use crate::objects::{pod, service, stored};
 
 fn delegated(api: &TestApi<Endpoints>, name: &str) {
     api.delegate(name);
-    api.has_service_labelled(name, json!({ENDPOINT_CONTROLLER_NAME: "them"}));
+    api.has_service_like(name, json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: "them"}}}));
 }
 
 /// The Endpoints `name`, written by this controller or another client.

@@ -27,18 +27,6 @@ async fn endpoints_of_deleted_services_are_deleted_at_start_up() {
     assert_eq!(requests, ["DELETE by-hand", "DELETE gone"]);
 }
 
-/// Services are not listed again at a takeover: the watch of them may be behind that of Endpoints.
-#[tokio::test(start_paused = true)]
-async fn endpoints_of_a_service_that_the_cache_does_not_show_yet_stay_at_start_up() {
-    let harness = Harness::start(Duration::ZERO, |api| {
-        api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
-        api.has_service("by-hand");
-    });
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), NONE);
-    assert_eq!(harness.api.service_lookups(), ["by-hand"]);
-}
-
 /// No list shows it to the cache before.
 #[tokio::test(start_paused = true)]
 async fn endpoints_of_a_service_that_goes_before_the_cache_shows_it_are_deleted() {

@@ -5,41 +5,20 @@ use std::time::Duration;
 use endpointslice::Service;
 use serde_json::json;
 
+use crate::MOMENT;
 use crate::harness::Harness;
 use crate::objects::{pod, service};
-use crate::{MOMENT, NONE};
 
 /// Long enough for a key that waits for the cache to reach its longest back-off.
 const LONG: Duration = Duration::from_secs(5000);
 
-/// A Service without pods, and its Endpoints, which the cache shows unless the watch is `broken`.
-async fn begun(broken: bool) -> Harness {
+/// A Service without pods, and its Endpoints.
+async fn begun() -> Harness {
     let harness = Harness::start(Duration::ZERO, |api| api.upsert::<Service>(service("web", json!({}))));
-    if broken {
-        harness.api.break_watch();
-    }
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), ["POST web"]);
     harness.api.forget_requests();
     harness
-}
-
-/// An object that was never in the cache causes no deletion event.
-#[tokio::test(start_paused = true)]
-async fn endpoints_deleted_before_the_cache_showed_them_are_created_again() {
-    for waiting in [false, true] {
-        let harness = begun(true).await;
-        harness.api.delete_without_event("web");
-        if waiting {
-            harness.api.pod(pod("web-1", &["10.0.0.1"], true));
-            harness.api.advance(LONG).await;
-            assert_eq!(harness.api.requests(), NONE, "the cache doesn't show the object");
-        }
-        harness.api.relist();
-        harness.api.advance(MOMENT).await;
-        assert_eq!(harness.api.requests(), ["POST web"], "the relist requeues the key, not the back-off");
-        assert!(harness.api.stored("web").is_some());
-    }
 }
 
 /// The API server is restored from a backup: its versions go back, or are raised with etcd's `--bump-revision`.
@@ -47,7 +26,7 @@ async fn endpoints_deleted_before_the_cache_showed_them_are_created_again() {
 async fn a_write_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {
         for (seen, waiting) in [(false, false), (false, true), (true, false)] {
-            let harness = begun(false).await;
+            let harness = begun().await;
             let backup = harness.api.backup();
             if !seen {
                 harness.api.break_watch();
@@ -71,29 +50,9 @@ async fn a_write_that_a_restored_backup_undoes_is_repeated() {
     }
 }
 
-/// The list may be older than a write that is acknowledged during it.
-#[tokio::test(start_paused = true)]
-async fn a_write_during_a_relist_is_still_expected() {
-    let harness = begun(false).await;
-    harness.api.break_watch();
-    let list = harness.api.begin_list();
-    harness.api.pod(pod("web-1", &["10.0.0.1"], true));
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web"]);
-    harness.api.pod(pod("web-2", &["10.0.0.2"], true));
-    harness.api.advance(MOMENT).await;
-    harness.api.finish_list(list);
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["PUT web"], "the cache doesn't show the first write");
-    harness.api.relist();
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web", "PUT web"]);
-    assert_eq!(harness.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_list_causes_a_sync_only_if_it_shows_a_foreign_change() {
-    let harness = begun(false).await;
+    let harness = begun().await;
     let done = || harness.metric("workqueue_adds_total{name=\"endpoint\"}");
     let before = done();
     harness.api.relist();

@@ -86,14 +86,3 @@ async fn endpoints_that_cannot_be_decoded_are_deleted_with_their_service() {
         assert_eq!(harness.api.past_lookups(), ["web"], "{name:?}");
     }
 }
-
-/// The API server would refuse the create at every retry.
-#[tokio::test(start_paused = true)]
-async fn endpoints_that_cannot_be_decoded_are_not_created() {
-    let harness = restarted(|harness| {
-        harness.api.remove::<CachedEndpoints>("web");
-        harness.api.upsert_unreadable::<CachedEndpoints>("web");
-    })
-    .await;
-    assert_eq!(harness.api.requests(), NONE);
-}

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::MOMENT;
-use crate::harness::{Harness, pod, service, web};
+use crate::harness::{Harness, pod, web};
 
 /// Long enough for a key that waits for the cache to reach its longest back-off.
 const LONG: Duration = Duration::from_secs(5000);
@@ -76,23 +74,6 @@ async fn a_write_that_a_restored_backup_undoes_is_repeated() {
     }
 }
 
-/// The same for writes that the cache has shown already.
-#[tokio::test(start_paused = true)]
-async fn an_observed_write_that_a_restored_backup_undoes_is_repeated() {
-    for bump in [0, 1000] {
-        let harness = begun(false).await;
-        let backup = harness.api.backup();
-        harness.api.pod(pod("web-1", "10.0.0.1", true));
-        harness.api.settle().await;
-        harness.api.break_watch();
-        harness.api.restore(backup, bump);
-        harness.api.relist();
-        harness.api.settle().await;
-        assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "{bump}");
-        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {
@@ -112,52 +93,4 @@ async fn a_deletion_that_a_restored_backup_undoes_is_repeated() {
         harness.api.advance(MOMENT).await;
         assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "later changes are written");
     }
-}
-
-/// The list may be older than a write that is acknowledged during it.
-#[tokio::test(start_paused = true)]
-async fn a_write_during_a_relist_is_still_expected() {
-    let harness = begun(false).await;
-    harness.api.break_watch();
-    let list = harness.api.begin_list();
-    harness.api.pod(pod("web-1", "10.0.0.1", true));
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web-1"]);
-    harness.api.pod(pod("web-2", "10.0.0.2", true));
-    harness.api.advance(MOMENT).await;
-    harness.api.finish_list(list);
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["PUT web-1"], "the cache doesn't show the first write");
-    harness.api.relist();
-    harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"]);
-    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
-}
-
-/// Until the relist, the cache counts lower versions as observed, and no sync waits for them.
-#[tokio::test(start_paused = true)]
-async fn duplicates_written_while_versions_went_back_are_removed() {
-    let harness = begun(false).await;
-    let backup = harness.api.backup();
-    harness.api.restore(harness.api.backup(), 1000);
-    harness.api.relist();
-    harness.api.break_watch();
-    harness.api.restore(backup, 0);
-    harness.api.service(service("db", json!({})));
-    harness.api.settle().await;
-    harness.api.pod(pod("db-1", "10.0.0.1", true));
-    harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["POST db-", "POST db-"]);
-    harness.api.relist();
-    harness.api.settle().await;
-    assert_eq!((harness.slice_count("db"), harness.api.addresses("db")), (1, vec!["10.0.0.1".to_owned()]));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_relist_that_shows_what_is_expected_causes_no_sync() {
-    let harness = begun(false).await;
-    let syncs = harness.syncs();
-    harness.api.relist();
-    harness.api.settle().await;
-    assert_eq!((harness.api.requests(), harness.syncs()), (vec![], syncs));
 }

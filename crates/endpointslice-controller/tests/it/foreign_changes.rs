@@ -237,24 +237,6 @@ async fn many_slices_that_are_deleted_are_all_back_two_seconds_after_the_last() 
     }
 }
 
-/// `kubectl label endpointslices --all`, one by one: nobody fights.
-#[tokio::test(start_paused = true)]
-async fn the_first_edit_of_each_slice_is_undone_at_once() {
-    let api = TestApi::default();
-    api.node("node-1", "zone-a");
-    api.service(service("web", json!({})));
-    (0..30).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.1.{n}"), true)));
-    let harness = Harness::start_small(&api);
-    harness.api.settle().await;
-    for mut slice in harness.api.slices("web") {
-        set_label(&mut slice, "team", "b");
-        harness.api.put(slice);
-        harness.api.advance(Duration::from_secs(3)).await;
-    }
-    let has_label = |slice: &EndpointSlice| slice.metadata.labels.as_ref().unwrap().contains_key("team");
-    assert!(!harness.api.slices("web").iter().any(has_label));
-}
-
 /// The client relabels a slice between two parts of a plan of 120 slices, after it has used up the repairs.
 #[tokio::test(start_paused = true)]
 async fn the_rest_of_a_large_plan_waits_for_no_repair() {

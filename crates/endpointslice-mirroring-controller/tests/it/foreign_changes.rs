@@ -232,30 +232,6 @@ async fn an_annotation_that_is_reverted_before_the_cache_shows_it_is_written() {
     assert_eq!(harness.api.stored("web-1").unwrap().metadata.annotations, None);
 }
 
-/// The API server answers, but its watch delivers nothing for a while.
-#[tokio::test(start_paused = true)]
-async fn a_sync_waits_for_a_cache_behind_our_own_write() {
-    let harness = Harness::mirroring(&["10.0.0.1"]).await;
-    harness.api.hold_events();
-    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
-    harness.now().await;
-    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.3"], json!({})));
-    harness.now().await;
-    assert_eq!(
-        harness.api.requests(),
-        ["PUT web-1"],
-        "the second change waits: the cache doesn't show the first write"
-    );
-    harness.api.release_events();
-    harness.now().await;
-    assert_eq!(
-        harness.api.requests(),
-        ["PUT web-1", "PUT web-1"],
-        "the event requeues the key, not the back-off"
-    );
-    assert_eq!(harness.api.addresses("web"), ["10.0.0.3"]);
-}
-
 /// Upstream does not check whether the cache is stale, and misses the slice until its event arrives.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_the_cache_does_not_show_yet_is_deleted_too() {

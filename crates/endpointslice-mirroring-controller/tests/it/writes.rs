@@ -13,17 +13,6 @@ use crate::NONE;
 use crate::harness::{Harness, MAX, endpoints, service, slice};
 
 #[tokio::test(start_paused = true)]
-async fn custom_endpoints_get_a_slice_and_no_second_sync() {
-    let harness = Harness::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
-    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
-    assert_eq!(
-        harness.syncs(),
-        1,
-        "the event of our own write, which arrives before the response, causes no sync"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn each_change_costs_one_write_and_ignored_ones_none() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     let ports = |ports: Value| json!({"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": ports}]});
@@ -186,12 +175,4 @@ async fn a_failed_write_is_retried_without_limit() {
         (1, vec![]),
         "failures emit no event"
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_slice_that_the_garbage_collector_deleted_first_counts_as_deleted() {
-    let harness = Harness::mirroring(&["10.0.0.1"]).await;
-    harness.api.delete_slice_without_event("web");
-    harness.api.remove::<CachedEndpoints>("web");
-    assert_eq!(harness.writes().await, ["DELETE web-1"], "one request, answered with 404, and no retry");
 }

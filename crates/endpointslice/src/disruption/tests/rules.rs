@@ -24,12 +24,6 @@ fn a_disruption_needs_the_share_and_three_nodes() {
 }
 
 #[test]
-fn nodes_that_were_not_ready_do_not_count() {
-    let kubelets = [vec![lost(100); 3], vec![not_ready(None); 7], vec![Kubelet::Unread; 7]].concat();
-    assert_eq!(period(&kubelets, 200), Period::Ongoing);
-}
-
-#[test]
 fn the_control_plane_counts_only_if_there_are_few_others() {
     let with_control_plane = |workers: usize| {
         let mut found = nodes(&vec![lost(100); workers], Policy::default(), 200);

@@ -11,7 +11,7 @@
 //! | `topologycache` `Test_getGivingAndReceivingZones` (9) | [`transferring`] `zones_with_most_to_spare_give_to_those_that_lack_most`; the two cases with negative counts can't be written down |
 //! | `topologycache` `Test_getHintsByZone` (8) | [`assigning`] `hints_are_valid_for_zones_with_capacity_up_to_the_maximum` |
 //! | `topologycache` `Test_getTotalReadyEndpoints` (5) | `golden` (the number in messages) |
-//! | `endpointslice` `TestReconcileTopology` (5) | [`planning`] `a_service_turns_its_hints_on_and_off` |
+//! | `endpointslice` `TestReconcileTopology` (5) | `golden`, [`properties`] `hints_are_complete_and_converge` |
 //! | controller `Test_checkNodeTopologyDistribution` (9) | [`remembering`] `services_are_due_when_a_zone_is_overloaded` |
 //! | controller `TestUpdateNode` | [`remembering`] `nodes_that_get_a_zone_make_hints_possible` |
 //!

@@ -90,60 +90,19 @@ pub(super) fn numbered(number: usize, endpoint: Endpoint) -> Endpoint {
     Endpoint { addresses: vec![format!("10.0.{}.{}", number / 256, number % 256)], ..endpoint }
 }
 
-/// Ready endpoints, numbered from `first`.
-fn in_zones(first: usize, zones: &[&str]) -> Vec<Endpoint> {
-    zones.iter().enumerate().map(|(number, zone)| numbered(first + number, ready(zone))).collect()
+/// Ready endpoints, numbered.
+fn in_zones(zones: &[&str]) -> Vec<Endpoint> {
+    zones.iter().enumerate().map(|(number, zone)| numbered(number, ready(zone))).collect()
 }
 
 fn topology(cpu: &[(&str, u64)]) -> Hints {
     Hints::Topology(Arc::new(shares(cpu)))
 }
 
-/// Three zones with the same CPU; slices are there without hints.
-#[test]
-fn a_service_turns_its_hints_on_and_off() {
-    let on = topology(&[("east", 1000), ("north", 1000), ("west", 1000)]);
-    let only_north = in_zones(0, &["north", "north", "north"]);
-    let west_and_east = in_zones(10, &["west", "west", "east", "east"]);
-    let more = in_zones(20, &["west", "west", "north", "north", "north"]);
-    let all = [west_and_east.clone(), more.clone()].concat();
-    let existing = |groups: &[&[Endpoint]]| {
-        let mut slices = Slices::new(100);
-        for group in groups {
-            let mut alone = Slices { stored: vec![], ..slices.clone() };
-            alone.sync(group, &Hints::None);
-            slices.created = alone.created;
-            slices.stored.append(&mut alone.stored);
-        }
-        slices
-    };
-
-    let mut slices = existing(&[&only_north]);
-    assert_eq!(slices.sync(&only_north, &Hints::None), 0, "topology hints not available at all");
-
-    assert_eq!(slices.sync(&only_north, &on), 1, "possible at once");
-    assert_eq!(slices.hints(), (counts(&[("east", 1), ("north", 1), ("west", 1)]), 2));
-
-    let mut slices = existing(&[&west_and_east]);
-    assert_eq!(slices.sync(&west_and_east, &on), 0, "four endpoints can't be spread over three zones");
-    assert_eq!(slices.hints(), (counts(&[]), 0));
-
-    let mut slices = existing(&[&west_and_east, &more]);
-    assert_eq!(slices.stored.len(), 2);
-    assert_eq!(slices.sync(&all, &on), 2, "both slices get hints");
-    assert_eq!(slices.hints(), (counts(&[("east", 3), ("north", 3), ("west", 3)]), 1));
-
-    let mut slices = existing(&[&west_and_east, &more]);
-    assert_eq!(slices.sync(&all, &Hints::None), 0, "never turned on");
-    slices.sync(&all, &on);
-    assert_eq!(slices.sync(&all, &Hints::None), 2, "turned off");
-    assert_eq!(slices.hints(), (counts(&[]), 0));
-}
-
 /// The outcome of a plan equals the hints of its slices.
 #[test]
 fn the_outcome_is_part_of_the_plan() {
-    let endpoints = in_zones(0, &["east", "east", "west"]);
+    let endpoints = in_zones(&["east", "east", "west"]);
     let slices = Slices::new(100);
     let outcome_of = |hints: &Hints| slices.plan(&endpoints, hints).types[0].topology.clone();
     assert_eq!(outcome_of(&Hints::None), None);
@@ -159,7 +118,7 @@ fn the_outcome_is_part_of_the_plan() {
 /// Hints that have become impossible are removed, also from slices that need no other write.
 #[test]
 fn impossible_hints_are_removed() {
-    let endpoints = in_zones(0, &["east", "west"]);
+    let endpoints = in_zones(&["east", "west"]);
     let mut slices = Slices::new(1);
     slices.sync(&endpoints, &topology(&[("east", 1), ("west", 1)]));
     assert_eq!(slices.sync(&endpoints, &topology(&[("east", 1)])), 2);
@@ -172,7 +131,7 @@ fn impossible_hints_are_removed() {
 fn endpoints_in_a_zone_without_capacity_serve_others() {
     let hints = topology(&[("east", 1), ("west", 1)]);
     let mut slices = Slices::new(100);
-    slices.sync(&in_zones(0, &["east", "west", "north", "north"]), &hints);
+    slices.sync(&in_zones(&["east", "west", "north", "north"]), &hints);
     assert_eq!(slices.hints(), (counts(&[("east", 2), ("west", 2)]), 2));
 }
 
@@ -182,7 +141,7 @@ fn endpoints_in_a_zone_without_capacity_serve_others() {
 fn a_zone_never_keeps_more_than_its_maximum() {
     let hints = topology(&[("east", 93), ("west", 7)]);
     let mut slices = Slices::new(100);
-    slices.sync(&in_zones(0, &["east"; 6]), &hints);
+    slices.sync(&in_zones(&["east"; 6]), &hints);
     assert_eq!(slices.hints(), (counts(&[("east", 5), ("west", 1)]), 1));
 }
 
@@ -192,7 +151,7 @@ fn a_zone_may_end_below_its_minimum() {
     let cpu = [("east", 40), ("north", 40), ("west", 20)];
     let mut slices = Slices::new(100);
     let zones = ["east", "east", "east", "east", "north", "north", "north", "north", "west"];
-    slices.sync(&in_zones(0, &zones), &topology(&cpu));
+    slices.sync(&in_zones(&zones), &topology(&cpu));
     assert_eq!(slices.hints(), (counts(&[("east", 4), ("north", 4), ("west", 1)]), 0));
     assert_eq!(shares(&cpu).allocate(9).unwrap().get("west").unwrap().minimum, 2);
 }

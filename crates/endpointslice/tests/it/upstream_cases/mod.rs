@@ -12,9 +12,7 @@
 //! | `TestPlaceHolderSliceCompare` | `reconcile::a_placeholder_is_recognized_by_type_ports_namespace_and_labels` |
 //! | `TestReconcileEndpointSlicesSomePreexisting` | `reconcile::the_rest_goes_to_the_slice_it_fits_most_tightly` |
 //! | `TestReconcileEndpointSlicesSomePreexistingWorseAllocation` | `reconcile::new_slices_are_preferred_to_many_updates` |
-//! | `TestReconcileMaxEndpointsPerSlice` | `reconcile::the_maximum_decides_the_number_of_slices` |
 //! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` alongside it | `golden`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
-//! | `TestReconcileTopology` (5) | `src/topology/tests/planning.rs` |
 //! | `TestReconcileHeadlessServiceNoPorts` | `reconcile::absent_ports_are_no_ports` |
 //!
 //! | `utils_test.go`; all others: `golden` | here |

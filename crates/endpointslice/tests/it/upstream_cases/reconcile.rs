@@ -122,21 +122,6 @@ fn new_slices_are_preferred_to_many_updates() {
 }
 
 #[test]
-fn the_maximum_decides_the_number_of_slices() {
-    for (max, sizes) in [
-        (50, vec![50; 5]),
-        (80, vec![80, 80, 80, 10]),
-        (150, vec![150, 100]),
-        (250, vec![250]),
-        (500, vec![250]),
-    ] {
-        let mut cluster = Cluster { max, ..Cluster::with_pods(250) };
-        assert_eq!(cluster.sync(), writes(sizes.len(), 0, 0));
-        assert_eq!(cluster.sizes(), sizes, "at most {max}");
-    }
-}
-
-#[test]
 fn a_maximum_of_zero_counts_as_one() {
     let mut cluster = Cluster { max: 0, ..Cluster::with_pods(2) };
     assert_eq!(cluster.sync(), writes(2, 0, 0));

@@ -73,24 +73,3 @@ async fn a_write_that_a_restored_backup_undoes_is_repeated() {
         }
     }
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_deletion_that_a_restored_backup_undoes_is_repeated() {
-    for bump in [0, 1000] {
-        let harness = begun(false).await;
-        let mut surplus = harness.api.slices("web").remove(0);
-        surplus.metadata.name = Some("web-2".into());
-        harness.api.put(surplus);
-        let backup = harness.api.backup();
-        harness.api.break_watch();
-        harness.api.settle().await;
-        assert_eq!(harness.api.requests(), ["DELETE web-2"]);
-        harness.api.restore(backup, bump);
-        harness.api.relist();
-        harness.api.settle().await;
-        assert_eq!(harness.api.requests(), ["DELETE web-2", "DELETE web-2"]);
-        harness.api.pod(pod("web-1", "10.0.0.1", true));
-        harness.api.advance(MOMENT).await;
-        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "later changes are written");
-    }
-}

@@ -21,46 +21,31 @@ async fn a_service_with_a_ready_pod_gets_one_slice_and_no_second_sync() {
 
 #[tokio::test(start_paused = true)]
 async fn pod_changes_within_a_batch_period_are_one_write() {
+    const NEW: [&str; 3] = ["10.0.0.0", "10.0.0.1", "10.0.0.2"];
     let (none, second) = (Duration::ZERO, Duration::from_secs(1));
     let (quick, slow) = ([200, 100, 100], [200, 100, 1000]);
     for (batch_period, delays, writes) in [(none, quick, 3), (second, quick, 1), (second, slow, 2)] {
-        let begin = |pods: bool| {
-            Harness::start(batch_period, move |cache| {
-                cache.node("node-1", "zone-a");
-                cache.service(service("web", json!({})));
-                if pods {
-                    (0..3).for_each(|number| cache.pod(pod(&format!("web-{number}"), "10.0.0.9", true)));
-                }
-            })
-        };
-        let steps: [(bool, fn(&Harness, &str, &str), &[&str]); 3] = [
-            (
-                false,
-                |harness, name, address| harness.api.pod(pod(name, address, true)),
-                &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
-            ),
-            (
-                true,
-                |harness, name, address| harness.api.pod(pod(name, address, true)),
-                &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
-            ),
+        type Step = fn(&Harness, &str, &str);
+        let steps: [(bool, Step, &[&str]); 3] = [
+            (false, |harness, name, ip| harness.api.pod(pod(name, ip, true)), &NEW),
+            (true, |harness, name, ip| harness.api.pod(pod(name, ip, true)), &NEW),
             (true, |harness, name, _| harness.api.remove::<Pod>(name), &[]),
         ];
-        for (pods, step, addresses) in steps {
-            let harness = begin(pods);
+        for (with_pods, step, addresses) in steps {
+            let harness = Harness::start(batch_period, |api| {
+                web(0)(api);
+                for number in (0..3).filter(|_| with_pods) {
+                    api.pod(pod(&format!("web-{number}"), "10.0.0.9", true));
+                }
+            });
             harness.api.settle().await;
             harness.api.forget_requests();
             for (number, delay) in delays.into_iter().enumerate() {
                 harness.api.advance(Duration::from_millis(delay)).await;
-                step(&harness, &format!("web-{number}"), &format!("10.0.0.{number}"));
+                step(&harness, &format!("web-{number}"), NEW[number]);
             }
             harness.api.settle().await;
-            assert_eq!(
-                harness.api.requests().len(),
-                writes,
-                "{batch_period:?} {delays:?}: {:?}",
-                harness.api.requests()
-            );
+            assert_eq!(harness.api.requests().len(), writes, "{batch_period:?} {delays:?}");
             assert_eq!(harness.api.addresses("web"), addresses);
         }
     }

@@ -73,20 +73,3 @@ proptest! {
         let _ = list_page::<Pod>(Encoding::Json, &damaged(JSON_LIST), &Mutex::default());
     }
 }
-
-#[test]
-fn lines_do_not_depend_on_chunk_boundaries() {
-    let text = b"{\"a\":1}\n{\"b\":2}\n{\"c\"";
-    for size in 1..text.len() {
-        let mut lines = Lines::default();
-        let mut found = Vec::new();
-        for chunk in text.chunks(size) {
-            lines.push(chunk);
-            while let Some(line) = lines.next_line().unwrap() {
-                found.push(line.to_vec());
-            }
-        }
-        assert_eq!(found, [b"{\"a\":1}".to_vec(), b"{\"b\":2}".to_vec()], "in pieces of {size}");
-        assert_ne!(lines.buffer.len(), lines.start, "the rest is not a line");
-    }
-}

@@ -122,6 +122,14 @@ impl<T> Change<T> {
     }
 }
 
+impl<T: Resource> Change<T> {
+    /// Namespace and name, the order in which changes are reported.
+    pub(crate) fn namespaced_name(&self) -> (&str, &str) {
+        let object = self.latest();
+        (object.namespace(), object.name())
+    }
+}
+
 impl<T> DeferredEvent for Change<T> {
     fn join(&self, next: &Self) -> Option<Self> {
         let Self::Updated { old: between, new } = next else { return None };

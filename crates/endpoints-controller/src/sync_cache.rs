@@ -25,7 +25,7 @@ use endpointslice::desired::published_hostname;
 use endpointslice::model::{NamedPort, append_address, is_allowed_in_slices};
 use endpointslice::{Pod, Service, Urgency};
 use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
-use kube_protobuf::{DecodeError, PodAddress, SubsetView, split_subsets};
+use kube_protobuf::{DecodeError, PodAddress, SubsetView, split_endpoints_object};
 
 use crate::desired::{Unready, address_in_family, desired_subsets, is_published};
 use crate::plan::{Plan, has_current_metadata, write};
@@ -103,7 +103,7 @@ impl SyncCache {
             return;
         }
         self.canonical = None;
-        if split_subsets(encoded).is_ok_and(|(_, subsets)| self.has_content(&subsets)) {
+        if split_endpoints_object(encoded).is_ok_and(|(_, subsets)| self.has_content(&subsets)) {
             self.canonical = Some(Arc::clone(stored));
         }
     }
@@ -244,7 +244,7 @@ impl SyncCache {
         stored: Option<(&Arc<CachedEndpoints>, &[u8])>,
     ) -> Result<Difference, NeedsAll> {
         let Some((stored, encoded)) = stored else { return Ok(Difference::Write(None, self.urgency(&[])?)) };
-        let (head, subsets) = split_subsets(encoded)?;
+        let (head, subsets) = split_endpoints_object(encoded)?;
         let urgency = if self.has_content(&subsets) {
             self.canonical = Some(Arc::clone(stored));
             if has_current_metadata(&head, &self.service, self.is_truncated()) {

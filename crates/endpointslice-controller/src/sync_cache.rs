@@ -37,7 +37,7 @@ use endpointslice::{
     plan_incremental,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube_protobuf::{DecodeError, endpoint_target_name, split_endpoints};
+use kube_protobuf::{DecodeError, endpoint_target_name, split_endpoint_slice};
 
 use crate::comparison::{Comparison, Expected};
 
@@ -171,7 +171,7 @@ impl SyncCache {
         comparison: &mut Comparison,
     ) -> Result<(), DecodeError> {
         let encoded = slice.encoded.unpack();
-        let (head, endpoints) = split_endpoints(&encoded)?;
+        let (head, endpoints) = split_endpoint_slice(&encoded)?;
         let Some(address_type) = AddressType::parse(&head.address_type) else { return Ok(()) };
         let mut up_to_date = comparison.is_possible() && template.is_current(&head) && !endpoints.is_empty();
         let ports = PortSet::new(head.ports.unwrap_or_default());

@@ -128,7 +128,7 @@ pub struct SubsetView<'a> {
 /// Reads Endpoints without their subsets, and the subsets without decoding addresses.
 ///
 /// Cost: an allocation for each string of the metadata and of ports, and a skipped field for each address.
-pub fn split_subsets(raw: &[u8]) -> Result<(Endpoints, Vec<SubsetView<'_>>), DecodeError> {
+pub fn split_endpoints_object(raw: &[u8]) -> Result<(Endpoints, Vec<SubsetView<'_>>), DecodeError> {
     let mut subsets = vec![];
     let head = split(raw, |subset| {
         subsets.push(read_subset(subset)?);
@@ -154,7 +154,7 @@ fn read_subset(raw: &[u8]) -> Result<SubsetView<'_>, DecodeError> {
 /// Reads an EndpointSlice without its endpoints, and returns these as they are encoded.
 ///
 /// Cost: an allocation for each string of the metadata, and a skipped field for each endpoint.
-pub fn split_endpoints(raw: &[u8]) -> Result<(EndpointSlice, Vec<&[u8]>), DecodeError> {
+pub fn split_endpoint_slice(raw: &[u8]) -> Result<(EndpointSlice, Vec<&[u8]>), DecodeError> {
     let mut endpoints = vec![];
     let head = split(raw, |endpoint| {
         endpoints.push(endpoint);
@@ -241,7 +241,7 @@ mod tests {
                 ports: Some(vec![port.clone()]),
             };
             let encoded = Endpoints { subsets: Some(vec![subset]), ..Endpoints::default() }.encode();
-            let (head, subsets) = split_subsets(&encoded).unwrap();
+            let (head, subsets) = split_endpoints_object(&encoded).unwrap();
             prop_assert_eq!(head, Endpoints::default());
             prop_assert_eq!(&subsets[0].ports, &[port]);
             prop_assert_eq!(subsets[0].addresses.len(), usize::from(ready));
@@ -291,7 +291,7 @@ mod tests {
                 address_type: "IPv4".into(), endpoints: Some(vec![endpoint]), ..EndpointSlice::default()
             };
             let encoded = slice.encode();
-            let (head, endpoints) = split_endpoints(&encoded).unwrap();
+            let (head, endpoints) = split_endpoint_slice(&encoded).unwrap();
             prop_assert_eq!(head, EndpointSlice { endpoints: None, ..slice });
             prop_assert_eq!(endpoint_target_name(endpoints[0]), Some(&*name));
             let pod = PodEndpoint {

@@ -56,8 +56,8 @@ mod writer;
 
 pub use delete_options::DeleteOptions;
 pub use encoded_endpoint::{
-    PodAddress, PodEndpoint, SubsetView, address_and_hostname, endpoint_target_name, split_endpoints,
-    split_subsets,
+    PodAddress, PodEndpoint, SubsetView, address_and_hostname, endpoint_target_name, split_endpoint_slice,
+    split_endpoints_object,
 };
 pub use envelope::{MAGIC, Unknown, wrap};
 pub use error::{DecodeError, DecodeErrorKind};

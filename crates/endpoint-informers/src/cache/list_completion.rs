@@ -6,7 +6,6 @@ use controller_kit::environment::now;
 
 use super::state_lock::WriteGuard;
 use super::{BATCH_SIZE, Cache};
-use crate::resource::Change;
 use crate::state::{CachedResource, ListPhase};
 use crate::store::EntryHash;
 
@@ -92,17 +91,11 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         }
         let state = WriteGuard::downgrade(state);
         // The order of the hash table must not decide which key is synced first.
-        changes.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));
+        changes.sort_unstable_by(|one, other| one.namespaced_name().cmp(&other.namespaced_name()));
         self.cache.notify(&state, &changes, false);
         drop(state);
         drop(hold);
         self.cache.release(changes);
         true
     }
-}
-
-/// Namespace and name, the order in which changes are reported.
-pub(super) fn full_name<T: CachedResource>(change: &Change<T>) -> (&str, &str) {
-    let object = change.latest();
-    (object.namespace(), object.name())
 }

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tracing::{info, warn};
 
-use super::list_completion::full_name;
 use super::state_lock::WriteGuard;
 use super::{BATCH_SIZE, Cache};
 use crate::disruption::{Disruption, DisruptionReport};
@@ -76,7 +75,7 @@ impl Cache {
         let has_more = disruption.has_next();
         let _ = disruption.take_news();
         // The order of the hash table must not decide which key is synced first.
-        pods.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));
+        pods.sort_unstable_by(|one, other| one.namespaced_name().cmp(&other.namespaced_name()));
         let state = WriteGuard::downgrade(guard);
         self.notify(&state, &nodes, false);
         self.notify(&state, &pods, false);

@@ -5,21 +5,21 @@
 
 mod conditions;
 mod delegated_service;
+mod endpoint_slice;
 mod endpoints;
 mod last_managers;
 mod node;
 mod packed;
 mod pod;
 mod service;
-mod slice;
 mod unreadable;
 
 pub use delegated_service::DelegatedService;
+pub use endpoint_slice::CachedSlice;
 pub use endpoints::CachedEndpoints;
 pub use last_managers::LastManagers;
 pub use packed::Packed;
 pub use pod::{POSSIBLE_ENDPOINTS, SelectedPods};
-pub use slice::CachedSlice;
 pub use unreadable::UnreadableObjects;
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{self as core, EndpointAddress, EndpointSubset, Endpoints};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
+use super::desired_endpoints::Desired;
 use super::endpoint_set::EndpointSet;
-use super::groups::Desired;
 use super::port_set::PortSet;
 use crate::endpoints::repack_subsets;
 use crate::model::{AddressType, is_allowed_in_slices, parse_ip};

@@ -11,9 +11,10 @@ use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
+use super::desired_endpoints::Desired;
 use super::endpoint_set::EndpointSet;
-use super::groups::{Desired, Skipped, SkippedReason};
 use super::port_set::PortSet;
+use super::skipped::{Skipped, SkippedReason};
 use crate::model::{
     AddressType, NamedPort, Node, Pod, Service, ServicePort, TargetPort, is_allowed_in_slices,
 };

@@ -9,6 +9,7 @@
 mod address;
 mod api_fields;
 mod conditions;
+mod endpoint_slice;
 mod ids;
 mod interner;
 mod labels;
@@ -16,11 +17,12 @@ mod node;
 mod pod;
 mod ports;
 mod service;
-mod slice;
 
 pub use address::{AddressType, Addresses, append_address, is_allowed_in_slices, parse_ip};
 pub(crate) use api_fields::text;
 pub use conditions::{ConditionFields, Kubelet, only_marked_not_ready};
+pub use endpoint_slice::endpoints_of;
+pub(crate) use endpoint_slice::{endpoint_list, endpoints_of_mut, name_of};
 pub use ids::{ResourceVersion, Uid};
 pub use interner::Interner;
 pub use labels::LabelSet;
@@ -28,5 +30,3 @@ pub use node::{Node, NodeFields};
 pub use pod::{Pod, PodFields, ReadyCondition};
 pub use ports::{NamedPort, ServicePort, TargetPort};
 pub use service::{Families, PortFields, Service, ServiceFields, ServiceType, parse_bool};
-pub use slice::endpoints_of;
-pub(crate) use slice::{endpoint_list, endpoints_of_mut, name_of};

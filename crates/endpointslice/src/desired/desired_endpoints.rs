@@ -1,13 +1,13 @@
 //! The endpoints that should exist, in the groups that slices are planned for.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use k8s_openapi::api::discovery::v1::Endpoint;
 
 use super::conditions::{Conditions, ready_only};
 use super::endpoint_set::EndpointSet;
 use super::port_set::PortSet;
+use super::skipped::Skipped;
 use super::tolerated::Tolerated;
 use crate::model::AddressType;
 
@@ -24,33 +24,6 @@ pub struct Desired {
     pub(crate) tolerated: BTreeMap<AddressType, Vec<Tolerated>>,
     skipped: Vec<Skipped>,
     pub(crate) conditions: Conditions,
-}
-
-/// An object that should be an endpoint and is left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// The name of the object that was left out, usually a Pod.
-    pub name: String,
-    /// The reason.
-    pub reason: SkippedReason,
-}
-
-impl Skipped {
-    /// True if a retry may publish the endpoint: a missing node may appear, but an address that isn't allowed never will
-    /// be.
-    pub fn is_retryable(&self) -> bool {
-        matches!(self.reason, SkippedReason::NodeNotFound(_))
-    }
-}
-
-/// The reason for leaving out an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SkippedReason {
-    /// The pod's Node is not in the cache (yet), so the zone is unknown.
-    NodeNotFound(String),
-    /// The API server refuses this address in a slice that is written. A slice that has it already may
-    /// [keep](crate::SlicePlan::keeps) it.
-    AddressNotAllowed(IpAddr),
 }
 
 impl Desired {

@@ -60,7 +60,7 @@ impl CachedSlice {
 
     /// Decodes its metadata. Cost: the endpoints are unpacked and skipped.
     pub(crate) fn decode_metadata(&self) -> Result<ObjectMeta, DecodeError> {
-        Ok(kube_protobuf::split_endpoints(&self.encoded.unpack())?.0.metadata)
+        Ok(kube_protobuf::split_endpoint_slice(&self.encoded.unpack())?.0.metadata)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Event handlers: from a change to the Services it affects.
 //!
-//! Handlers only queue keys; a sync reads the cache again.
+//! Handlers queue keys, and note what a sync cannot read from the cache any more: orphaned Endpoints and the versions of
+//! writes, in the tracker, and writes of others, in the repairs.
 
 use std::time::Duration;
 
@@ -45,14 +46,14 @@ impl Handler for EndpointsController {
         if !matches!(change, Change::Deleted { .. }) {
             let shown = change.latest();
             let is_of_this_program = self.repairs.is_own(&shown.last_managers);
-            if !self.look_for_deletion(shown, state) && (is_initial_list || is_of_this_program) {
-                self.look_for_service(shown, state);
+            if !self.queue_if_orphaned(shown, state) && (is_initial_list || is_of_this_program) {
+                self.queue_if_without_service(shown, state);
             }
         }
         let key = change.latest().key();
         let count = |earlier: &Change<CachedEndpoints>| self.count_foreign_write(earlier, state);
         if !self.deferred.defer_if_syncing(&key, change, count) {
-            self.handle(change, state);
+            self.handle_endpoints(change, state);
         }
     }
 
@@ -81,7 +82,7 @@ impl Handler for EndpointsController {
 impl EndpointsController {
     /// Queues Endpoints that existed when their Service was deleted and that the cache shows only now: since the deletion, or
     /// since the start, at which all Endpoints without a Service are deleted. Returns true if they may be such.
-    fn look_for_deletion(&self, shown: &CachedEndpoints, state: &State) -> bool {
+    fn queue_if_orphaned(&self, shown: &CachedEndpoints, state: &State) -> bool {
         if state.services.get(&shown.namespace, &shown.name).is_some() {
             return false;
         }
@@ -104,7 +105,7 @@ impl EndpointsController {
     /// Queues Endpoints of ours that have no Service: a restored backup has brought them back, or a leader that did not yet
     /// know that it was replaced has created them for a Service that it did not yet know to be deleted. Upstream deletes
     /// them at its next start.
-    fn look_for_service(&self, shown: &CachedEndpoints, state: &State) {
+    fn queue_if_without_service(&self, shown: &CachedEndpoints, state: &State) {
         if state.services.get(&shown.namespace, &shown.name).is_some()
             || !is_ours(shown)
             || shown.elects_a_leader
@@ -128,7 +129,7 @@ impl EndpointsController {
 
     /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends: before that it is not
     /// known which versions are our own writes.
-    pub(crate) fn handle(&self, change: &Change<CachedEndpoints>, state: &State) {
+    pub(crate) fn handle_endpoints(&self, change: &Change<CachedEndpoints>, state: &State) {
         self.count_foreign_write(change, state);
         let object = change.latest();
         let key = object.key();

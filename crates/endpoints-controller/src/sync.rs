@@ -46,7 +46,7 @@ impl EndpointsController {
     pub(crate) async fn sync_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let handle = |deferred: Vec<Change<CachedEndpoints>>| {
             for change in &deferred {
-                self.cache.read(|state| self.handle(change, state));
+                self.cache.read(|state| self.handle_endpoints(change, state));
             }
         };
         self.repairs.begin_sync(key);

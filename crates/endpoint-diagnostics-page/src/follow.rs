@@ -62,7 +62,7 @@ struct Followed {
     /// Services whose verdict changes as time passes.
     lagging: BTreeSet<ObjectKey>,
     /// The fact about the whole cluster that every report depends on.
-    keeps_endpoints: Option<bool>,
+    manages_endpoints: Option<bool>,
     seen: Seen,
     /// The time from which changes are seen.
     watched: Timestamp,
@@ -72,11 +72,11 @@ struct Followed {
 impl Follower {
     /// Reports on the Services of a snapshot. `run` is a number that no other run of the program has, such as the time.
     pub fn new(snapshot: Snapshot, run: u64, origin: Origin) -> Self {
-        let keeps_endpoints = snapshot.keeps_endpoints();
+        let manages_endpoints = snapshot.manages_endpoints();
         let watched = snapshot.now();
         let (reported, lagging) = (Reported::new(), BTreeSet::new());
         let (seen, facts) = (Seen::default(), Facts::default());
-        let followed = Followed { snapshot, reported, lagging, keeps_endpoints, seen, watched, facts };
+        let followed = Followed { snapshot, reported, lagging, manages_endpoints, seen, watched, facts };
         let follower = Self { board: Board::new(run, origin), followed: Mutex::new(followed) };
         let mut followed = follower.followed.lock();
         followed.publish(Touched::all(), &follower.board);
@@ -101,8 +101,8 @@ impl Follower {
         for (at, change) in changes {
             followed.apply(at, change, &mut touched);
         }
-        let keeps_endpoints = followed.snapshot.keeps_endpoints();
-        if std::mem::replace(&mut followed.keeps_endpoints, keeps_endpoints) != keeps_endpoints {
+        let manages_endpoints = followed.snapshot.manages_endpoints();
+        if std::mem::replace(&mut followed.manages_endpoints, manages_endpoints) != manages_endpoints {
             touched.add_all();
         }
         followed.publish(touched, &self.board);

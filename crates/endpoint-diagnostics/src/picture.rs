@@ -10,7 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectM
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
-use crate::explain::{entries, subject};
+use crate::explain::entries;
+use crate::metadata::slice_manager;
 use crate::report::Presence;
 use crate::snapshot::{NamespaceObjects, ServiceEntry, Snapshot};
 
@@ -166,7 +167,7 @@ fn slice_picture(entry: &ServiceEntry, slice: &EndpointSlice) -> SlicePicture {
     SlicePicture {
         name: slice.metadata.name.clone().unwrap_or_default(),
         address_type: slice.address_type.clone(),
-        managed_by: subject::slice_manager(slice).to_owned(),
+        managed_by: slice_manager(slice).to_owned(),
         writer: write.and_then(|write| write.manager.clone()),
         written: write.and_then(|write| write.time.as_ref()).map(|time| time.0.as_millisecond()),
         ports: slice.ports.iter().flatten().map(entries::slice_port).collect(),

@@ -10,7 +10,7 @@ use super::membership::{MAX_NEAR_MISSES, label_differs, near_misses, not_selecte
 use super::network::network_reason;
 use super::planned::Planned;
 use super::predicted::{Predicted, predict};
-use super::subject::{Care, Subject};
+use super::subject::{EndpointSource, Subject};
 use super::verdict::{self, Others, judge};
 use super::{codes, time};
 use crate::report::{PodReport, Presence, Reason, Scope, Verdict};
@@ -35,7 +35,7 @@ pub(super) struct Comparison<'a> {
     wanted: Entries<'a, SliceEntry<'a>>,
     stored_addresses: Entries<'a, AddressEntry<'a>>,
     wanted_addresses: Entries<'a, AddressEntry<'a>>,
-    keeps_endpoints: Option<bool>,
+    manages_endpoints: Option<bool>,
     /// The slices differ only in zones of nodes, and in hints that follow from them.
     zones_outdated: bool,
 }
@@ -44,7 +44,7 @@ impl<'a> Comparison<'a> {
     pub(super) fn new(subject: &'a Subject<'a>, planned: &'a Planned<'a>) -> Self {
         let zones = subject.snapshot.can_read(Kind::Nodes);
         let entries = |zones| {
-            let stored = Entries::of_slices(subject.kept_slices(), zones);
+            let stored = Entries::of_slices(subject.managed_slices(), zones);
             let wanted = Entries::of_slices(planned.slices.iter().map(|slice| &**slice), zones);
             (stored, wanted)
         };
@@ -55,7 +55,7 @@ impl<'a> Comparison<'a> {
             (stored, wanted) = entries(false);
         }
         let (misses, all_misses) =
-            if subject.care == Care::Pods { near_misses(subject) } else { (vec![], 0) };
+            if subject.source == EndpointSource::Pods { near_misses(subject) } else { (vec![], 0) };
         let selected = subject.selected.iter().map(|entry| (&*entry.pod.name, *entry));
         let used = subject.slices.iter().copied().filter(|slice| subject.entry.bypasses(slice).is_none());
         let reached = used.flat_map(|slice| slice.endpoints.iter().flatten());
@@ -71,7 +71,7 @@ impl<'a> Comparison<'a> {
             wanted,
             stored_addresses: Entries::of_endpoints(subject.endpoints),
             wanted_addresses: Entries::of_endpoints(planned.endpoints.as_deref()),
-            keeps_endpoints: subject.keeps_endpoints(),
+            manages_endpoints: subject.manages_endpoints(),
             zones_outdated,
         }
     }
@@ -104,7 +104,7 @@ impl<'a> Comparison<'a> {
         if self.zones_outdated && self.compares(Kind::EndpointSlices) {
             found.push((Verdict::Ok, codes::ZONES_OUTDATED.with_remedy(ZONES_OUTDATED, CHANGE_SERVICE)));
         }
-        let not_kept = match (self.keeps_endpoints, self.subject.endpoints) {
+        let not_kept = match (self.manages_endpoints, self.subject.endpoints) {
             (Some(true), _) => None,
             (Some(false), Some(_)) => Some((Verdict::Ok, "the Endpoints controller is off")),
             (Some(false), None) => Some((
@@ -132,8 +132,8 @@ impl<'a> Comparison<'a> {
     /// True if objects of this kind are compared.
     fn compares(&self, kind: Kind) -> bool {
         self.subject.snapshot.can_read(kind)
-            && (kind != Kind::Endpoints || self.keeps_endpoints == Some(true))
-            && (self.subject.care != Care::Pods || self.subject.snapshot.can_read(Kind::Pods))
+            && (kind != Kind::Endpoints || self.manages_endpoints == Some(true))
+            && (self.subject.source != EndpointSource::Pods || self.subject.snapshot.can_read(Kind::Pods))
     }
 
     fn pod(&self, name: &str) -> PodReport {
@@ -145,7 +145,8 @@ impl<'a> Comparison<'a> {
         if self.subject.is_undecided() {
             verdict = verdict.max(Verdict::Unknown);
         }
-        let maintained = matches!(self.subject.care, Care::Pods | Care::CustomEndpoints);
+        let maintained =
+            matches!(self.subject.source, EndpointSource::Pods | EndpointSource::CustomEndpoints);
         let state = |presence, kind| match presence {
             Presence::Absent if !maintained || !self.compares(kind) => Presence::NotApplicable,
             presence => presence,
@@ -176,7 +177,7 @@ impl<'a> Comparison<'a> {
         let differs = differs.into_iter().filter(|(_, kind, _)| self.compares(*kind));
         let (mut verdict, mut reasons) = (Verdict::Ok, vec![]);
         for (scope, difference) in differs.filter_map(|(scope, _, difference)| Some((scope, difference?))) {
-            if entry.is_none() && self.subject.care == Care::Pods {
+            if entry.is_none() && self.subject.source == EndpointSource::Pods {
                 // The reason is that the pod is gone.
                 verdict = Verdict::Wrong;
                 continue;
@@ -215,7 +216,8 @@ impl<'a> Comparison<'a> {
         let of_service = time::of_metadata(&self.subject.entry.object.metadata, now);
         let node = entry.and_then(|entry| entry.pod.node_name.as_deref());
         let of_node = node.and_then(|node| self.subject.snapshot.nodes().created(node));
-        let custom = self.subject.endpoints.filter(|_| self.subject.care == Care::CustomEndpoints);
+        let custom =
+            self.subject.endpoints.filter(|_| self.subject.source == EndpointSource::CustomEndpoints);
         let of_custom = custom.and_then(|endpoints| time::of_metadata(&endpoints.metadata, now));
         time::newest([of_pod, kept_until, of_service, of_node, of_custom].into_iter().flatten(), now)
     }
@@ -224,32 +226,32 @@ impl<'a> Comparison<'a> {
     fn explanations(&self, name: &str, entry: Option<&'a PodEntry>) -> Vec<Reason> {
         let mut reasons = vec![];
         let is_kept = !self.stored.of(name).is_empty() || !self.stored_addresses.of(name).is_empty();
-        match (&self.subject.care, entry) {
-            (Care::Pods, Some(entry)) if self.selected.contains_key(name) => {
+        match (&self.subject.source, entry) {
+            (EndpointSource::Pods, Some(entry)) if self.selected.contains_key(name) => {
                 reasons.extend(self.replaced(name, entry));
                 reasons.extend(self.selected_pod(name, entry));
             }
-            (Care::Pods, Some(entry)) => {
+            (EndpointSource::Pods, Some(entry)) => {
                 if is_kept {
                     reasons.push(not_selected(self.subject.service().selector.as_ref(), entry));
                 } else if let Some(miss) = self.misses.get(name) {
                     reasons.push(label_differs(miss));
                 }
             }
-            (Care::Pods, None) if is_kept && self.subject.snapshot.can_read(Kind::Pods) => {
+            (EndpointSource::Pods, None) if is_kept && self.subject.snapshot.can_read(Kind::Pods) => {
                 reasons.push(codes::POD_GONE.with_remedy(
                     "the pod does not exist, and slices or Endpoints have it",
                     "if it was deleted a moment ago, look again; otherwise the controller does not run or fails",
                 ));
             }
-            (Care::CustomEndpoints, _) if !self.stored_addresses.of(name).is_empty() => {
+            (EndpointSource::CustomEndpoints, _) if !self.stored_addresses.of(name).is_empty() => {
                 reasons.push(codes::WRITTEN_BY_USER.reason(
                     "the Endpoints name the pod; the Service has no selector, so users or other programs write them",
                 ));
             }
             _ => {}
         }
-        let is_delegated = matches!(self.subject.care, Care::Delegated(_));
+        let is_delegated = matches!(self.subject.source, EndpointSource::Delegated(_));
         if !is_delegated && !self.read.of(name).is_empty() && self.stored.of(name).is_empty() {
             reasons.push(
                 codes::IN_FOREIGN_SLICE

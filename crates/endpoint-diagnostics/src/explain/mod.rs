@@ -27,13 +27,13 @@ use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::metadata::{annotation, name};
+use crate::metadata::{annotation, name, slice_manager};
 use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
 use crate::snapshot::Snapshot;
 use comparison::Comparison;
 use entries::{Entries, presence, slice_port};
 use planned::Planned;
-use subject::{Subject, slice_manager};
+use subject::Subject;
 
 pub use codes::{CODES, Code};
 pub use time::LAG_BOUND;

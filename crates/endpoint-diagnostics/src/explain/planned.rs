@@ -13,7 +13,7 @@ use endpointslice_mirroring_controller::Mirror;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use super::subject::{Care, Subject};
+use super::subject::{EndpointSource, Subject};
 use crate::audit::{only_zones_differ, opts_out};
 use crate::metadata::annotation;
 use crate::snapshot::Kind;
@@ -41,12 +41,15 @@ impl<'a> Planned<'a> {
     pub(super) fn new(subject: &Subject<'a>) -> Self {
         let ours: Vec<&EndpointSlice> = subject.managed_by(ENDPOINTSLICE_CONTROLLER).collect();
         let mirrors: Vec<&EndpointSlice> = subject.managed_by(ENDPOINTSLICE_MIRRORING_CONTROLLER).collect();
-        let slice_plan =
-            if subject.care == Care::Pods { plan_slices(subject, &ours) } else { SlicePlan::default() };
+        let slice_plan = if subject.source == EndpointSource::Pods {
+            plan_slices(subject, &ours)
+        } else {
+            SlicePlan::default()
+        };
         let mirror = plan_mirror(subject, &mirrors);
         let mut slices = applied(&slice_plan, ours);
         slices.extend(applied(&mirror.plan, mirrors));
-        let plan = if subject.care == Care::Pods && subject.snapshot.can_read(Kind::Endpoints) {
+        let plan = if subject.source == EndpointSource::Pods && subject.snapshot.can_read(Kind::Endpoints) {
             plan_endpoints(subject)
         } else {
             Plan::Nothing
@@ -117,7 +120,7 @@ fn plan_slices(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> SlicePlan 
 
 fn plan_mirror(subject: &Subject<'_>, existing: &[&EndpointSlice]) -> Mirror {
     let is_mirrored = |endpoints: &&Endpoints| {
-        !matches!(subject.care, Care::Delegated(_))
+        !matches!(subject.source, EndpointSource::Delegated(_))
             && subject.service().selector.is_none()
             && !opts_out(endpoints)
     };

@@ -14,9 +14,9 @@ use super::codes;
 use super::entries;
 use super::network;
 use super::planned::Planned;
-use super::subject::{Care, Subject, delegate, slice_manager};
+use super::subject::{EndpointSource, Subject};
 use crate::audit::{elects_a_leader, is_managed};
-use crate::metadata::{label, name};
+use crate::metadata::{delegate, label, name, slice_manager};
 use crate::report::{Presence, Reason};
 use crate::snapshot::Kind;
 
@@ -24,17 +24,17 @@ use crate::snapshot::Kind;
 pub(super) fn reasons(subject: &Subject<'_>, planned: &Planned<'_>) -> Vec<Reason> {
     let mut reasons = life(subject);
     reasons.extend(bypassed(subject));
-    match &subject.care {
-        Care::ExternalName => reasons.push(codes::EXTERNAL_NAME.reason(
+    match &subject.source {
+        EndpointSource::ExternalName => reasons.push(codes::EXTERNAL_NAME.reason(
             "the Service is an alias (type ExternalName), so no controller keeps slices or Endpoints for its pods",
         )),
-        Care::Delegated(to) => reasons.push(codes::DELEGATED.reason(format!(
+        EndpointSource::Delegated(to) => reasons.push(codes::DELEGATED.reason(format!(
             "the label service.kubernetes.io/endpoint-controller-name leaves the Service to {to}"
         ))),
-        Care::CustomEndpoints => reasons.extend(custom(subject)),
-        Care::Pods => reasons.extend(of_pods(subject, planned)),
+        EndpointSource::CustomEndpoints => reasons.extend(custom(subject)),
+        EndpointSource::Pods => reasons.extend(of_pods(subject, planned)),
     }
-    if !matches!(subject.care, Care::Delegated(_))
+    if !matches!(subject.source, EndpointSource::Delegated(_))
         && let Some(to) = delegate(&subject.entry.object)
     {
         reasons.push(codes::DELEGATION_IGNORED.reason(format!(
@@ -73,12 +73,12 @@ fn life(subject: &Subject<'_>) -> Vec<Reason> {
 /// all but the label, which controllers leave.
 fn bypassed(subject: &Subject<'_>) -> Vec<Reason> {
     let is_told = |slice: &EndpointSlice| {
-        subject.care == Care::Pods
+        subject.source == EndpointSource::Pods
             && slice_manager(slice) == ENDPOINTSLICE_CONTROLLER
             && label(&slice.metadata, HEADLESS).is_none()
     };
     let is_due = |slice: &&&EndpointSlice| {
-        subject.care != Care::ExternalName
+        subject.source != EndpointSource::ExternalName
             && slice.endpoints.iter().flatten().next().is_some()
             && !is_told(slice)
     };
@@ -211,10 +211,10 @@ fn mirror(planned: &Planned<'_>) -> Vec<Reason> {
 
 /// Objects that a controller kept once and leaves alone now.
 fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
-    if subject.care == Care::Pods {
+    if subject.source == EndpointSource::Pods {
         return vec![];
     }
-    let cause = if subject.care == Care::ExternalName {
+    let cause = if subject.source == EndpointSource::ExternalName {
         "are left from when the Service had another type; kube-proxy ignores them"
     } else {
         "are left from when the Service had a selector, and are used as they are"
@@ -241,7 +241,7 @@ fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
 
 fn of_slices(subject: &Subject<'_>) -> Vec<Reason> {
     let mut reasons = vec![];
-    let delegate = if let Care::Delegated(name) = &subject.care { name } else { "" };
+    let delegate = if let EndpointSource::Delegated(name) = &subject.source { name } else { "" };
     for slice in &subject.slices {
         let name = name(&slice.metadata);
         let manager = slice_manager(slice);

@@ -5,21 +5,19 @@ use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use endpointslice::model::Kubelet;
-use endpointslice::well_known::{
-    ENDPOINT_CONTROLLER_NAME, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
-};
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER};
 use endpointslice::{Node, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::time::{self, LAG_BOUND};
 use crate::audit::is_managed;
-use crate::metadata::label;
+use crate::metadata::{delegate, slice_manager};
 use crate::snapshot::{Kind, NamespaceObjects, PodEntry, ServiceEntry, Snapshot};
 
 /// The rule by which a Service gets slices and Endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Care {
+pub(super) enum EndpointSource {
     /// The pods that it selects.
     Pods,
     /// It has no selector: its Endpoints are the users'.
@@ -35,7 +33,7 @@ pub(super) struct Subject<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) objects: &'a NamespaceObjects,
     pub(super) entry: &'a ServiceEntry,
-    pub(super) care: Care,
+    pub(super) source: EndpointSource,
     /// The pods that the Service selects, by name.
     pub(super) selected: Vec<&'a PodEntry>,
     /// All slices of the Service's name, of every manager.
@@ -67,14 +65,14 @@ impl<'a> Subject<'a> {
         let selected = objects.selected(&entry.service);
         let slices: Vec<&EndpointSlice> = objects.slices_of(&key.name).map(|slice| &**slice).collect();
         let endpoints = objects.endpoints(&key.name).map(|endpoints| &**endpoints);
-        let care = care(&entry.service, &entry.object, &slices, endpoints);
+        let source = source(&entry.service, &entry.object, &slices, endpoints);
         let ours = slices.iter().copied().filter(|slice| slice_manager(slice) == ENDPOINTSLICE_CONTROLLER);
         let kept_ready = snapshot.kept_ready(selected.iter().copied(), ours);
         let mut subject = Self {
             snapshot,
             objects,
             entry,
-            care,
+            source,
             selected,
             slices,
             endpoints,
@@ -114,17 +112,19 @@ impl<'a> Subject<'a> {
     }
 
     /// The slices of Kubernetes' controllers that are not being deleted.
-    pub(super) fn kept_slices(&self) -> impl Iterator<Item = &'a EndpointSlice> {
+    pub(super) fn managed_slices(&self) -> impl Iterator<Item = &'a EndpointSlice> {
         self.managed_by(ENDPOINTSLICE_CONTROLLER).chain(self.managed_by(ENDPOINTSLICE_MIRRORING_CONTROLLER))
     }
 
     /// The kinds that the Service depends on and the caller may not read.
     pub(super) fn unread(&self) -> impl Iterator<Item = Kind> {
-        let needed: &[Kind] = match self.care {
-            Care::Pods => &[Kind::Pods, Kind::EndpointSlices, Kind::Endpoints],
+        let needed: &[Kind] = match self.source {
+            EndpointSource::Pods => &[Kind::Pods, Kind::EndpointSlices, Kind::Endpoints],
             // They show whether the label of a delegated Service counts.
-            Care::CustomEndpoints | Care::Delegated(_) => &[Kind::EndpointSlices, Kind::Endpoints],
-            Care::ExternalName => &[],
+            EndpointSource::CustomEndpoints | EndpointSource::Delegated(_) => {
+                &[Kind::EndpointSlices, Kind::Endpoints]
+            }
+            EndpointSource::ExternalName => &[],
         };
         needed.iter().copied().filter(|kind| !self.snapshot.can_read(*kind))
     }
@@ -132,7 +132,7 @@ impl<'a> Subject<'a> {
     /// True if nothing can be said about the Service. Slices alone can, without its Endpoints, unless these are their
     /// source.
     pub(super) fn is_undecided(&self) -> bool {
-        self.unread().any(|kind| kind != Kind::Endpoints || self.care == Care::CustomEndpoints)
+        self.unread().any(|kind| kind != Kind::Endpoints || self.source == EndpointSource::CustomEndpoints)
     }
 
     /// True if the API server refuses new objects, because the namespace is being deleted.
@@ -143,15 +143,15 @@ impl<'a> Subject<'a> {
 
     /// False if the controller of Endpoints is off, or seems to be; none if that cannot be told. Those of a Service that has
     /// just been created or changed may still come. Those that may not be read are left out.
-    pub(super) fn keeps_endpoints(&self) -> Option<bool> {
-        if self.care != Care::Pods || !self.snapshot.can_read(Kind::Endpoints) {
+    pub(super) fn manages_endpoints(&self) -> Option<bool> {
+        if self.source != EndpointSource::Pods || !self.snapshot.can_read(Kind::Endpoints) {
             return Some(true);
         }
         let now = self.snapshot.now();
         let newest = time::of_metadata(&self.entry.object.metadata, now);
         let age = newest.map(|newest| now.duration_since(newest).abs());
         let is_recent = age.is_some_and(|age| age < LAG_BOUND);
-        self.snapshot.keeps_endpoints().or(is_recent.then_some(true))
+        self.snapshot.manages_endpoints().or(is_recent.then_some(true))
     }
 
     /// The node of a pod.
@@ -194,28 +194,18 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The controller of a slice, by its label; empty if it has none.
-pub(crate) fn slice_manager(slice: &EndpointSlice) -> &str {
-    label(&slice.metadata, MANAGED_BY).unwrap_or_default()
-}
-
-/// The value of the label that delegates a Service.
-pub(super) fn delegate(service: &core::Service) -> Option<&str> {
-    label(&service.metadata, ENDPOINT_CONTROLLER_NAME)
-}
-
 /// The rule for a Service.
 ///
 /// Kubernetes' controllers ignore the label that delegates a Service, and so do ours without their feature gate. The label
 /// is taken at its word only if they have neither slices nor Endpoints of the Service.
-fn care(
+fn source(
     service: &Service,
     object: &core::Service,
     slices: &[&EndpointSlice],
     endpoints: Option<&Endpoints>,
-) -> Care {
+) -> EndpointSource {
     if object.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
-        return Care::ExternalName;
+        return EndpointSource::ExternalName;
     }
     if let Some(delegate) = delegate(object) {
         let ours = [ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER];
@@ -224,14 +214,14 @@ fn care(
         };
         let is_kept = slices.iter().any(is_ours) || endpoints.is_some_and(is_managed);
         if !is_kept {
-            return Care::Delegated(delegate.to_owned());
+            return EndpointSource::Delegated(delegate.to_owned());
         }
     }
     if service.selects_pods() {
-        Care::Pods
+        EndpointSource::Pods
     } else if service.selector.is_none() {
-        Care::CustomEndpoints
+        EndpointSource::CustomEndpoints
     } else {
-        Care::ExternalName
+        EndpointSource::ExternalName
     }
 }

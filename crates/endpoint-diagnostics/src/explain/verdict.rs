@@ -9,7 +9,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::codes::{self, Code};
 use super::entries::differing;
 use super::planned::Planned;
-use super::subject::{Care, Subject};
+use super::subject::{EndpointSource, Subject};
 use super::time::{self, LAG_BOUND};
 use crate::metadata::{annotation, name};
 use crate::report::{Reason, Scope, Verdict};
@@ -132,7 +132,7 @@ fn update_differs(stored: &EndpointSlice, update: &EndpointSlice, subject: &Subj
     };
     let ports = |slice: &EndpointSlice| slice.ports.clone().unwrap_or_default();
     let count = |slice: &EndpointSlice| slice.endpoints.as_ref().map_or(0, Vec::len);
-    let mirrored = subject.care == Care::CustomEndpoints;
+    let mirrored = subject.source == EndpointSource::CustomEndpoints;
     // Several divisions of endpoints among zones are right, and upstream's need not be ours.
     let hints_count = !subject.service().wants_topology_hints();
     let fields = differing([

@@ -45,8 +45,8 @@ pub struct Snapshot {
     endpoints_off: bool,
     /// Objects of one namespace are here, of others are not.
     is_of_namespace: bool,
-    /// [`Self::keeps_endpoints`], until something changes.
-    keeps_endpoints: OnceLock<Option<bool>>,
+    /// [`Self::manages_endpoints`], until something changes.
+    manages_endpoints: OnceLock<Option<bool>>,
 }
 
 impl Snapshot {
@@ -65,7 +65,7 @@ impl Snapshot {
             networks: if has_claims { Networks::default() } else { Networks::without_claims() },
             endpoints_off: false,
             is_of_namespace: false,
-            keeps_endpoints: OnceLock::new(),
+            manages_endpoints: OnceLock::new(),
         }
     }
 
@@ -94,18 +94,18 @@ impl Snapshot {
     /// Notes that no controller keeps Endpoints, whatever the objects look like.
     pub fn set_endpoints_off(&mut self) {
         self.endpoints_off = true;
-        self.keeps_endpoints = OnceLock::new();
+        self.manages_endpoints = OnceLock::new();
     }
 
     /// Notes that only the objects of one namespace are read.
     pub fn set_of_namespace(&mut self) {
         self.is_of_namespace = true;
-        self.keeps_endpoints = OnceLock::new();
+        self.manages_endpoints = OnceLock::new();
     }
 
     /// Adds an object, or replaces the one of its name.
     pub fn upsert(&mut self, object: Object) {
-        self.keeps_endpoints = OnceLock::new();
+        self.manages_endpoints = OnceLock::new();
         match object {
             Object::Node(node) => {
                 let node = self.nodes.upsert(&node, &mut self.interner);
@@ -163,7 +163,7 @@ impl Snapshot {
 
     /// Removes an object by its kind, namespace (empty for cluster-wide kinds) and name.
     pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
-        self.keeps_endpoints = OnceLock::new();
+        self.manages_endpoints = OnceLock::new();
         match kind {
             Kind::Nodes => {
                 self.nodes.remove(name);
@@ -254,8 +254,8 @@ impl Snapshot {
     /// report expects them. None if the objects of one namespace are too few to tell.
     ///
     /// Cost: linear in Services after a change, if there are no Endpoints.
-    pub fn keeps_endpoints(&self) -> Option<bool> {
-        *self.keeps_endpoints.get_or_init(|| {
+    pub fn manages_endpoints(&self) -> Option<bool> {
+        *self.manages_endpoints.get_or_init(|| {
             if self.endpoints_off {
                 return Some(false);
             }

@@ -53,8 +53,8 @@ fn is_in_order(report: &ServiceReport) -> bool {
     report.verdict == Verdict::Ok && Traffic::of(report).is_none_or(|traffic| !traffic.is_none())
 }
 
-fn leader(term: Option<&Lease>, now: Timestamp) -> String {
-    match term {
+fn leader(lease: Option<&Lease>, now: Timestamp) -> String {
+    match lease {
         None => {
             "endpoint-controller-manager has no Lease in kube-system: it is not installed, or may not be seen"
                 .to_owned()
@@ -63,34 +63,38 @@ fn leader(term: Option<&Lease>, now: Timestamp) -> String {
             let why = if *is_on_hold { "the Lease is on hold" } else { "the Lease is free" };
             Tone::Doubtful.paint(&format!("nobody: {why}"))
         }
-        Some(term) if term.is_expired => Tone::Bad.paint(&format!(
+        Some(lease) if lease.is_expired => Tone::Bad.paint(&format!(
             "nobody: {} has not renewed the Lease{}",
-            term.holder,
-            renewed(term, now)
+            lease.holder,
+            renewed(lease, now)
         )),
-        Some(term) => {
-            let since = term.since.map(|since| format!(", since {}", ago(since, now))).unwrap_or_default();
-            let hold = if term.is_on_hold { "; on hold: nobody succeeds it" } else { "" };
-            let held = term.takeover_held.as_ref().map(|why| format!("; writes nothing: {why}"));
+        Some(lease) => {
+            let since = lease.since.map(|since| format!(", since {}", ago(since, now))).unwrap_or_default();
+            let hold = if lease.is_on_hold { "; on hold: nobody succeeds it" } else { "" };
+            let held = lease.takeover_held.as_ref().map(|why| format!("; writes nothing: {why}"));
             let tone = if held.is_some() { Tone::Bad } else { Tone::Good };
             let held = held.unwrap_or_default();
-            format!("{}{since}{}{hold}{held}", tone.paint(&term.holder), renewed(term, now))
+            format!("{}{since}{}{hold}{held}", tone.paint(&lease.holder), renewed(lease, now))
         }
     }
 }
 
-fn renewed(term: &Lease, now: Timestamp) -> String {
-    term.renewed.map(|time| format!(", renewed {}", ago(time, now))).unwrap_or_default()
+fn renewed(lease: &Lease, now: Timestamp) -> String {
+    lease.renewed.map(|time| format!(", renewed {}", ago(time, now))).unwrap_or_default()
 }
 
-fn built_in(term: Option<&Lease>, now: Timestamp) -> String {
-    match term {
+fn built_in(lease: Option<&Lease>, now: Timestamp) -> String {
+    match lease {
         None => "not seen".to_owned(),
-        Some(term) if term.holder.is_empty() || term.is_expired => {
-            format!("does not lead{}", renewed(term, now))
+        Some(lease) if lease.holder.is_empty() || lease.is_expired => {
+            format!("does not lead{}", renewed(lease, now))
         }
-        Some(term) => {
-            format!("{} leads{}; preflight shows which controllers it runs", term.holder, renewed(term, now))
+        Some(lease) => {
+            format!(
+                "{} leads{}; preflight shows which controllers it runs",
+                lease.holder,
+                renewed(lease, now)
+            )
         }
     }
 }

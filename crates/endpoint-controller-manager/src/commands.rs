@@ -1,6 +1,6 @@
 //! The program with its subcommands.
 
-pub(crate) mod config;
+pub(crate) mod config_check;
 pub(crate) mod shadow;
 
 use cli_runtime::{Names, Program, Subcommand};
@@ -19,10 +19,10 @@ pub(crate) const PROGRAM: Program = Program {
             run: shadow::main,
         },
         Subcommand {
-            name: config::NAME,
+            name: config_check::NAME,
             summary: "Check a configuration file",
-            command: config::command,
-            run: config::main,
+            command: config_check::command,
+            run: config_check::main,
         },
     ],
 };

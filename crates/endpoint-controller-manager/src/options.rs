@@ -16,8 +16,8 @@ mod configz;
 mod errors;
 pub(crate) mod flag;
 pub(crate) mod groups;
-mod parse;
 mod settings;
+mod value_syntax;
 pub(crate) mod values;
 
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ use crate::version;
 pub use command::build as command;
 use complete::complete;
 use errors::Errors;
-use parse::VersionRequest;
+use value_syntax::VersionRequest;
 use values::FlagValues;
 
 /// Reads the words after the program's name, and the configuration file that they name.

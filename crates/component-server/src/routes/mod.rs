@@ -4,6 +4,7 @@ mod builder;
 mod checks;
 mod component_info;
 mod debug_flags;
+mod exposition;
 mod health;
 mod metrics;
 mod slis;

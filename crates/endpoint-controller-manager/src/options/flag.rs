@@ -7,8 +7,8 @@ use go_text::duration::{format_go_duration, parse_go_duration};
 use go_text::strconv::{parse_bool, parse_f64, parse_i32, parse_u32};
 use serde_json::Value;
 
-use super::parse::{elements, is_zero_quantity};
 use super::settings::Settings;
+use super::value_syntax::{elements, is_zero_quantity};
 
 /// An entry of the tables in [`groups`](super::groups). The parser, `--help`, `/configz`, `/flagz`, the configuration
 /// file and `docs/reference/flags.md` are all made from it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use endpointslice::disruption::Policy;
 use kube_api::Encoding;
 
-use super::parse::VersionRequest;
+use super::value_syntax::VersionRequest;
 use crate::config::{ApiServer, LogFormat, Server};
 
 /// The settings that flags and the configuration file fill.

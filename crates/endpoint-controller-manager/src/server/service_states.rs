@@ -23,7 +23,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use self::report::{ControllerState, ServiceList, ServiceState, State};
+use self::report::{ControllerSync, ServiceList, ServiceState, SyncState};
 
 /// The path of the list; below it are the pages of single Services.
 const PATH: &str = "/debug/services";
@@ -57,8 +57,8 @@ impl ServicePages {
     fn list_page(&self, headers: &HeaderMap, uri: &Uri) -> Response {
         // A misspelt filter must not look like one that nothing meets.
         let selected = match uri.query() {
-            None | Some("" | "state=failing") => State::Failing,
-            Some("state=waiting") => State::WaitingToWrite,
+            None | Some("" | "state=failing") => SyncState::Failing,
+            Some("state=waiting") => SyncState::WaitingToWrite,
             Some(query) => {
                 let text =
                     format!("unknown query {query:?}: state=failing and state=waiting are supported\n");
@@ -80,7 +80,7 @@ impl ServicePages {
     }
 
     /// The Services in a state, failing or waiting to write, in order; of each the controllers in which it is.
-    fn list(&self, selected: State) -> ServiceList {
+    fn list(&self, selected: SyncState) -> ServiceList {
         let queues = &self.queues;
         let waiting: Vec<_> = queues.iter().flat_map(|(_, queue)| queue.waiting_to_write()).collect();
         let mut counts = BTreeMap::new();
@@ -88,7 +88,7 @@ impl ServicePages {
             *counts.entry(*urgency).or_default() += 1;
         }
         let mut keys: Vec<ObjectKey> = match selected {
-            State::WaitingToWrite => waiting.into_iter().map(|(key, _)| key).collect(),
+            SyncState::WaitingToWrite => waiting.into_iter().map(|(key, _)| key).collect(),
             _ => queues.iter().flat_map(|(_, queue)| queue.failing()).collect(),
         };
         keys.sort_unstable();
@@ -104,15 +104,15 @@ impl ServicePages {
     /// The state of a Service in all controllers; none if nothing is known of such a Service.
     fn service(&self, key: &ObjectKey) -> Option<ServiceState> {
         let exists = self.cache.read(|state| state.services.get(&key.namespace, &key.name).is_some());
-        let states: Vec<ControllerState> = self.states(key, Timestamp::now()).collect();
-        let has_work = states.iter().any(|of| of.state != State::InSync);
+        let states: Vec<ControllerSync> = self.states(key, Timestamp::now()).collect();
+        let has_work = states.iter().any(|of| of.state != SyncState::InSync);
         (exists || has_work).then(|| ServiceState::new(key, states).on_page(self.leads(), exists))
     }
 
     /// The state of a key in each controller.
-    fn states(&self, key: &ObjectKey, now: Timestamp) -> impl Iterator<Item = ControllerState> {
+    fn states(&self, key: &ObjectKey, now: Timestamp) -> impl Iterator<Item = ControllerSync> {
         let queues = self.queues.iter();
-        queues.map(move |(controller, queue)| ControllerState::of(controller, queue.key_state(key), now))
+        queues.map(move |(controller, queue)| ControllerSync::of(controller, queue.key_state(key), now))
     }
 
     /// True if the controllers of this replica run.

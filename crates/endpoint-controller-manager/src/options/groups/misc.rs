@@ -4,7 +4,7 @@ use kube_api::server_url;
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Parsed, Path};
-use crate::options::parse::version_request;
+use crate::options::value_syntax::version_request;
 
 /// The flag that prints the help text.
 pub(super) const HELP: &str = "help";

@@ -2,14 +2,14 @@
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Count, Duration, Int, List, Parsed, Path, Repeated, Text};
-use crate::options::parse;
+use crate::options::value_syntax;
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "bind-address",
         "0.0.0.0",
         "IP address to serve HTTPS on; 0.0.0.0 and :: mean all interfaces and both IP families",
-        Parsed(|settings, address| parse::ip(address).map(|ip| settings.server.serving.bind_address = ip)),
+        Parsed(|settings, address| value_syntax::ip(address).map(|ip| settings.server.serving.bind_address = ip)),
     )
     .value_name("IP"),
     Flag::new(
@@ -65,7 +65,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "Key exchange mechanisms by their CurveID numbers in Go; if empty, all that are supported",
         Repeated(|settings, numbers| {
-            settings.server.serving.tls_curve_preferences.extend(parse::curves(numbers)?);
+            settings.server.serving.tls_curve_preferences.extend(value_syntax::curves(numbers)?);
             Ok(())
         }),
     )

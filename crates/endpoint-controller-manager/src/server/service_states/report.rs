@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// The state of a Service in one controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) enum State {
+pub(super) enum SyncState {
     /// Its last sync succeeded, and nothing has changed since.
     InSync,
     /// A change waits for others, or for its turn.
@@ -27,7 +27,7 @@ pub(super) enum State {
     Failing,
 }
 
-impl State {
+impl SyncState {
     fn of(state: &KeyState) -> Self {
         let KeyState { syncing, queued, delayed, retry, waits_to_write, failures, error, .. } = state;
         match () {
@@ -45,9 +45,9 @@ impl State {
 /// The state of a Service in one controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ControllerState {
+pub(super) struct ControllerSync {
     controller: &'static str,
-    pub(super) state: State,
+    pub(super) state: SyncState,
     /// The event that ends the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
@@ -75,11 +75,11 @@ struct Failure {
     message: String,
 }
 
-impl ControllerState {
+impl ControllerSync {
     /// From the state of the key in the controller's queue, which may know nothing about it.
     pub(super) fn of(controller: &'static str, state: Option<KeyState>, now: Timestamp) -> Self {
         let key = state.unwrap_or_default();
-        let state = State::of(&key);
+        let state = SyncState::of(&key);
         let KeyState { syncing, queued, delayed, retry, waits_to_write, failures, unwritten, error } = key;
         let next = delayed.into_iter().chain(retry).min();
         let waits_for = match () {
@@ -88,7 +88,7 @@ impl ControllerState {
             () if waits_to_write.is_some() => Some("its turn under the rate limit"),
             () if next.is_none() => None,
             () if next == delayed => Some("the end of its delay"),
-            () if state == State::Failing => Some("its retry"),
+            () if state == SyncState::Failing => Some("its retry"),
             () => Some("the cache to show its last write"),
         };
         let ago = |age: Duration| time(now, age, Timestamp::checked_sub);
@@ -116,7 +116,7 @@ impl ControllerState {
             shown(&self.next_sync),
             shown(&self.unwritten_since),
             match (self.waits_for, self.urgency) {
-                (Some(event), Some(urgency)) if self.state == State::WaitingToWrite => {
+                (Some(event), Some(urgency)) if self.state == SyncState::WaitingToWrite => {
                     format!("{event}: {urgency}")
                 }
                 (event, _) => event.unwrap_or("-").to_owned(),
@@ -157,20 +157,20 @@ pub(super) struct ServiceState {
     /// False if the cache has no such Service, as for custom Endpoints that lost theirs. Not in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     exists: Option<bool>,
-    pub(super) controllers: Vec<ControllerState>,
+    pub(super) controllers: Vec<ControllerSync>,
 }
 
 impl ServiceState {
     /// An entry of a list: the controllers in which the Service is in a state.
     pub(super) fn of_state(
         key: &ObjectKey,
-        state: State,
-        controllers: impl Iterator<Item = ControllerState>,
+        state: SyncState,
+        controllers: impl Iterator<Item = ControllerSync>,
     ) -> Self {
         Self::new(key, controllers.filter(|controller| controller.state == state).collect())
     }
 
-    pub(super) fn new(key: &ObjectKey, controllers: Vec<ControllerState>) -> Self {
+    pub(super) fn new(key: &ObjectKey, controllers: Vec<ControllerSync>) -> Self {
         let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
         Self { namespace, name, leads: None, exists: None, controllers }
     }
@@ -207,7 +207,7 @@ impl ServiceState {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServiceList {
     pub(super) leads: bool,
-    pub(super) state: State,
+    pub(super) state: SyncState,
     /// Their number; the list may be shorter.
     pub(super) total: usize,
     pub(super) services: Vec<ServiceState>,
@@ -218,7 +218,7 @@ pub(super) struct ServiceList {
 impl ServiceList {
     pub(super) fn text(&self) -> String {
         let what = match self.state {
-            State::WaitingToWrite => "Services whose plan waits for the rate limit",
+            SyncState::WaitingToWrite => "Services whose plan waits for the rate limit",
             _ => "Services whose last sync failed",
         };
         let mut text = format!("{what}: {}\n", self.total);
@@ -245,8 +245,8 @@ impl ServiceList {
     }
 }
 
-fn errors(controllers: &[ControllerState]) -> String {
-    let lines: String = controllers.iter().filter_map(ControllerState::error_line).collect();
+fn errors(controllers: &[ControllerSync]) -> String {
+    let lines: String = controllers.iter().filter_map(ControllerSync::error_line).collect();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 

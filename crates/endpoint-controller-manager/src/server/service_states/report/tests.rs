@@ -12,8 +12,8 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn of(state: KeyState) -> ControllerState {
-    ControllerState::of(SLICES, Some(state), now())
+fn of(state: KeyState) -> ControllerSync {
+    ControllerSync::of(SLICES, Some(state), now())
 }
 
 /// A sync that failed for the fourth time 20 s ago.
@@ -31,35 +31,35 @@ fn failing() -> KeyState {
 
 #[test]
 fn the_state_says_what_ends_it() {
-    let (idle, default) = (ControllerState::of(SLICES, None, now()), KeyState::default);
-    assert_eq!((idle.state, idle.waits_for), (State::InSync, None));
+    let (idle, default) = (ControllerSync::of(SLICES, None, now()), KeyState::default);
+    assert_eq!((idle.state, idle.waits_for), (SyncState::InSync, None));
     for (key, state, waits_for) in [
-        (KeyState { syncing: Some(seconds(1)), ..default() }, State::Syncing, "the end of its sync"),
+        (KeyState { syncing: Some(seconds(1)), ..default() }, SyncState::Syncing, "the end of its sync"),
         (
             KeyState { syncing: Some(seconds(1)), queued: Some(seconds(0)), ..default() },
-            State::Syncing,
+            SyncState::Syncing,
             "the end of its sync",
         ),
         (
             KeyState { queued: Some(seconds(1)), delayed: Some(seconds(3)), ..default() },
-            State::Queued,
+            SyncState::Queued,
             "a worker",
         ),
-        (KeyState { delayed: Some(seconds(3)), ..default() }, State::Delayed, "the end of its delay"),
+        (KeyState { delayed: Some(seconds(3)), ..default() }, SyncState::Delayed, "the end of its delay"),
         (
             KeyState { retry: Some(seconds(3)), ..default() },
-            State::WaitingForCache,
+            SyncState::WaitingForCache,
             "the cache to show its last write",
         ),
         (
             KeyState { waits_to_write: Some("withdrawal"), ..default() },
-            State::WaitingToWrite,
+            SyncState::WaitingToWrite,
             "its turn under the rate limit",
         ),
-        (failing(), State::Failing, "its retry"),
-        (KeyState { delayed: Some(seconds(3)), ..failing() }, State::Failing, "the end of its delay"),
-        (KeyState { syncing: Some(seconds(1)), ..failing() }, State::Failing, "the end of its sync"),
-        (KeyState { failures: 0, ..failing() }, State::Failing, "its retry"),
+        (failing(), SyncState::Failing, "its retry"),
+        (KeyState { delayed: Some(seconds(3)), ..failing() }, SyncState::Failing, "the end of its delay"),
+        (KeyState { syncing: Some(seconds(1)), ..failing() }, SyncState::Failing, "the end of its sync"),
+        (KeyState { failures: 0, ..failing() }, SyncState::Failing, "its retry"),
     ] {
         let shown = of(key.clone());
         assert_eq!((shown.state, shown.waits_for), (state, Some(waits_for)), "{key:?}");
@@ -69,7 +69,7 @@ fn the_state_says_what_ends_it() {
 #[test]
 fn a_service_in_text_and_json() {
     let key = ObjectKey::new("shop", "web");
-    let controllers = vec![ControllerState::of("endpoints-controller", None, now()), of(failing())];
+    let controllers = vec![ControllerSync::of("endpoints-controller", None, now()), of(failing())];
     let service = ServiceState::new(&key, controllers).on_page(true, true);
     assert_eq!(
         service.text(),
@@ -107,12 +107,17 @@ fn a_service_in_text_and_json() {
 #[test]
 fn a_list_has_the_controllers_that_fail_and_says_what_it_leaves_out() {
     let key = ObjectKey::new("shop", "web");
-    let states = || [ControllerState::of("endpoints-controller", None, now()), of(failing())].into_iter();
-    let entry = ServiceState::of_state(&key, State::Failing, states());
-    assert!(ServiceState::of_state(&key, State::Failing, states().take(1)).controllers.is_empty());
+    let states = || [ControllerSync::of("endpoints-controller", None, now()), of(failing())].into_iter();
+    let entry = ServiceState::of_state(&key, SyncState::Failing, states());
+    assert!(ServiceState::of_state(&key, SyncState::Failing, states().take(1)).controllers.is_empty());
     let waiting_to_write = BTreeMap::new();
-    let list =
-        ServiceList { leads: true, state: State::Failing, total: 2, services: vec![entry], waiting_to_write };
+    let list = ServiceList {
+        leads: true,
+        state: SyncState::Failing,
+        total: 2,
+        services: vec![entry],
+        waiting_to_write,
+    };
     let text = list.text();
     assert!(
         text.starts_with("Services whose last sync failed: 2\nThe first 1 of them:\n\nSERVICE "),
@@ -133,9 +138,10 @@ fn a_list_of_what_waits_to_be_written_counts_plans_by_urgency() {
     let key = ObjectKey::new("shop", "web");
     let waits =
         KeyState { waits_to_write: Some("withdrawal"), unwritten: Some(seconds(2)), ..KeyState::default() };
-    let entry = ServiceState::of_state(&key, State::WaitingToWrite, [of(failing()), of(waits)].into_iter());
+    let entry =
+        ServiceState::of_state(&key, SyncState::WaitingToWrite, [of(failing()), of(waits)].into_iter());
     let waiting_to_write = BTreeMap::from([("soft", 310), ("withdrawal", 1)]);
-    let (state, services) = (State::WaitingToWrite, vec![entry]);
+    let (state, services) = (SyncState::WaitingToWrite, vec![entry]);
     let list = ServiceList { leads: true, state, total: 311, services, waiting_to_write };
     let text = list.text();
     let head = "Services whose plan waits for the rate limit: 311\n\

@@ -40,8 +40,8 @@ pub(crate) struct Core {
     /// Receives an event of each request.
     pub(crate) auditor: Option<Box<Auditor>>,
     pub(crate) users: Users,
-    /// Held while reacting, so that every request waits for what follows from its own write.
-    pub(crate) reacting: Mutex<()>,
+    /// Held while a write cascades, so that every request waits for what follows from its own write.
+    pub(crate) cascading: Mutex<()>,
 }
 
 /// A change that concerns other objects.

@@ -125,7 +125,7 @@ impl ApiServer {
         let Snapshot { version, objects } = snapshot;
         let version = next_version.map_or(*version, |next| next.saturating_sub(1).max(*version));
         let core = &self.core;
-        let _alone = core.reacting.lock();
+        let _alone = core.cascading.lock();
         each_object(core, |entry, object| {
             if let Ok(tree) = entry.tree(object.body()) {
                 entry.kind.strategy.release(&core.allocators, &tree);

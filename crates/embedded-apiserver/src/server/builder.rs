@@ -155,7 +155,7 @@ impl Builder {
             auditor: self.auditor,
             users: self.users,
             happened: Mutex::new(VecDeque::new()),
-            reacting: Mutex::new(()),
+            cascading: Mutex::new(()),
         };
         let server = ApiServer { core: Arc::new(core) };
         if self.first_objects {

@@ -7,11 +7,11 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Response};
 
 use super::call::{Call, Content, Outcome};
+use super::cascade::cascade;
 use super::create::{self, Creation};
 use super::decode::{self, Expected};
 use super::meta;
 use super::options::{WriteOptions, manager};
-use super::reactions::react;
 use super::record::{self, Created};
 use super::render::{self, Renderer};
 use super::scale::{self, SCALE};
@@ -101,7 +101,7 @@ fn other(request: &Parts, path: &str, in_api: bool) -> Response<Body> {
 async fn objects(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Response<Body>, Status> {
     let Call { entry, target, headers, query, .. } = call;
     let verb = target.verb;
-    if verb == Verb::Patch && !patch::is_known(declared(headers)) {
+    if verb == Verb::Patch && !patch::is_patch_type(declared(headers)) {
         return Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details());
     }
     warnings.extend(entry.kind.deprecation.map(str::to_owned));
@@ -120,7 +120,7 @@ async fn objects(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Response<
         Verb::Delete => remove::one(call)?,
     };
     if verb != Verb::Get {
-        react(call.core);
+        cascade(call.core);
     }
     let created = outcome.created.clone();
     let mut response = show(media.format, &renderer()?, outcome);

@@ -1,6 +1,7 @@
 //! The verbs of the API, from a routed request to its response.
 
 mod call;
+mod cascade;
 mod change;
 mod commit;
 mod create;
@@ -12,7 +13,6 @@ mod meta;
 mod names;
 mod options;
 mod patch;
-mod reactions;
 mod read;
 mod record;
 mod remove;

@@ -17,25 +17,25 @@ use crate::status::Status;
 
 /// A way to describe a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PatchType {
     Json,
     Merge,
     Strategic,
     Apply,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("application/json-patch+json", Kind::Json),
-    ("application/merge-patch+json", Kind::Merge),
-    ("application/strategic-merge-patch+json", Kind::Strategic),
-    ("application/apply-patch+yaml", Kind::Apply),
+const PATCH_TYPES: &[(&str, PatchType)] = &[
+    ("application/json-patch+json", PatchType::Json),
+    ("application/merge-patch+json", PatchType::Merge),
+    ("application/strategic-merge-patch+json", PatchType::Strategic),
+    ("application/apply-patch+yaml", PatchType::Apply),
 ];
 
 /// True if the router lets a content type pass. The rest of the header does not matter to it.
-pub(crate) fn is_known(content_type: &str) -> bool {
+pub(crate) fn is_patch_type(content_type: &str) -> bool {
     content_type.split(',').any(|part| {
         let name = part.split(';').next().unwrap_or_default().trim_matches(' ');
-        name == "*/*" || KINDS.iter().any(|(known, _)| *known == name)
+        name == "*/*" || PATCH_TYPES.iter().any(|(known, _)| *known == name)
     })
 }
 
@@ -44,12 +44,12 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
     let Call { core, entry, target, .. } = call;
     let patch = Patch::read(call)?;
     let by = manager(&patch.options, call.headers);
-    let creates = patch.kind == Kind::Apply && target.subresource.is_empty();
+    let creates = patch.kind == PatchType::Apply && target.subresource.is_empty();
     let request = Change { creates, ..call.change(&patch.options) };
     let changed = change(core, request, warnings, &mut |live, warnings| {
         let now = core.environment.now();
         let mut object = match (patch.kind, live) {
-            (Kind::Apply, live) => patch.apply(call, live, &by, now)?,
+            (PatchType::Apply, live) => patch.apply(call, live, &by, now)?,
             (_, None) => return Err(Status::not_found(entry.kind.group, entry.kind.plural, &target.name)),
             (_, Some(live)) => {
                 let mut object = patch.patched(entry.into(), live, warnings)?;
@@ -74,7 +74,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
 
 /// A patch of one kind, with its parameters.
 pub(crate) struct Patch {
-    kind: Kind,
+    kind: PatchType,
     changes: Value,
     pub(crate) options: WriteOptions,
 }
@@ -84,12 +84,13 @@ impl Patch {
     /// Errors: 415, the parameters are refused, or the patch is not JSON.
     pub(crate) fn read(call: Call<'_>) -> Result<Self, Status> {
         let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
-        let kind =
-            KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
-                let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
+        let kind = PATCH_TYPES.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(
+            || {
+                let names: Vec<_> = PATCH_TYPES.iter().map(|(name, _)| *name).collect();
                 content_type::unsupported(&names.join(", "))
-            })?;
-        let applies = kind == Kind::Apply;
+            },
+        )?;
+        let applies = kind == PatchType::Apply;
         let options = WriteOptions::of_patch(call.query, applies)?;
         let invalid = if applies { "error encoding patch: no JSON" } else { "invalid JSON patch" };
         let changes = match call.body()? {
@@ -108,9 +109,12 @@ impl Patch {
         live: &Value,
         warnings: &mut Vec<String>,
     ) -> Result<Value, Status> {
-        if self.kind == Kind::Apply {
-            let known: Vec<_> =
-                KINDS.iter().filter(|(_, kind)| *kind != Kind::Apply).map(|(name, _)| *name).collect();
+        if self.kind == PatchType::Apply {
+            let known: Vec<_> = PATCH_TYPES
+                .iter()
+                .filter(|(_, kind)| *kind != PatchType::Apply)
+                .map(|(name, _)| *name)
+                .collect();
             return Err(content_type::unsupported(&known.join(", ")));
         }
         self.patched(of, live, warnings)
@@ -127,19 +131,21 @@ impl Patch {
         let mut patched = tree::with_head(live.clone(), of.api_version, of.kind);
         let mut changes = self.changes()?;
         match self.kind {
-            Kind::Merge => {
+            PatchType::Merge => {
                 let changes = std::mem::take(tree::fields_mut(&mut changes));
                 patch::merge(tree::fields_mut(&mut patched), changes);
             }
-            Kind::Json => patched = patch::json(&patched, &changes)?,
-            Kind::Strategic | Kind::Apply => patched = patch::strategic(of.type_, &patched, &mut changes)?,
+            PatchType::Json => patched = patch::json(&patched, &changes)?,
+            PatchType::Strategic | PatchType::Apply => {
+                patched = patch::strategic(of.type_, &patched, &mut changes)?
+            }
         }
         // Upstream shows the result of a merge patch, and other patches as Go prints a map.
         let refused = |error: &str| match self.kind {
-            Kind::Merge => refused(&go_text::json(&patched), error),
+            PatchType::Merge => refused(&go_text::json(&patched), error),
             _ => refused(&go_text::plain(&changes), error),
         };
-        if self.kind == Kind::Merge {
+        if self.kind == PatchType::Merge {
             let (api_version, kind) = (tree::text(&patched, "apiVersion"), tree::text(&patched, "kind"));
             decode::check_kind(of, api_version, kind).map_err(|error| refused(&error))?;
         }
@@ -156,8 +162,8 @@ impl Patch {
     /// The changes: an object, or a JSON patch, which is checked when it is applied.
     fn changes(&self) -> Result<Value, Status> {
         match (&self.changes, self.kind) {
-            (Value::Object(_), _) | (_, Kind::Json) => Ok(self.changes.clone()),
-            (Value::Null, Kind::Strategic) => Ok(Value::Object(Map::new())),
+            (Value::Object(_), _) | (_, PatchType::Json) => Ok(self.changes.clone()),
+            (Value::Null, PatchType::Strategic) => Ok(Value::Object(Map::new())),
             _ => Err(Status::bad_request("the patch is not an object")),
         }
     }

@@ -1,4 +1,4 @@
-//! Consequences of a write: the dependents of a deleted owner, the contents of a deleted namespace, and, as until Kubernetes
+//! Cascading deletion, and what else follows from a write: the dependents of a deleted owner, the contents of a deleted namespace, and, as until Kubernetes
 //! 1.36, the Endpoints of a deleted Service.
 //!
 //! In a cluster the garbage collector and the namespace controller do the first two some time later. Here it happens after the
@@ -17,9 +17,9 @@ use crate::core::{Core, Entry, Happened, entries};
 use crate::kinds::tree::{self, text};
 use crate::store::{Resource, Span, Stored, key};
 
-/// Reacts to what happened, and to what happens by that, until nothing is left.
-pub(crate) fn react(core: &Core) {
-    let _alone = core.reacting.lock();
+/// Does what follows from a write, and from that, until nothing is left.
+pub(crate) fn cascade(core: &Core) {
+    let _alone = core.cascading.lock();
     loop {
         let Some(happened) = core.happened.lock().pop_front() else { return };
         match happened {

@@ -9,9 +9,10 @@
 //! | [`objects`] | the endpoints and labels that objects should have, and those that they have |
 //! | `faults` | faults that random operations make, which an audit is right to find |
 //! | `mirrored` | lines of slices that are mirrored from Endpoints |
-//! | `outage` | ready endpoints that are in no slice, and the number of slices that endpoints need |
 //! | `ports` | lines for ports, and Endpoints whose mirrored slices the API server refuses |
+//! | `ready_endpoints` | ready endpoints that slices lack, and that they have too many |
 //! | [`rules`] | the shape of slices: their owners and sizes, and each endpoint once |
+//! | `slice_counts` | the number of slices that endpoints need |
 #![allow(
     missing_docs,
     clippy::indexing_slicing,
@@ -22,9 +23,10 @@ mod faults;
 mod index;
 mod mirrored;
 pub mod objects;
-mod outage;
 mod ports;
+mod ready_endpoints;
 pub mod rules;
+mod slice_counts;
 #[cfg(test)]
 mod tests;
 

@@ -19,11 +19,12 @@ use crate::clients::take;
 use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
 use crate::host::Host;
+use crate::last_activity::LastActivity;
 use crate::oracle::orphans::Read;
 use crate::oracle::{Watcher, Write, Written};
 use crate::policy::admit;
 use crate::steps::Change;
-use crate::stream::{SimulatedBody, Traffic};
+use crate::stream::SimulatedBody;
 use crate::world::World;
 
 type Answer = Result<Response<SimulatedBody>, BoxError>;
@@ -34,12 +35,12 @@ pub struct Connection {
     /// Weak, because a process may leave its clients behind: its cache and its controllers refer to each other.
     world: Weak<World>,
     host: Arc<Host>,
-    traffic: Traffic,
+    activity: LastActivity,
 }
 
 impl Connection {
     pub fn new(world: &Weak<World>, host: &Arc<Host>) -> Self {
-        Self { world: Weak::clone(world), host: Arc::clone(host), traffic: Traffic::default() }
+        Self { world: Weak::clone(world), host: Arc::clone(host), activity: LastActivity::default() }
     }
 }
 
@@ -53,12 +54,12 @@ impl Service<Request<Body>> for Connection {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self { world, host, traffic } = self.clone();
+        let Self { world, host, activity } = self.clone();
         Box::pin(async move {
             let world = world.upgrade().ok_or("the history is over")?;
             let (head, body) = request.into_parts();
             let body = body.collect().await?.to_bytes();
-            let exchange = Exchange::new(world, host, traffic, head, body);
+            let exchange = Exchange::new(world, host, activity, head, body);
             exchange.run().await
         })
     }
@@ -67,7 +68,7 @@ impl Service<Request<Body>> for Connection {
 struct Exchange {
     world: Arc<World>,
     host: Arc<Host>,
-    traffic: Traffic,
+    activity: LastActivity,
     head: Parts,
     body: Bytes,
     fate: Fate,
@@ -76,16 +77,16 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn new(world: Arc<World>, host: Arc<Host>, traffic: Traffic, head: Parts, body: Bytes) -> Self {
+    fn new(world: Arc<World>, host: Arc<Host>, activity: LastActivity, head: Parts, body: Bytes) -> Self {
         let mut fate = Fate::draw(&world, host.replica, &head);
         let policy = *world.idle_timeout.borrow();
-        if let Some(policy) = policy.filter(|policy| traffic.idle() >= policy.after) {
+        if let Some(policy) = policy.filter(|policy| activity.idle() >= policy.after) {
             // The balancer has forgotten the connection; the client replaces it.
             fate.fault = Some(if policy.silent { Fault::LostRequest } else { Fault::BrokenBefore });
         }
-        traffic.seen();
+        activity.note();
         let may_write = world.with(|state| state.watcher.may_write(host.replica));
-        Self { world, host, traffic, head, body, fate, may_write }
+        Self { world, host, activity, head, body, fate, may_write }
     }
 
     async fn run(self) -> Answer {
@@ -99,9 +100,9 @@ impl Exchange {
             let fault = fate.fault.map(|fault| format!(" [{fault}]")).unwrap_or_default();
             format!("r{} -> {name}{fault}", host.replica)
         });
-        let traffic = self.traffic.clone();
+        let activity = self.activity.clone();
         let answer = self.exchange().await;
-        traffic.seen();
+        activity.note();
         world.log(|| match &answer {
             Ok(answer) => format!("r{} <- {} {name}", host.replica, answer.status()),
             Err(error) => format!("r{} <- {error}: {name}", host.replica),
@@ -168,7 +169,7 @@ impl Exchange {
 
     /// The request at the API server.
     async fn deliver(self) -> Answer {
-        let Self { world, host, traffic, mut head, body, fate, may_write } = self;
+        let Self { world, host, activity, mut head, body, fate, may_write } = self;
         let _on_its_way = (head.method != Method::GET).then(|| OnItsWay::new(&world));
         let sent = world.server.version();
         sleep(fate.before).await;
@@ -209,7 +210,7 @@ impl Exchange {
                 world.listed(host.replica, host.started, kind);
             }
             let watch = watch_fate(&world, host.replica, kind, is_list);
-            let body = SimulatedBody::watch(&world, &host, &traffic, [fate.front, kind], body, watch);
+            let body = SimulatedBody::watch(&world, &host, &activity, [fate.front, kind], body, watch);
             return Ok(Response::from_parts(head, body));
         }
         let Ok(body) = body.collect().await;

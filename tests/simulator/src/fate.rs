@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::action::KINDS;
 use crate::decode::resource;
+use crate::denied_slices;
 use crate::fault::{Accident, Fault};
-use crate::refused;
 use crate::stream::{SimulatedBody, WatchFate};
 use crate::world::World;
 
@@ -93,7 +93,7 @@ pub fn refused(world: &World, head: &Parts, fate: Fate) -> Option<Response<Simul
         && world.with(|state| {
             state
                 .refuses_slices
-                .is_some_and(|(choice, until)| until > now && refused::is_chosen(name, choice))
+                .is_some_and(|(choice, until)| until > now && denied_slices::is_denied(name, choice))
         });
     let full = || format!("exceeded quota: objects, requested: count/{resource}=1, used: 9, limited: 9");
     let seconds = (fate.retry_after > 0).then_some(fate.retry_after);

@@ -24,6 +24,7 @@
 //! | [`fate`] | what happens to a request or a watch |
 //! | [`clocks`] | the clocks of a replica's machine |
 //! | [`connection`] | the connections of a replica, with faults of requests |
+//! | [`last_activity`] | when a connection last carried data |
 //! | [`stream`] | bodies of watches: lag, cuts, silence |
 //! | [`host`] | the environment of a process: clocks, crash, freeze |
 //! | [`replica`] | processes: start and restart |
@@ -31,6 +32,7 @@
 //! | [`clients`] | other clients that change our objects |
 //! | [`policy`] | admission policies |
 //! | [`kubelets`] | kubelets that lose the API server |
+//! | `denied_slices` | the seeds in which admission denies writes of some slices |
 //! | `hostile` | the seeds with such clients and policies |
 //! | `orphans` | clients that set Endpoints before and after the deletion of their Service |
 //! | [`mod@audit`] | the audit of settled objects |
@@ -66,6 +68,7 @@ pub mod clients;
 pub mod clocks;
 pub mod connection;
 pub mod decode;
+mod denied_slices;
 pub mod dice;
 pub mod exhaustive;
 pub mod fate;
@@ -74,12 +77,12 @@ pub mod history;
 pub mod host;
 mod hostile;
 pub mod kubelets;
+pub mod last_activity;
 pub mod mattered;
 pub mod oracle;
 mod orphans;
 pub mod plan;
 pub mod policy;
-mod refused;
 pub mod replica;
 pub mod run;
 pub mod scenarios;

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use random_operations::rng::Rng;
 
 use crate::budget;
+use crate::denied_slices;
 use crate::fault::{Fault, Pin};
 use crate::hostile;
 use crate::kubelets;
 use crate::orphans;
-use crate::refused;
 use crate::setup::{rates, setup};
 use crate::timeline::timeline;
 
@@ -57,7 +57,7 @@ impl Plan {
         hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         budget::add(seed, has_low_rate, &mut setup, &mut rates, &mut timeline);
         orphans::add(seed, &setup, &mut timeline);
-        refused::replace_faults(seed, &mut setup, &mut rates, &mut timeline);
+        denied_slices::replace_faults(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
 

@@ -10,39 +10,17 @@ use bytes::Bytes;
 use embedded_apiserver::Body as ServerBody;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
-use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 
 use crate::fault::Fault;
 use crate::host::Host;
+use crate::last_activity::LastActivity;
 use crate::world::{IdleTimeout, World};
 
 /// The time after which a client's HTTP/2 ping shows that its peer is dead.
 const PING: Duration = Duration::from_secs(25);
-
-/// The time of the last traffic of a connection.
-#[derive(Debug, Clone)]
-pub struct Traffic(Arc<Mutex<Instant>>);
-
-impl Default for Traffic {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Instant::now())))
-    }
-}
-
-impl Traffic {
-    /// Notes traffic.
-    pub fn seen(&self) {
-        *self.0.lock() = Instant::now();
-    }
-
-    /// The time without traffic until now.
-    pub fn idle(&self) -> Duration {
-        self.0.lock().elapsed()
-    }
-}
 
 /// The body of an answer.
 pub struct SimulatedBody(Content);
@@ -94,14 +72,14 @@ impl SimulatedBody {
     pub fn watch(
         world: &Arc<World>,
         host: &Arc<Host>,
-        traffic: &Traffic,
+        activity: &LastActivity,
         [front, kind]: [usize; 2],
         body: ServerBody,
         fate: WatchFate,
     ) -> Self {
         let (sender, pieces) = mpsc::unbounded_channel();
-        let (world, host, traffic) = (Arc::clone(world), Arc::clone(host), traffic.clone());
-        let pump = Pump { world, host, traffic, front, kind, sender, fate };
+        let (world, host, activity) = (Arc::clone(world), Arc::clone(host), activity.clone());
+        let pump = Pump { world, host, activity, front, kind, sender, fate };
         tokio::spawn(pump.run(body));
         let sleep = Box::pin(sleep_until(Instant::now()));
         Self(Content::Watch(Box::new(Watch { pieces, arrived: VecDeque::new(), end: None, sleep })))
@@ -112,7 +90,7 @@ impl SimulatedBody {
 struct Pump {
     world: Arc<World>,
     host: Arc<Host>,
-    traffic: Traffic,
+    activity: LastActivity,
     front: usize,
     kind: usize,
     sender: mpsc::UnboundedSender<Piece>,
@@ -160,7 +138,7 @@ impl Pump {
                     return Ok(End::Broken("the balancer closed an idle connection"));
                 }
                 frame = body.frame() => {
-                    self.traffic.seen();
+                    self.activity.note();
                     let Some(Ok(frame)) = frame else { return Ok(End::Clean) };
                     let Ok(data) = frame.into_data() else { continue };
                     due = self.world.with(|state| {
@@ -195,7 +173,7 @@ impl Pump {
                 let _ = policy.changed().await;
                 continue;
             };
-            let Some(left) = after.checked_sub(self.traffic.idle()).filter(|left| !left.is_zero()) else {
+            let Some(left) = after.checked_sub(self.activity.idle()).filter(|left| !left.is_zero()) else {
                 return silent;
             };
             tokio::select! {

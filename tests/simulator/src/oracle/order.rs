@@ -11,9 +11,9 @@ use random_operations::{NAMES, NAMESPACE};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::action::Action;
+use crate::denied_slices;
 use crate::fault::Fault;
 use crate::plan::Plan;
-use crate::refused;
 use crate::replica::requests_per_second;
 use crate::world::World;
 
@@ -103,7 +103,7 @@ fn endpoints(world: &World, namespace: &str) -> Objects {
     let objects = |api_version, kind| world.objects_in(namespace, api_version, kind);
     let mut slices = objects("discovery.k8s.io/v1", "EndpointSlice");
     if let Some(choice) = chosen(&world.plan) {
-        slices.retain(|name, _| !refused::is_chosen(name, choice));
+        slices.retain(|name, _| !denied_slices::is_denied(name, choice));
     }
     Objects {
         services: objects("v1", "Service"),

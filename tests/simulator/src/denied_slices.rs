@@ -1,4 +1,4 @@
-//! Admission that refuses updates and deletions of some slices, in a part of the seeds: endpoints in the other slices of the same
+//! Admission that denies updates and deletions of some slices, in a part of the seeds: endpoints in the other slices of the same
 //! Service are withdrawn all the same.
 //!
 //! Drawn last and apart from everything else, so that the other seeds are the histories that they were.
@@ -12,11 +12,11 @@ use crate::timeline::{Entry, insert};
 
 /// The share of seeds.
 const SHARE: usize = 3;
-/// The number of choices: admission refuses one slice in three.
+/// The number of choices: admission denies one slice in three.
 const ONE_OF: u8 = 3;
 
-/// True if this slice is one of those that admission refuses.
-pub(crate) fn is_chosen(name: &str, choice: u8) -> bool {
+/// True if admission denies writes of this slice.
+pub(crate) fn is_denied(name: &str, choice: u8) -> bool {
     name.bytes().fold(0, u8::wrapping_add) % ONE_OF == choice % ONE_OF
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn replace_faults(
             entries.push((at, Action::CrowdReady { number, ready: at % 4 == 0 }));
         }
     }
-    // What is refused is retried at last.
+    // What is denied is retried at last.
     entries.push((from + milliseconds + 4_000, Action::Touch(Vec::new())));
     insert(timeline, entries);
 }

@@ -124,13 +124,11 @@ mod tests {
     fn pod(verdict: Verdict, slices: Presence, code: &'static str) -> PodReport {
         PodReport {
             name: "web".to_owned(),
-            node: None,
-            addresses: vec![],
             slices,
-            without_ports: false,
             endpoints: slices,
             verdict,
             reasons: vec![reason(code)],
+            ..PodReport::default()
         }
     }
 
@@ -141,15 +139,12 @@ mod tests {
         pods: Vec<PodReport>,
     ) -> ServiceReport {
         ServiceReport {
-            namespace: "shop".to_owned(),
-            name: "web".to_owned(),
             verdict,
             has_cluster_ip: true,
             counts: Counts { pods: selected, ..Counts::default() },
             reasons,
-            slices: vec![],
-            endpoints: None,
             pods,
+            ..ServiceReport::default()
         }
     }
 

@@ -14,7 +14,7 @@ const NOTES: [&str; 7] = [
 ];
 
 /// One Service: its pods, slices and Endpoints, and the reasons for what differs from a reader's expectation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceReport {
     /// The namespace.
@@ -72,7 +72,7 @@ pub struct Counts {
 }
 
 /// One stored slice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SliceReport {
     /// The name.
@@ -108,7 +108,7 @@ pub struct EndpointsReport {
 }
 
 /// One pod, with respect to one Service.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodReport {
     /// The name.
@@ -132,7 +132,7 @@ pub struct PodReport {
 }
 
 /// The state of a pod in slices or Endpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Presence {
     /// Present and ready in every place.
@@ -142,16 +142,18 @@ pub enum Presence {
     /// Present and not ready.
     NotReady,
     /// Not present.
+    #[default]
     Absent,
     /// No controller maintains slices or Endpoints of this Service by its pods.
     NotApplicable,
 }
 
 /// The comparison of stored objects with what they should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {
     /// As it should be, which may be absent by design.
+    #[default]
     Ok,
     /// The answer depends on objects that the caller may not read.
     Unknown,

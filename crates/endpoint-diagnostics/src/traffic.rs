@@ -116,7 +116,7 @@ fn has_any(pod: &PodReport, of: &[&str]) -> bool {
 mod tests {
     use super::*;
     use crate::explain::CODES;
-    use crate::report::{Counts, Scope, SliceReport};
+    use crate::report::{Scope, SliceReport};
 
     fn reason(code: &'static str) -> Reason {
         assert!(CODES.iter().any(|known| known.name == code), "{code}");
@@ -137,17 +137,7 @@ mod tests {
     }
 
     fn service(pods: Vec<PodReport>, reasons: Vec<Reason>) -> ServiceReport {
-        ServiceReport {
-            namespace: "shop".to_owned(),
-            name: "web".to_owned(),
-            verdict: Verdict::Ok,
-            has_cluster_ip: true,
-            counts: Counts::default(),
-            reasons,
-            slices: vec![],
-            endpoints: None,
-            pods,
-        }
+        ServiceReport { has_cluster_ip: true, reasons, pods, ..ServiceReport::default() }
     }
 
     /// A slice behind a cluster IP.

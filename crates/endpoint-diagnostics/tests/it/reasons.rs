@@ -183,8 +183,7 @@ fn a_pod_that_has_ended_misses_no_network() {
     cluster.change("services", "web", &json!({"metadata": {"labels": labels, "annotations": annotations}}));
     let codes = |cluster: &mut Cluster| {
         cluster.settle();
-        let snapshot = cluster.snapshot_without("2001-01-02T00:00:00Z".parse().unwrap(), &[]);
-        let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
+        let report = explained(cluster);
         report.pods.iter().flat_map(|pod| &pod.reasons).map(|reason| reason.code).collect::<Vec<_>>()
     };
     assert_eq!(codes(&mut cluster), ["not-in-network"]);
@@ -201,8 +200,7 @@ fn slices_of_the_controller_that_a_service_is_left_to_need_no_reason() {
     cluster.change("endpoints", "web", &Value::Null);
     let manager = "endpointslice.kubernetes.io/managed-by";
     cluster.change("slices", "web-slice-1", &json!({"metadata": {"labels": {manager: "mesh"}}}));
-    let snapshot = cluster.snapshot_without("2001-01-02T00:00:00Z".parse().unwrap(), &[]);
-    let report = explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap();
+    let report = explained(&cluster);
     assert_eq!(codes(&report.reasons), ["delegated"]);
     assert_eq!(report.pods.iter().map(|pod| codes(&pod.reasons)).collect::<Vec<_>>(), [Vec::<&str>::new()]);
 }

@@ -200,10 +200,9 @@ mod tests {
             node: Some("a".to_owned()),
             addresses: vec!["10.1.0.1".to_owned()],
             slices: presence,
-            without_ports: false,
             endpoints: presence,
-            verdict: Verdict::Ok,
             reasons,
+            ..PodReport::default()
         };
         let broken = vec![
             reason("readiness-probe", "container main fails", Some("see its events")),
@@ -212,13 +211,11 @@ mod tests {
         ServiceReport {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
-            verdict: Verdict::Ok,
             has_cluster_ip: true,
             counts: Counts { pods: 2, ready: 1, in_slices: 2, in_endpoints: 2 },
             reasons: vec![reason("hints-dropped", "no zones", None)],
-            slices: vec![],
-            endpoints: None,
             pods: vec![pod("web-1", Presence::Ready, vec![]), pod("web-2", Presence::NotReady, broken)],
+            ..ServiceReport::default()
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use endpoint_diagnostics::report::{PodReport, Presence};
 use endpoint_diagnostics::traffic::is_wanted;
 use endpoint_diagnostics::{ServiceReport, Traffic};
-use kube_api::time::{Instant, sleep};
+use kube_api::time::{Instant, sleep, timeout_at};
 
 use super::command::{Explanation, State, Wait};
 use super::select::select;
@@ -19,24 +19,25 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// is an API server that answered before.
 ///
 /// # Errors
-/// A line about the Service that is farthest from the state, once the time is over; about one that never has endpoints; or
-/// about a cluster that cannot be read.
+/// A line about the Service that is farthest from the state, or about a silent API server, once the time is over; about one
+/// that never has endpoints; or about a cluster that cannot be read.
 pub(super) async fn wait(
     explanation: &Explanation,
     cluster: &Cluster,
     wait: Wait,
 ) -> Result<Vec<ServiceReport>, Failure> {
     let deadline = Instant::now() + wait.timeout;
-    let mut has_read = false;
+    let mut last = None;
     loop {
-        let snapshot = match cluster.read().await {
-            Err(_) if has_read && Instant::now() < deadline => {
+        // The last look begins at the deadline.
+        let snapshot = match timeout_at(deadline + PERIOD, cluster.read()).await {
+            Err(_) => break,
+            Ok(Err(_)) if last.is_some() && Instant::now() < deadline => {
                 sleep(PERIOD).await;
                 continue;
             }
-            read => read?,
+            Ok(read) => read?,
         };
-        has_read = true;
         let found = select(explanation, &snapshot, cluster.namespace.as_deref(), &cluster.server);
         let open = match &found {
             Ok(reports) => {
@@ -45,13 +46,17 @@ pub(super) async fn wait(
             }
             Err(failure) => Some(failure.line()),
         };
-        let Some(open) = open else { return found };
+        if open.is_none() {
+            return found;
+        }
+        last = open;
         if Instant::now() >= deadline {
-            let seconds = wait.timeout.as_secs();
-            return Err(Failure::Timeout(format!("{open}, after {seconds} s of waiting")));
+            break;
         }
         sleep(PERIOD.min(deadline.saturating_duration_since(Instant::now()))).await;
     }
+    let open = last.unwrap_or_else(|| format!("{} has not answered", cluster.server));
+    Err(Failure::Timeout(format!("{open}, after {} s of waiting", wait.timeout.as_secs())))
 }
 
 /// The reason not to wait for a Service.
@@ -99,7 +104,7 @@ fn missing(report: &ServiceReport, state: State) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use endpoint_diagnostics::report::{Counts, Reason, Scope, SliceReport, Verdict};
+    use endpoint_diagnostics::report::{Reason, Scope, SliceReport};
     use endpoint_diagnostics::snapshot::Kind;
     use http::Method;
     use scripted_api::script::{Answer, Script, Step};
@@ -112,13 +117,10 @@ mod tests {
         let reason = |code| Reason { code, message: "because".to_owned(), remedy: None, scope: Scope::Both };
         PodReport {
             name: name.to_owned(),
-            node: None,
-            addresses: vec![],
             slices: presence,
-            without_ports: false,
             endpoints: presence,
-            verdict: Verdict::Ok,
             reasons: code.map(reason).into_iter().collect(),
+            ..PodReport::default()
         }
     }
 
@@ -126,13 +128,9 @@ mod tests {
         ServiceReport {
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
-            verdict: Verdict::Ok,
             has_cluster_ip: true,
-            counts: Counts::default(),
-            reasons: vec![],
-            slices: vec![],
-            endpoints: None,
             pods,
+            ..ServiceReport::default()
         }
     }
 
@@ -170,14 +168,12 @@ mod tests {
     fn without_a_selector_endpoints_are_waited_for() {
         let reason = |code| Reason { code, message: "because".to_owned(), remedy: None, scope: Scope::Both };
         let slice = SliceReport {
-            name: "web-a".to_owned(),
             address_type: "IPv4".to_owned(),
-            managed_by: String::new(),
             ports: vec!["http:80/TCP".to_owned()],
             endpoints: 3,
             ready: 2,
-            serving: 0,
             is_used: true,
+            ..SliceReport::default()
         };
         let custom =
             ServiceReport { reasons: vec![reason("no-selector")], slices: vec![slice], ..service(vec![]) };
@@ -199,26 +195,46 @@ mod tests {
         assert_eq!(missing(&service(vec![]), State::AtLeast(0)), None);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn an_api_server_that_answered_before_is_waited_for() {
-        let list = |items: &str| format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{items}]}}"#);
-        let service =
-            r#"{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"selector": {"app": "web"}}}"#;
-        let services = [(200, list("")), (500, "{}".to_owned()), (200, list(service))];
-        let steps = services.into_iter().flat_map(|services| {
+    fn list(code: u16, items: &str) -> Answer {
+        let body = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{items}]}}"#);
+        Answer::new(code, "application/json", body)
+    }
+
+    /// Waits for a minute for the Service `web` of a server with these answers to lists of Services, one a look.
+    async fn waited(services: impl IntoIterator<Item = Answer>) -> Result<Vec<ServiceReport>, Failure> {
+        let steps = services.into_iter().flat_map(|answer| {
+            let mut services = Some(answer);
             Kind::ALWAYS.map(|kind| {
-                let (code, body) = if kind == Kind::Services { services.clone() } else { (200, list("")) };
+                let answer = services.take_if(|_| kind == Kind::Services).unwrap_or_else(|| list(200, ""));
                 let path = Resource { kind, namespace: Some("shop".to_owned()) }.path();
-                Step::new(Method::GET, &path, Answer::new(code, "application/json", body))
+                Step::new(Method::GET, &path, answer)
             })
         });
         let script = Script::new(steps);
-        let namespace = Some("shop".to_owned());
-        let cluster = Cluster::new(script.client(), String::new(), namespace, "test");
+        let cluster =
+            Cluster::new(script.client(), "https://api".to_owned(), Some("shop".to_owned()), "test");
         let Ok(explanation) = command::parse(&["web".into()]) else { panic!("refused") };
-        let state = State::AtLeast(0);
-        let found = wait(&explanation, &cluster, Wait { state, timeout: Duration::from_secs(60) }).await;
+        let found =
+            wait(&explanation, &cluster, Wait { state: State::AtLeast(0), timeout: Duration::from_secs(60) })
+                .await;
         script.check();
+        found
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_answered_before_is_waited_for() {
+        let service =
+            r#"{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"selector": {"app": "web"}}}"#;
+        let found = waited([list(200, ""), list(500, ""), list(200, service)]).await;
         assert_eq!(found.unwrap().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_api_server_does_not_delay_the_end() {
+        let start = Instant::now();
+        let found = waited([list(200, ""), Answer::never(), Answer::never()]).await;
+        assert_eq!(start.elapsed(), Duration::from_secs(60) + PERIOD);
+        let Err(Failure::Timeout(line)) = found else { panic!("{found:?}") };
+        assert!(line.contains("no Service web") && line.ends_with(", after 60 s of waiting"), "{line}");
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Command;
 
 use crate::names::Names;
+use crate::usage::{Usage, matches};
 use crate::{completion, man};
 
 /// The form of `--help` of a program: its subcommands, which [`Program::summary`] lists in `before_help`, come first.
@@ -46,6 +47,9 @@ impl Program {
         if first == man::NAME {
             return Some(man::main(&self.names, self.root(), rest));
         }
+        if first == VERSION {
+            return matches(self.version(), rest).err().map(Usage::report);
+        }
         let subcommand = self.subcommands.iter().find(|subcommand| first == subcommand.name)?;
         Some((subcommand.run)(rest))
     }
@@ -57,12 +61,18 @@ impl Program {
             (completion::NAME, completion::SUMMARY),
             (man::NAME, man::SUMMARY),
             (HELP, "Print the help of a command"),
-            (VERSION, "Print the version"),
+            (VERSION, VERSION_SUMMARY),
         ];
         let all = || own.clone().chain(more);
         let width = all().map(|(name, _)| name.len()).max().unwrap_or_default();
         let lines: Vec<String> = all().map(|(name, summary)| format!("  {name:width$}  {summary}")).collect();
         format!("Commands (each has a --help of its own):\n{}", lines.join("\n"))
+    }
+
+    /// The command that only has its help, as [`long_form`] makes a flag of it otherwise.
+    fn version(&self) -> Command {
+        let usage = format!("{} {VERSION}", self.names.usage);
+        Command::new(VERSION).about(VERSION_SUMMARY).override_usage(usage)
     }
 
     /// The command with its subcommands, as completion and man pages show it.
@@ -80,12 +90,13 @@ impl Program {
 
 const HELP: &str = "help";
 const VERSION: &str = "version";
+const VERSION_SUMMARY: &str = "Print the version";
 
-/// The words of a program, with `help` and `version` as flags: `help audit` is `audit --help`.
+/// The words of a program, with `help` and a lone `version` as flags: `help audit` is `audit --help`.
 pub fn long_form(mut words: Vec<OsString>) -> Vec<OsString> {
     let flag = match words.get(1).and_then(|word| word.to_str()) {
         Some(HELP) => "--help",
-        Some(VERSION) => "--version",
+        Some(VERSION) if words.len() == 2 => "--version",
         _ => return words,
     };
     words.remove(1);
@@ -140,14 +151,17 @@ mod tests {
         assert_eq!(long("look help"), "look --help");
         assert_eq!(long("look help at"), "look at --help");
         assert_eq!(long("look version"), "look --version");
-        assert_eq!(long("look version --help"), "look --help --version");
+        assert_eq!(long("look version --help"), "look version --help");
+        assert_eq!(long("look help version"), "look version --help");
         assert_eq!(long("look at help"), "look at help");
         assert_eq!(long("look"), "look");
     }
 
     #[test]
-    fn the_summary_has_a_line_for_each_subcommand() {
-        assert_eq!(PROGRAM.summary().lines().nth(1), Some("  at          Look at a thing"));
-        assert_eq!(PROGRAM.summary().lines().count(), 6);
+    fn version_has_a_help_of_its_own() {
+        let Err(Usage::Print(help)) = matches(PROGRAM.version(), &["--help".into()]) else { panic!("runs") };
+        assert!(help.contains("Usage: kubectl look version"), "{help}");
+        let refused = Usage::Error(r#""version" does not take any arguments, got ["x"]"#.to_owned());
+        assert_eq!(matches(PROGRAM.version(), &["x".into()]).err(), Some(refused));
     }
 }

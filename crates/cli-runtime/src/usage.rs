@@ -130,34 +130,10 @@ mod tests {
 
     use super::*;
 
-    fn refused(words: &[&str]) -> String {
-        let root = Command::new("look")
-            .bin_name("kubectl look")
-            .arg(Arg::new("namespace").long("namespace"))
-            .subcommand(Command::new("explain"))
-            .subcommand(Command::new("audit"));
-        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        match matches(root, &words) {
-            Err(Usage::Error(message)) => message,
-            other => panic!("{other:?}"),
-        }
-    }
-
     #[test]
     fn a_missing_argument_is_named() {
         let command = Command::new("completion").arg(Arg::new("shell").value_name("SHELL").required(true));
         let error = matches(command, &[]).err();
         assert_eq!(error, Some(Usage::Error("missing argument: <SHELL>".to_owned())));
-    }
-
-    #[test]
-    fn the_closest_word_is_suggested() {
-        assert_eq!(
-            refused(&["explian"]),
-            r#"unknown command "explian" for "kubectl look"; did you mean explain?"#
-        );
-        assert_eq!(refused(&["nothing"]), r#"unknown command "nothing" for "kubectl look""#);
-        assert_eq!(refused(&["--namspace=x"]), "unknown flag: --namspace; did you mean --namespace?");
-        assert_eq!(refused(&["--zzz"]), "unknown flag: --zzz");
     }
 }

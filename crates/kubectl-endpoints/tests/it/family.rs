@@ -24,7 +24,10 @@ fn served() -> (Serving, String) {
 fn mistyped_words_are_followed_by_the_right_ones() {
     for (words, expected) in [
         (&["explian"][..], r#"unknown command "explian" for "kubectl endpoints"; did you mean explain?"#),
+        (&["zzz"], r#"unknown command "zzz" for "kubectl endpoints""#),
         (&["shadow"], "shadow is a command of the program: run endpoint-controller-manager shadow"),
+        (&[], "no command is given; see kubectl endpoints --help"),
+        (&["--nonsense"], "unknown flag: --nonsense"),
         (&["explain", "--namspace=x"], "unknown flag: --namspace; did you mean --namespace?"),
     ] {
         let run = program(words);
@@ -36,6 +39,8 @@ fn mistyped_words_are_followed_by_the_right_ones() {
 fn help_and_version_are_commands() {
     assert_eq!(program(&["version"]).stdout, program(&["--version"]).stdout);
     assert_eq!(program(&["help", "audit"]).stdout, program(&["audit", "--help"]).stdout);
+    let help = program(&["version", "--help"]).stdout;
+    assert!(help.contains("kubectl endpoints version") && !help.contains("Commands"), "{help}");
     let help = program(&["help"]).stdout;
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text} in {help}"));
     assert!(

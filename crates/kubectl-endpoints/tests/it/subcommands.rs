@@ -30,21 +30,6 @@ fn man_pages_pass_the_lint() {
 }
 
 #[test]
-fn a_command_is_required_and_known() {
-    for (words, code) in
-        [(&["--help"][..], 0), (&["--version"], 0), (&[], 1), (&["nonsense"], 1), (&["--nonsense"], 1)]
-    {
-        let run = program(words);
-        assert_eq!(run.code, code, "{words:?}: {run:?}");
-        assert_eq!(run.stderr.lines().count(), usize::from(code == 1), "{words:?}: {run:?}");
-    }
-    let help = program(&["--help"]).stdout;
-    for text in ["kubectl endpoints COMMAND", "explain", "simulate", "completion", "Exit codes"] {
-        assert!(help.contains(text), "{text} in {help}");
-    }
-}
-
-#[test]
 fn completion_needs_a_shell_that_it_knows() {
     assert!(program(&["completion", "bash"]).stdout.contains("kubectl-endpoints"));
     let run = program(&["completion", "tcsh"]);

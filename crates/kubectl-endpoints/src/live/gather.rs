@@ -8,7 +8,7 @@ use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::{Change, Follower};
 use endpoint_diagnostics_page::{Origin, State};
 use jiff::Timestamp;
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::watch::Message;
 use super::watches::Watches;
@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Applies the messages of all watches to a follower, until the watches end.
 pub(crate) async fn gather(mut watches: Watches, follower: Arc<Follower>) {
     let mut failures = BTreeMap::<Kind, String>::new();
-    let mut ticks = interval(TICK);
+    let mut ticks = ticks();
     loop {
         tokio::select! {
             message = watches.next() => {
@@ -48,6 +48,13 @@ pub(crate) async fn gather(mut watches: Watches, follower: Arc<Follower>) {
             _ = ticks.tick() => off_the_runtime(&follower, |follower| follower.tick(Timestamp::now())).await,
         }
     }
+}
+
+/// Work that took several ticks is followed by one.
+fn ticks() -> Interval {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// Thousands of reports take longer than a request may wait, and so may the work of others that is done before.
@@ -75,4 +82,20 @@ fn show(follower: &Follower, failures: &BTreeMap<Kind, String>) {
     };
     let origin = board.origin().borrow().clone();
     board.set_origin(Origin { state, message, ..origin });
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stall_is_followed_by_one_tick() {
+        let mut ticks = ticks();
+        ticks.tick().await;
+        advance(10 * TICK).await;
+        ticks.tick().await;
+        assert!(timeout(TICK / 2, ticks.tick()).await.is_err());
+    }
 }

@@ -62,6 +62,12 @@ impl Cluster {
         Self { client, http, impersonates: None, server, namespace, timeout: None }
     }
 
+    /// The same of an API server in memory.
+    #[cfg(test)]
+    pub(crate) fn in_memory(server: &embedded_apiserver::ApiServer) -> Self {
+        Self::new(kube::Client::new(server.clone(), "default"), "a test".to_owned(), None, "test")
+    }
+
     /// A client for requests that are not lists.
     pub(crate) fn http(&self) -> &kube::Client {
         &self.http

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use embedded_apiserver::ApiServer;
 use endpoint_diagnostics::audit::Repair;
-use http::Request;
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,11 +12,6 @@ use crate::audit::fix;
 
 const TIMEOUT: Duration = Duration::from_millis(400);
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
-
-async fn post(cluster: &Cluster, path: &str, object: &Value) {
-    let request = Request::post(path).body(object.to_string().into_bytes()).unwrap();
-    cluster.http().request::<Value>(request).await.unwrap();
-}
 
 fn slice(name: &str, address: &str) -> Value {
     json!({
@@ -29,15 +23,17 @@ fn slice(name: &str, address: &str) -> Value {
 /// A cluster with two Services of one endpoint each.
 async fn cluster() -> (ApiServer, Cluster) {
     let server = ApiServer::new();
-    let client = kube::Client::new(server.clone(), "default");
-    let cluster = Cluster::new(client, "a test".to_owned(), None, "audit");
+    let cluster = Cluster::in_memory(&server);
+    let post = async |path: &str, object: &Value| {
+        drop(cluster.client.create_json::<Value>(path, object).await.unwrap());
+    };
     for (name, number) in [("web", 1), ("api", 2)] {
         let address = format!("10.96.1.{number}");
         let ports = json!([{"port": 80, "protocol": "TCP"}]);
         let spec = json!({"clusterIP": address, "clusterIPs": [address], "ports": ports});
         let service = json!({"metadata": {"name": name}, "spec": spec});
-        post(&cluster, "/api/v1/namespaces/default/services", &service).await;
-        post(&cluster, SLICES, &slice(name, &format!("10.1.0.{number}"))).await;
+        post("/api/v1/namespaces/default/services", &service).await;
+        post(SLICES, &slice(name, &format!("10.1.0.{number}"))).await;
     }
     (server, cluster)
 }

@@ -19,8 +19,8 @@ fn cluster() -> (ApiServer, Cluster) {
 }
 
 fn over(server: ApiServer) -> (ApiServer, Cluster) {
-    let client = kube::Client::new(server.clone(), "default");
-    (server, Cluster::new(client, String::new(), None, "handover"))
+    let cluster = Cluster::in_memory(&server);
+    (server, cluster)
 }
 
 fn migration(controllers: &str) -> Migration {

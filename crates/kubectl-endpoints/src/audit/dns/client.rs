@@ -18,7 +18,8 @@ const WAIT: Duration = Duration::from_secs(5);
 /// A connection to a server, which may close it after some questions (dnsmasq: 100).
 pub(super) struct Client {
     server: SocketAddr,
-    stream: TcpStream,
+    /// None after a failure: a late answer would be taken for the next one.
+    stream: Option<TcpStream>,
     /// The id of the last question.
     id: u16,
 }
@@ -63,7 +64,7 @@ impl Answer {
 impl Client {
     pub(super) async fn connect(server: SocketAddr) -> Result<Self, String> {
         let stream = connect(server).await.map_err(|error| error.to_string())?;
-        Ok(Self { server, stream, id: 0 })
+        Ok(Self { server, stream: Some(stream), id: 0 })
     }
 
     pub(super) async fn addresses(&mut self, name: &str) -> Result<Answer, String> {
@@ -99,19 +100,21 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a question and receives the answer; once more over another connection if this one was closed. A connection whose
-    /// answer is late is not used again, because that would be taken for the next one.
+    /// Sends a question and receives the answer; once more over another connection if this one was closed.
     async fn exchange(&mut self, query: &[u8]) -> io::Result<Vec<u8>> {
-        match within(exchange(&mut self.stream, query)).await {
-            Err(error) => {
-                self.stream = connect(self.server).await?;
-                if error.kind() == io::ErrorKind::TimedOut {
-                    return Err(error);
-                }
-                within(exchange(&mut self.stream, query)).await
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => connect(self.server).await?,
+        };
+        let answer = match within(exchange(&mut stream, query)).await {
+            Err(error) if error.kind() != io::ErrorKind::TimedOut => {
+                stream = connect(self.server).await?;
+                within(exchange(&mut stream, query)).await?
             }
-            answer => answer,
-        }
+            answer => answer?,
+        };
+        self.stream = Some(stream);
+        Ok(answer)
     }
 }
 

@@ -68,17 +68,12 @@ async fn answer(mut stream: TcpStream, zone: Zone) -> Option<()> {
     Some(())
 }
 
-async fn post(server: &ApiServer, path: &str, object: Value) {
-    let client = kube::Client::new(server.clone(), "default");
-    let request = http::Request::post(path).body(object.to_string().into_bytes()).unwrap();
-    let _: Value = client.request(request).await.unwrap();
-}
-
 /// A headless Service with one slice.
-async fn headless(server: &ApiServer, name: &str, addresses: &[&str]) {
+async fn headless(cluster: &Cluster, name: &str, addresses: &[&str]) {
     let spec = json!({"clusterIP": "None", "ports": [{"port": 80}]});
-    post(server, "/api/v1/namespaces/default/services", json!({"metadata": {"name": name}, "spec": spec}))
-        .await;
+    let service = json!({"metadata": {"name": name}, "spec": spec});
+    let services = "/api/v1/namespaces/default/services";
+    let _: Value = cluster.client.create_json(services, &service).await.unwrap();
     let endpoints: Value = addresses.iter().map(|address| json!({"addresses": [address]})).collect();
     let slice = json!({
         "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
@@ -86,7 +81,8 @@ async fn headless(server: &ApiServer, name: &str, addresses: &[&str]) {
         "endpoints": endpoints,
         "ports": [{"port": 80}],
     });
-    post(server, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice).await;
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    let _: Value = cluster.client.create_json(slices, &slice).await.unwrap();
 }
 
 /// A zone with these names of the namespace `default`, and that of the API server.
@@ -99,25 +95,23 @@ fn zone(names: &[(&str, &[[u8; 4]])]) -> Zone {
 }
 
 /// The findings, and whether all was compared.
-async fn checked(server: &ApiServer, servers: Vec<SocketAddr>) -> Result<(Vec<Finding>, bool), Failure> {
-    let http = kube::Client::new(server.clone(), "default");
-    let cluster = Cluster::new(http, "a test".to_owned(), None, "audit");
+async fn checked(cluster: &Cluster, servers: Vec<SocketAddr>) -> Result<(Vec<Finding>, bool), Failure> {
     let dns = Dns { servers, timeout: TIMEOUT, domain: DOMAIN.to_owned() };
-    let asked = check(&dns, &cluster, &cluster.read().await?).await?;
+    let asked = check(&dns, cluster, &cluster.read().await?).await?;
     Ok((asked.findings, !asked.is_incomplete))
 }
 
 #[tokio::test]
 async fn a_server_that_follows_is_in_order_and_one_that_does_not_is_named() {
-    let server = ApiServer::new();
-    headless(&server, "peers", &["10.1.0.1", "10.1.0.2"]).await;
-    headless(&server, "db", &["10.1.0.3"]).await;
+    let cluster = Cluster::in_memory(&ApiServer::new());
+    headless(&cluster, "peers", &["10.1.0.1", "10.1.0.2"]).await;
+    headless(&cluster, "db", &["10.1.0.3"]).await;
     let right: &[(&str, &[[u8; 4]])] =
         &[("peers", &[[10, 1, 0, 1], [10, 1, 0, 2]]), ("db", &[[10, 1, 0, 3]])];
     let wrong: &[(&str, &[[u8; 4]])] =
         &[("peers", &[[10, 1, 0, 1], [10, 1, 0, 9]]), ("db", &[[10, 1, 0, 3]])];
     let (follows, frozen) = (serve(zone(right)).await, serve(zone(wrong)).await);
-    let (found, is_complete) = checked(&server, vec![follows, frozen]).await.unwrap();
+    let (found, is_complete) = checked(&cluster, vec![follows, frozen]).await.unwrap();
     assert!(is_complete);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((&*finding.object.name, finding.rule), ("peers", "dns-out-of-sync"));
@@ -130,50 +124,69 @@ async fn a_server_that_follows_is_in_order_and_one_that_does_not_is_named() {
 
 #[tokio::test]
 async fn a_server_that_is_late_is_in_order() {
-    let server = ApiServer::new();
-    headless(&server, "peers", &["10.1.0.1"]).await;
+    let cluster = Cluster::in_memory(&ApiServer::new());
+    headless(&cluster, "peers", &["10.1.0.1"]).await;
     let late = zone(&[]);
     let address = serve(Arc::clone(&late)).await;
     let follow = async {
         sleep(TIMEOUT / 2).await;
         late.lock().unwrap().extend(zone(&[("peers", &[[10, 1, 0, 1]])]).lock().unwrap().drain());
     };
-    let (found, ()) = tokio::join!(checked(&server, vec![address]), follow);
+    let (found, ()) = tokio::join!(checked(&cluster, vec![address]), follow);
     assert_eq!(found, Ok((Vec::new(), true)));
 }
 
 #[tokio::test]
 async fn what_a_server_does_not_answer_is_not_in_order() {
-    let server = ApiServer::new();
-    headless(&server, "peers", &["10.1.0.1"]).await;
-    headless(&server, REFUSED, &["10.1.0.2"]).await;
+    let cluster = Cluster::in_memory(&ApiServer::new());
+    headless(&cluster, "peers", &["10.1.0.1"]).await;
+    headless(&cluster, REFUSED, &["10.1.0.2"]).await;
     let address = serve(zone(&[("peers", &[[10, 1, 0, 1]])])).await;
-    assert_eq!(checked(&server, vec![address]).await, Ok((Vec::new(), false)));
+    assert_eq!(checked(&cluster, vec![address]).await, Ok((Vec::new(), false)));
 }
 
 #[tokio::test]
 async fn a_server_may_close_connections_after_some_questions() {
-    let server = ApiServer::new();
+    let cluster = Cluster::in_memory(&ApiServer::new());
     let names: Vec<String> = (0..MAX_QUESTIONS).map(|number| format!("peers-{number}")).collect();
     let mut all: Vec<(&str, &[[u8; 4]])> = Vec::new();
     for name in &names {
-        headless(&server, name, &["10.1.0.1"]).await;
+        headless(&cluster, name, &["10.1.0.1"]).await;
         all.push((name, &[[10, 1, 0, 1]]));
     }
     let address = serve(zone(&all)).await;
-    assert_eq!(checked(&server, vec![address]).await, Ok((Vec::new(), true)));
+    assert_eq!(checked(&cluster, vec![address]).await, Ok((Vec::new(), true)));
+}
+
+#[tokio::test]
+async fn a_late_answer_is_not_taken_for_the_next_one() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let mut client = client::Client::connect(listener.local_addr().unwrap()).await.unwrap();
+    tokio::spawn(async move {
+        drop(listener.accept().await);
+        let (late, _) = listener.accept().await.unwrap();
+        late.readable().await.unwrap();
+        // The question is there, and nothing else comes: the time advances.
+        tokio::time::pause();
+        let (next, _) = listener.accept().await.unwrap();
+        answer(next, zone(&[])).await;
+        drop(late);
+    });
+    assert_eq!(client.addresses("first").await.unwrap_err(), "no answer within 5 s");
+    tokio::time::resume();
+    assert!(client.addresses("second").await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn without_a_server_nothing_is_said_to_be_in_order() {
-    let server = ApiServer::new();
-    headless(&server, "peers", &["10.1.0.1"]).await;
-    let Err(Failure::Input(line)) = checked(&server, Vec::new()).await else { panic!("there is none") };
+    let cluster = Cluster::in_memory(&ApiServer::new());
+    headless(&cluster, "peers", &["10.1.0.1"]).await;
+    let Err(Failure::Input(line)) = checked(&cluster, Vec::new()).await else { panic!("there is none") };
     assert!(line.contains("kube-system/kube-dns has no ready endpoints"), "{line}");
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
-    assert!(matches!(checked(&server, vec![closed]).await, Err(Failure::Access(_))));
+    assert!(matches!(checked(&cluster, vec![closed]).await, Err(Failure::Access(_))));
     let of_another_domain = serve(Zone::default()).await;
-    let Err(Failure::Access(line)) = checked(&server, vec![of_another_domain]).await else {
+    let Err(Failure::Access(line)) = checked(&cluster, vec![of_another_domain]).await else {
         panic!("it knows no name")
     };
     assert!(

@@ -1,14 +1,14 @@
-use endpoint_diagnostics::Verdict;
 use endpoint_diagnostics::report::Counts;
 
 use super::*;
 use crate::origin::State as SourceState;
 
 fn board() -> Board {
-    Board::new(
-        7,
-        Origin { name: "test".to_owned(), flags: vec![], state: SourceState::Live, message: String::new() },
-    )
+    Board::new(7, origin(SourceState::Live))
+}
+
+pub(crate) fn origin(state: SourceState) -> Origin {
+    Origin { name: "test".to_owned(), flags: vec![], state, message: String::new() }
 }
 
 fn now() -> Timestamp {
@@ -20,13 +20,9 @@ pub(crate) fn report(name: &str, ready: usize) -> Publication {
     let report = ServiceReport {
         namespace: "shop".to_owned(),
         name: name.to_owned(),
-        verdict: Verdict::Ok,
         has_cluster_ip: true,
         counts: Counts { ready, ..Counts::default() },
-        reasons: vec![],
-        slices: vec![],
-        endpoints: None,
-        pods: vec![],
+        ..ServiceReport::default()
     };
     Publication { report, traffic: EndpointCounts { ready, ..EndpointCounts::default() }, newest: None }
 }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::board::tests::origin;
 use crate::origin::State;
 use crate::row::Row;
 use crate::trend::Trend;
@@ -99,12 +100,7 @@ fn follower() -> Follower {
 }
 
 fn follower_without<const N: usize>(unreadable: [Kind; N]) -> Follower {
-    let snapshot = Snapshot::new(now(), unreadable);
-    Follower::new(
-        snapshot,
-        1,
-        Origin { name: String::new(), flags: vec![], state: State::Live, message: String::new() },
-    )
+    Follower::new(Snapshot::new(now(), unreadable), 1, origin(State::Live))
 }
 
 /// The rows of reports, without what the past adds.

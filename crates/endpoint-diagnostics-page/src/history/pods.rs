@@ -1,7 +1,7 @@
 //! Changes of pods, as far as endpoints depend on them.
 
 use endpoint_diagnostics::snapshot::PodEntry;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
 
 use super::event::{Event, Kind, Tone};
 
@@ -85,7 +85,10 @@ fn of_container(container: &ContainerStatus) -> Option<String> {
     if let Some(waiting) = &state.waiting {
         return Some(format!("container {name} waits, {}", waiting.reason.as_deref()?));
     }
-    let ended = state.terminated.as_ref()?;
-    let reason = ended.reason.as_deref().unwrap_or("ended");
-    Some(format!("container {name} ended, {reason}, exit code {}", ended.exit_code))
+    state.terminated.as_ref().map(|state| ended(name, state))
+}
+
+pub(super) fn ended(container: &str, state: &ContainerStateTerminated) -> String {
+    let reason = state.reason.as_deref().unwrap_or("ended");
+    format!("container {container} ended, {reason}, exit code {}", state.exit_code)
 }

@@ -74,9 +74,7 @@ fn of_pod(name: &str, pod: &Pod) -> Vec<(Timestamp, Event)> {
         let states = [container.state.as_ref(), container.last_state.as_ref()].into_iter().flatten();
         for ended in states.filter_map(|state| state.terminated.as_ref()) {
             let Some(time) = &ended.finished_at else { continue };
-            let reason = ended.reason.as_deref().unwrap_or("ended");
-            let text = format!("container {} ended, {reason}, exit code {}", container.name, ended.exit_code);
-            found.push((time.0, event(text, Tone::Bad)));
+            found.push((time.0, event(pods::ended(&container.name, ended), Tone::Bad)));
         }
     }
     found

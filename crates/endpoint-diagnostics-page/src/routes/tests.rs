@@ -12,9 +12,9 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::board::tests::report;
+use crate::board::tests::{origin, report};
 use crate::follow::Change;
-use crate::origin::{Origin, State as SourceState};
+use crate::origin::State as SourceState;
 use crate::overview::Overview;
 
 struct Page {
@@ -25,9 +25,8 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        let (name, message) = ("test".to_owned(), String::new());
-        let origin = Origin { name, flags: vec![], state: SourceState::Live, message };
-        let source = Arc::new(Follower::new(Snapshot::new(Timestamp::UNIX_EPOCH, []), 7, origin));
+        let snapshot = Snapshot::new(Timestamp::UNIX_EPOCH, []);
+        let source = Arc::new(Follower::new(snapshot, 7, origin(SourceState::Live)));
         source.board().publish([report("web", 1)], [], Timestamp::UNIX_EPOCH);
         let (stop, stopping) = watch::channel(false);
         Self { router: router(Arc::clone(&source), "secret", stopping), source, stop }
@@ -66,15 +65,6 @@ async fn event(response: &mut Response) -> Option<String> {
 }
 
 #[tokio::test]
-async fn the_list_has_rows_and_a_cursor() {
-    let (status, list) = Page::new().get("/api/services").await;
-    assert_eq!(status, StatusCode::OK);
-    assert_eq!(list["cursor"], "7-1");
-    assert_eq!(list["source"]["state"], "live");
-    assert_eq!(list["services"][0]["counts"]["ready"], 1);
-}
-
-#[tokio::test]
 async fn one_service_is_reported_on_demand() {
     let page = Page::new();
     page.add(&["web", "a/b"]);
@@ -103,7 +93,15 @@ async fn questions_have_parameters() {
 #[tokio::test]
 async fn the_cluster_as_a_whole_comes_with_the_list_and_when_it_changes() {
     let page = Page::new();
-    assert_eq!(page.get("/api/services").await.1["overview"]["watched"], 0);
+    let (status, list) = page.get("/api/services").await;
+    assert_eq!(
+        (status, &list["cursor"], &list["source"]["state"]),
+        (StatusCode::OK, &json!("7-1"), &json!("live"))
+    );
+    assert_eq!(
+        (&list["services"][0]["counts"]["ready"], &list["overview"]["watched"]),
+        (&json!(1), &json!(0))
+    );
     let mut events = page.send(Request::get("/api/events?after=7-1")).await;
     event(&mut events).await;
     page.source.board().set_overview(Overview { watched: 7, ..Overview::default() });
@@ -152,12 +150,7 @@ async fn changes_follow_the_cursor_as_they_happen() {
     page.source.board().publish([report("web", 2)], [], Timestamp::UNIX_EPOCH);
     let changes = event(&mut events).await.unwrap();
     assert!(changes.contains("id: 7-2") && changes.contains("\"ready\":2"), "{changes}");
-    page.source.board().set_origin(Origin {
-        name: "test".to_owned(),
-        flags: vec![],
-        state: SourceState::Stale,
-        message: "gone".to_owned(),
-    });
+    page.source.board().set_origin(origin(SourceState::Stale));
     let source = event(&mut events).await.unwrap();
     assert!(source.starts_with("event: source\n") && source.contains("\"state\":\"stale\""), "{source}");
     page.stop.send_replace(true);

@@ -70,17 +70,6 @@ fn a_selector_is_named_as_it_is() {
 }
 
 #[test]
-fn an_answer_has_a_bound() {
-    let mut snapshot = snapshot();
-    for number in 0..200 {
-        let pod = json!({"metadata": {"namespace": "shop", "name": format!("many-{number}")}});
-        snapshot.upsert(Object::Pod(Arc::new(serde_json::from_value(pod).unwrap())));
-    }
-    let answer = search(&snapshot, "many");
-    assert_eq!((answer.pods.len(), answer.more), (50, true));
-}
-
-#[test]
 fn what_is_exactly_the_text_is_found_among_many() {
     let mut snapshot = snapshot();
     let pod = |namespace: &str, name: &str, address: &str| {

@@ -27,7 +27,6 @@ mod write;
 use crate::exit::{self, Code, Failure};
 use crate::frame::Command;
 use command::Migration;
-use drive::Ended;
 
 pub(crate) use command::{command, parse};
 pub(crate) use facts::Goal;
@@ -35,8 +34,8 @@ pub(crate) use facts::Goal;
 impl Command for Migration {
     async fn run(self) -> Result<Code, Failure> {
         match Box::pin(drive::drive(&self)).await? {
-            Ended::Done => Ok(Code::Done),
-            Ended::Refused(reason) => {
+            None => Ok(Code::Done),
+            Some(reason) => {
                 exit::note(&format!("Refused: {reason}"));
                 Ok(Code::Wrong)
             }

@@ -61,7 +61,7 @@ pub(super) async fn writers(
 ) -> Result<Vec<String>, Failure> {
     let place = Place {
         cluster,
-        namespace: migration.canary.as_deref().unwrap_or(NAMESPACE),
+        namespace: migration.flags.canary_namespace.as_deref().unwrap_or(NAMESPACE),
         controllers: &migration.controllers,
         is_mirrored: migration.controllers == [Controller::EndpointSliceMirroring],
     };

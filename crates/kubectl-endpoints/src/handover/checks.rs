@@ -30,8 +30,9 @@ pub(super) async fn refusal(
 ) -> Result<Option<String>, Failure> {
     let template = state.template.as_ref();
     let account = template.and_then(|spec| spec.service_account_name.as_ref());
-    let account = account
-        .and_then(|name| Subject::service_account(&format!("{}:{name}", migration.deployment[0])).ok());
+    let account = account.and_then(|name| {
+        Subject::service_account(&format!("{}:{name}", migration.flags.deployment.0[0])).ok()
+    });
     let subject = account.unwrap_or(Subject::Caller);
     // Without its arguments, the controllers of the migration are known.
     let words = template.and_then(|spec| own_flags::arguments(spec).ok()).unwrap_or_default();

@@ -31,18 +31,8 @@ pub(crate) struct Migration {
     pub(super) target: Target,
     /// The controllers that change hands.
     pub(super) controllers: Vec<Controller>,
-    pub(super) form: Form,
-    /// Namespace and name.
-    pub(super) deployment: [String; 2],
-    pub(super) lease: [String; 2],
     pub(super) settings: Settings,
-    pub(super) timeout: Duration,
-    /// Does not ask before requests that change something.
-    pub(super) yes: bool,
-    pub(super) dry_run: bool,
-    pub(super) skip_checks: bool,
-    /// The namespace of a Service that shows which program writes.
-    pub(super) canary: Option<String>,
+    pub(super) flags: Flags,
 }
 
 impl Goal {
@@ -85,41 +75,41 @@ impl Goal {
     }
 }
 
-#[derive(Parser)]
+#[derive(Debug, Parser)]
 #[command(next_help_heading = "Migration flags")]
-struct Flags {
+pub(super) struct Flags {
     /// Controllers to migrate, separated by commas; endpoint-controller-manager must run with the same --controllers
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "*")]
     controllers: Vec<String>,
     /// Form in which endpoint-controller-manager runs; processes are also for a kube-controller-manager that is neither a pod
     /// nor on a node of the cluster
     #[arg(long, value_name = "deployment|static-pods|processes", value_parser = OURS_AS, hide_possible_values = true, default_value = "deployment")]
-    ours: Form,
+    pub(super) ours: Form,
     /// Deployment of endpoint-controller-manager; static pods are in its namespace
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
-    deployment: Qualified,
+    pub(super) deployment: Qualified,
     /// Lease of endpoint-controller-manager
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = qualified, default_value = OURS)]
-    lease: Qualified,
+    pub(super) lease: Qualified,
     /// Namespace for a canary, a Service without pods that shows which program writes: none (for 15 s and 1 ms a pod) before
     /// the Lease is released, and the right one at the end. The canary is deleted each time; for the EndpointSliceMirroring
     /// controller alone, it has Endpoints. By default, it is in the namespace default, and there is none where the flags of
     /// kube-controller-manager's leader can be read
     #[arg(long, value_name = "NAMESPACE", value_parser = name)]
-    canary_namespace: Option<String>,
+    pub(super) canary_namespace: Option<String>,
     /// Longest wait for each step, and for each command of the operator
     #[arg(long, value_name = "DURATION", value_parser = parse_go_duration, default_value = "30m")]
-    timeout: Duration,
+    pub(super) timeout: Duration,
     /// Do not ask before changing the Lease or the Deployment; still ask about what the cluster does not show, such as the flags
     /// of plain processes
     #[arg(short, long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Print the remaining steps, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Skip the check of what endpoint-controller-manager would change or delete
     #[arg(long)]
-    skip_checks: bool,
+    pub(super) skip_checks: bool,
     #[command(flatten)]
     cluster: ClusterFlags,
 }
@@ -147,27 +137,14 @@ fn migration(goal: Goal, flags: Flags) -> Result<Migration, String> {
         return Err("--request-timeout has no meaning for a migration: --timeout limits each step".to_owned());
     }
     let controllers = controllers::selected(&flags.controllers)?;
-    let (Qualified(deployment), Qualified(lease)) = (flags.deployment, flags.lease);
-    let kubectl = flags.cluster.kubectl();
-    Ok(Migration {
-        goal,
-        target: Target::all(flags.cluster),
-        controllers,
-        form: flags.ours,
-        settings: Settings { lease: lease.join("/"), deployment: deployment.join("/"), kubectl },
-        deployment,
-        lease,
-        timeout: flags.timeout,
-        yes: flags.yes,
-        dry_run: flags.dry_run,
-        skip_checks: flags.skip_checks,
-        canary: flags.canary_namespace,
-    })
+    let [lease, deployment] = [&flags.lease, &flags.deployment].map(|name| name.0.join("/"));
+    let settings = Settings { lease, deployment, kubectl: flags.cluster.kubectl() };
+    Ok(Migration { goal, target: Target::all(flags.cluster.clone()), controllers, settings, flags })
 }
 
 /// A namespace and a name.
-#[derive(Clone)]
-struct Qualified([String; 2]);
+#[derive(Clone, Debug)]
+pub(super) struct Qualified(pub(super) [String; 2]);
 
 /// Reads `NAMESPACE/NAME`, both of which become parts of URLs.
 fn qualified(text: &str) -> Result<Qualified, String> {
@@ -197,7 +174,10 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_deploy() {
         let migration = parsed("").unwrap();
-        assert_eq!((migration.form, migration.yes, migration.dry_run), (Form::Deployment, false, false));
+        assert_eq!(
+            (migration.flags.ours, migration.flags.yes, migration.flags.dry_run),
+            (Form::Deployment, false, false)
+        );
         assert_eq!(migration.controllers, Controller::ALL);
         assert_eq!(migration.settings.lease, "kube-system/endpoint-controller-manager");
     }
@@ -223,11 +203,11 @@ mod tests {
         .unwrap();
         assert_eq!(migration.controllers, [Controller::EndpointSliceMirroring]);
         assert_eq!(
-            (migration.form, migration.timeout, migration.yes),
+            (migration.flags.ours, migration.flags.timeout, migration.flags.yes),
             (Form::StaticPods, Duration::from_secs(300), true)
         );
         assert_eq!(
-            (migration.lease.join("/"), migration.deployment.join("/")),
+            (migration.flags.lease.0.join("/"), migration.flags.deployment.0.join("/")),
             ("a/b".to_owned(), "c/d".to_owned())
         );
         assert_eq!(migration.target.cluster.context.as_deref(), Some("x"));

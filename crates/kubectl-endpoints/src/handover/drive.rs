@@ -25,23 +25,17 @@ const SOON: Duration = Duration::from_secs(45);
 /// The age at which a record that is only newer is written again.
 const RECORD_PERIOD: Duration = Duration::from_secs(10);
 
-/// The end of a migration.
-pub(super) enum Ended {
-    Done,
-    Refused(String),
-}
-
-/// Drives a migration to its end.
+/// Drives a migration to its end. Returns the reason for which it stops before.
 ///
 /// # Errors
 /// A line about a request that failed, a question without an answer, or a step that took too long.
-pub(super) async fn drive(migration: &Migration) -> Result<Ended, Failure> {
+pub(super) async fn drive(migration: &Migration) -> Result<Option<String>, Failure> {
     let cluster = Cluster::of(&migration.target, migration.goal.name()).await?;
     drive_in(&cluster, migration).await
 }
 
 /// The same in a cluster.
-async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Ended, Failure> {
+async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Option<String>, Failure> {
     let mut observer = Observer::new(cluster, migration);
     let state = first_observation(cluster, migration, &mut observer).await?;
     let has_all = state.facts.has_pods() && state.facts.all(Facts::is_with);
@@ -49,15 +43,15 @@ async fn drive_in(cluster: &Cluster, migration: &Migration) -> Result<Ended, Fai
         print(
             "Nothing to roll back: endpoint-controller-manager has no Lease, and kube-controller-manager has the controllers\n",
         );
-        return Ok(Ended::Done);
+        return Ok(None);
     }
     print(&format!("{} in {}\n{}\n", title(migration), cluster.server, instructions::seen(&state.facts)));
     if let Some(reason) = begin(migration, cluster, &state).await? {
-        return Ok(Ended::Refused(reason));
+        return Ok(Some(reason));
     }
-    if migration.dry_run {
+    if migration.flags.dry_run {
         print(&plan(migration, &state.facts));
-        return Ok(Ended::Done);
+        return Ok(None);
     }
     print(&format!("{}\n", instructions::ways(migration.goal)));
     Drive {
@@ -100,7 +94,7 @@ async fn begin(migration: &Migration, cluster: &Cluster, state: &State) -> Resul
     if let Some(reason) = misfit(migration, &state.facts) {
         return Ok(Some(reason));
     }
-    if migration.goal == Goal::Rollback || migration.skip_checks || has_begun(&state.facts) {
+    if migration.goal == Goal::Rollback || migration.flags.skip_checks || has_begun(&state.facts) {
         return Ok(None);
     }
     checks::refusal(cluster, migration, state).await
@@ -129,31 +123,31 @@ struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    async fn run(mut self, observer: &mut Observer<'_>) -> Result<Ended, Failure> {
+    async fn run(mut self, observer: &mut Observer<'_>) -> Result<Option<String>, Failure> {
         loop {
             let mut state = read(self.cluster, observer).await?;
             if let Some(reason) = self.overtaken(&state.facts.record) {
-                return Ok(Ended::Refused(reason));
+                return Ok(Some(reason));
             }
             self.follow(&mut state.facts);
             let Some((index, step)) = next(self.migration.goal, &state.facts) else {
                 self.enter(steps(self.migration.goal).len(), &state.facts);
                 if let Some(reason) = self.see_writer(&state.facts).await? {
-                    return Ok(Ended::Refused(reason));
+                    return Ok(Some(reason));
                 }
                 print(
                     &(gap::line(self.migration.goal, &state.facts)
                         + "\n"
                         + &instructions::after(self.migration.goal, &state.facts, &self.migration.settings)),
                 );
-                return Ok(Ended::Done);
+                return Ok(None);
             };
             self.enter(index, &state.facts);
             self.check_time(step)?;
             let action = (step.action)(&state.facts, &self.migration.settings);
             self.approved = self.approved.filter(|request| action == Action::Write(*request));
             match action {
-                Action::Refuse(reason) => return Ok(Ended::Refused(reason)),
+                Action::Refuse(reason) => return Ok(Some(reason)),
                 Action::Write(request) => {
                     self.write(&state, request).await?;
                     continue;
@@ -164,7 +158,7 @@ impl Drive<'_> {
                 }
                 Action::Canary => {
                     if let Some(reason) = self.see_silence(observer, &state.facts).await? {
-                        return Ok(Ended::Refused(reason));
+                        return Ok(Some(reason));
                     }
                     continue;
                 }
@@ -237,7 +231,7 @@ impl Drive<'_> {
 
     async fn write(&mut self, state: &State, request: Write) -> Result<(), Failure> {
         let what = write::describe(request, self.migration);
-        if !self.migration.yes && self.approved != Some(request) {
+        if !self.migration.flags.yes && self.approved != Some(request) {
             if !is_yes(&format!("  {what}?")).await? {
                 return Err(Failure::Input(format!("nothing was done after the reply to: {what}")));
             }
@@ -341,7 +335,7 @@ impl Drive<'_> {
     }
 
     fn check_time(&self, step: &Step) -> Result<(), Failure> {
-        let limit = step.limit.unwrap_or(self.migration.timeout);
+        let limit = step.limit.unwrap_or(self.migration.flags.timeout);
         match self.step {
             Some((_, since)) if since.elapsed() > limit => Err(Failure::Timeout(format!(
                 "not within {} s: {}. {}",

@@ -67,7 +67,7 @@ impl<'a> Observer<'a> {
     /// Reads everything.
     pub(super) async fn read(&mut self) -> Result<State, ApiError> {
         let (migration, client) = (self.migration, &self.cluster.client);
-        let lease: Option<Lease> = find(client, &lease::path(&migration.lease)).await?;
+        let lease: Option<Lease> = find(client, &lease::path(&migration.flags.lease.0)).await?;
         let record = lease.as_ref().map(record).unwrap_or_default();
         // The pods before the Lease that their processes hold: a process that a pod shows is not older than its Lease.
         let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector={BUILT_IN_PODS}");
@@ -92,7 +92,7 @@ impl<'a> Observer<'a> {
         };
         let mut facts = Facts {
             controllers: migration.controllers.clone(),
-            wants_canary: migration.canary.is_some(),
+            wants_canary: migration.flags.canary_namespace.is_some(),
             distribution,
             built_in: self.leases.facts("built-in", built_in.as_ref()),
             lease: own_lease,
@@ -109,7 +109,7 @@ impl<'a> Observer<'a> {
 
     /// The gate of the leader that acquired our Lease then; none if events may not be read.
     async fn gate(&self, acquired: Timestamp) -> Result<Option<Gate>, ApiError> {
-        let [namespace, name] = &self.migration.lease;
+        let [namespace, name] = &self.migration.flags.lease.0;
         match Gate::read(&self.cluster.client, namespace, name, acquired).await {
             Ok(gate) => Ok(Some(gate)),
             Err(error) if error.is_forbidden() => Ok(None),
@@ -129,8 +129,8 @@ impl<'a> Observer<'a> {
 
     /// The replicas of ours, and the template of its Deployment.
     async fn ours(&self) -> Result<(Ours, Option<Box<PodSpec>>), ApiError> {
-        let [namespace, name] = &self.migration.deployment;
-        let (form, client) = (self.migration.form, &self.cluster.client);
+        let [namespace, name] = &self.migration.flags.deployment.0;
+        let (form, client) = (self.migration.flags.ours, &self.cluster.client);
         let deployment: Option<Deployment> = match form {
             Form::Deployment => {
                 find(client, &format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}")).await?

@@ -11,7 +11,7 @@ pub(super) fn misfit(migration: &Migration, facts: &Facts) -> Option<String> {
     if facts.record.goal.is_none() && !facts.is_in_sight() {
         return Some(instructions::is_out_of_sight(facts));
     }
-    if migration.form != Form::Deployment || facts.ours.deployment.is_some() {
+    if migration.flags.ours != Form::Deployment || facts.ours.deployment.is_some() {
         return None;
     }
     if facts.ours.are_static {

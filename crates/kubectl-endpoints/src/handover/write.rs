@@ -124,8 +124,8 @@ async fn put(
     hold: Option<bool>,
     record: &Record,
 ) -> Result<bool, Failure> {
-    let [namespace, name] = &migration.lease;
-    let path = lease::path(&migration.lease);
+    let [namespace, name] = &migration.flags.lease.0;
+    let path = lease::path(&migration.flags.lease.0);
     let mut metadata = state.lease.as_ref().map_or_else(
         || ObjectMeta {
             namespace: Some(namespace.clone()),
@@ -168,7 +168,7 @@ async fn put(
 
 /// Scales the Deployment of ours. Returns as [`send`] does.
 async fn scale(cluster: &Cluster, migration: &Migration, replicas: i32) -> Result<bool, Failure> {
-    let [namespace, name] = &migration.deployment;
+    let [namespace, name] = &migration.flags.deployment.0;
     let failed = |reason: String| {
         Failure::Access(format!("cannot scale the Deployment {}: {reason}", migration.settings.deployment))
     };

@@ -18,7 +18,6 @@ use super::subject::Subject;
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use crate::lease::{SYSTEM, lease_name};
-use requests::Requests;
 
 /// Reads a cluster.
 ///
@@ -30,27 +29,26 @@ pub(super) async fn gather(
     subject: &Subject,
     confirm_after: Duration,
 ) -> Result<Facts, Failure> {
-    let requests = Requests::new(cluster);
-    let (now, version) = server::version(cluster, &requests).await?;
+    let (now, version) = server::version(cluster).await?;
     let (namespace, name) = lease_name(config);
-    let own_lease = kube_system::lease(&requests, (namespace, name), now).await;
-    let permissions = access::permissions(&requests, config, !matches!(own_lease, Ok(None)), subject);
-    let priorities = priority::priorities(&requests, subject, (namespace, name));
+    let own_lease = kube_system::lease(cluster, (namespace, name), now).await;
+    let permissions = access::permissions(cluster, config, !matches!(own_lease, Ok(None)), subject);
+    let priorities = priority::priorities(cluster, subject, (namespace, name));
     let (permissions, (priority, priority_of_lease)) = join(permissions, priorities).await;
     let (writers, takeover) = objects::objects(cluster, config, confirm_after).await;
     Ok(Facts {
         now,
         version,
-        streaming: server::streaming(&requests).await,
+        streaming: server::streaming(cluster).await,
         priority,
         priority_of_lease,
         permissions,
-        upstream_lease: kube_system::lease(&requests, (SYSTEM, "kube-controller-manager"), now).await,
+        upstream_lease: kube_system::lease(cluster, (SYSTEM, "kube-controller-manager"), now).await,
         own_lease,
-        managers: kube_system::managers(&requests).await,
-        kubeadm: kube_system::kubeadm(&requests).await,
+        managers: kube_system::managers(cluster).await,
+        kubeadm: kube_system::kubeadm(cluster).await,
         writers,
         takeover,
-        workloads: kube_system::workloads(&requests).await,
+        workloads: kube_system::workloads(cluster).await,
     })
 }

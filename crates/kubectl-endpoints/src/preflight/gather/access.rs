@@ -5,7 +5,7 @@ use futures::future::join_all;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::requests::Requests;
+use crate::cluster::Cluster;
 use crate::lease::SYSTEM;
 use crate::preflight::facts::Answer;
 use crate::preflight::permissions::{Need, Present, needs};
@@ -14,23 +14,23 @@ use crate::preflight::unknown::Fact;
 
 /// Asks for each permission that the program needs. `lease` tells whether its Lease exists.
 pub(super) async fn permissions(
-    requests: &Requests<'_>,
+    cluster: &Cluster,
     config: &Config,
     lease: bool,
     subject: &Subject,
 ) -> Vec<Answer> {
-    let present = Present { openshift: is_openshift(requests).await, lease };
-    let answer = async |need: Need| Answer { allowed: allowed(requests, &need, subject).await, need };
+    let present = Present { openshift: is_openshift(cluster).await, lease };
+    let answer = async |need: Need| Answer { allowed: allowed(cluster, &need, subject).await, need };
     join_all(needs(config, present).into_iter().map(answer)).await
 }
 
 /// True if the API server serves the configuration of `OpenShift`. Every authenticated user may ask.
-async fn is_openshift(requests: &Requests<'_>) -> bool {
-    let head = requests.head("/apis/config.openshift.io", &HeaderMap::new()).await;
+async fn is_openshift(cluster: &Cluster) -> bool {
+    let head = cluster.head("/apis/config.openshift.io", &HeaderMap::new()).await;
     head.is_ok_and(|head| head.status.is_success())
 }
 
-async fn allowed(requests: &Requests<'_>, need: &Need, subject: &Subject) -> Fact<bool> {
+async fn allowed(cluster: &Cluster, need: &Need, subject: &Subject) -> Fact<bool> {
     let user = need.account.map(|name| account(SYSTEM, name)).or_else(|| match subject {
         Subject::Caller => None,
         Subject::User(name) => Some(name.clone()),
@@ -47,6 +47,6 @@ async fn allowed(requests: &Requests<'_>, need: &Need, subject: &Subject) -> Fac
         fields.insert("user".to_owned(), user.into());
     }
     let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec});
-    let status = requests.review(resource, &review).await?;
+    let status = cluster.review(resource, &review).await?;
     Ok(status.get("allowed").and_then(Value::as_bool).unwrap_or(false))
 }

@@ -5,26 +5,26 @@ use endpoint_controller_manager::version;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::requests::Requests;
+use crate::cluster::Cluster;
 use crate::lease::{self, Lease, SYSTEM};
 use crate::preflight::facts::ManagerPod;
 use crate::preflight::unknown::Fact;
 
 /// Reads a Lease at a time.
 pub(super) async fn lease(
-    requests: &Requests<'_>,
+    cluster: &Cluster,
     (namespace, name): (&str, &str),
     now: Timestamp,
 ) -> Fact<Option<Lease>> {
     let action = format!("get leases in {namespace}");
-    let lease = requests.get(&lease::path(&[namespace, name]), &action).await?;
+    let lease = cluster.get(&lease::path(&[namespace, name]), &action).await?;
     Ok(lease.map(|lease| Lease::at(now, lease)))
 }
 
 /// Lists the pods of kube-controller-manager.
-pub(super) async fn managers(requests: &Requests<'_>) -> Fact<Vec<ManagerPod>> {
+pub(super) async fn managers(cluster: &Cluster) -> Fact<Vec<ManagerPod>> {
     let path = format!("/api/v1/namespaces/{SYSTEM}/pods?labelSelector=component%3Dkube-controller-manager");
-    let pods = requests.items(&path, "list pods in kube-system").await?;
+    let pods = cluster.items(&path, "list pods in kube-system").await?;
     let is_kept = |pod: &&Value| pod.pointer("/metadata/deletionTimestamp").is_none();
     Ok(pods.iter().filter(is_kept).map(manager).collect())
 }
@@ -42,18 +42,18 @@ fn manager(pod: &Value) -> ManagerPod {
 }
 
 /// The `ClusterConfiguration` of kubeadm.
-pub(super) async fn kubeadm(requests: &Requests<'_>) -> Fact<Option<String>> {
+pub(super) async fn kubeadm(cluster: &Cluster) -> Fact<Option<String>> {
     let path = format!("/api/v1/namespaces/{SYSTEM}/configmaps/kubeadm-config");
-    let object: Option<Value> = requests.get(&path, "get configmaps in kube-system").await?;
+    let object: Option<Value> = cluster.get(&path, "get configmaps in kube-system").await?;
     Ok(object.map(|object| text(&object, &["data", "ClusterConfiguration"]).to_owned()))
 }
 
 /// Deployments and static pods of endpoint-controller-manager.
-pub(super) async fn workloads(requests: &Requests<'_>) -> Fact<Vec<String>> {
+pub(super) async fn workloads(cluster: &Cluster) -> Fact<Vec<String>> {
     let selector = format!("labelSelector=app.kubernetes.io%2Fname%3D{}", version::NAME);
     let deployments =
-        requests.items(&format!("/apis/apps/v1/deployments?{selector}"), "list deployments").await?;
-    let pods = requests.items(&format!("/api/v1/pods?{selector}"), "list pods").await?;
+        cluster.items(&format!("/apis/apps/v1/deployments?{selector}"), "list deployments").await?;
+    let pods = cluster.items(&format!("/api/v1/pods?{selector}"), "list pods").await?;
     let name = |object: &Value| {
         format!("{}/{}", text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]))
     };

@@ -6,7 +6,7 @@ use cli_runtime::input::object::text;
 use futures::future::join;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::requests::Requests;
+use crate::cluster::Cluster;
 use crate::lease;
 use crate::preflight::facts::Priority;
 use crate::preflight::subject::Subject;
@@ -18,24 +18,24 @@ const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 
 /// The priorities of a read of Services, and of one of the Lease. None if the API server has no priority and fairness.
 pub(super) async fn priorities(
-    requests: &Requests<'_>,
+    cluster: &Cluster,
     subject: &Subject,
     (namespace, name): (&str, &str),
 ) -> (Fact<Option<Priority>>, Fact<Option<Priority>>) {
-    let names = match names(requests).await {
+    let names = match names(cluster).await {
         Ok(names) => names,
         Err(unknown) => return (Err(unknown.clone()), Err(unknown)),
     };
     let lease = lease::path(&[namespace, name]);
-    let of = async |path: &str| priority(requests, subject, path, &names).await;
+    let of = async |path: &str| priority(cluster, subject, path, &names).await;
     join(of("/api/v1/services?limit=1"), of(&lease)).await
 }
 
 /// The names of `FlowSchema`s and priority levels by their uids.
-async fn names(requests: &Requests<'_>) -> Fact<HashMap<String, String>> {
+async fn names(cluster: &Cluster) -> Fact<HashMap<String, String>> {
     let mut names = HashMap::new();
     for resource in ["flowschemas", "prioritylevelconfigurations"] {
-        let items = requests.items(&format!("{GROUP}/{resource}"), &format!("list {resource}")).await?;
+        let items = cluster.items(&format!("{GROUP}/{resource}"), &format!("list {resource}")).await?;
         let field = |item, field| text(item, &["metadata", field]).to_owned();
         names.extend(items.iter().map(|item| (field(item, "uid"), field(item, "name"))));
     }
@@ -43,7 +43,7 @@ async fn names(requests: &Requests<'_>) -> Fact<HashMap<String, String>> {
 }
 
 async fn priority(
-    requests: &Requests<'_>,
+    cluster: &Cluster,
     subject: &Subject,
     path: &str,
     names: &HashMap<String, String>,
@@ -52,7 +52,7 @@ async fn priority(
     let mut action = "send a request".to_owned();
     if let Subject::User(user) = subject {
         action = format!("impersonate {user}");
-        if let Some(other) = requests.impersonates {
+        if let Some(other) = &cluster.impersonates {
             // The API server would read the header of either.
             let message = format!("Cannot {action}: requests impersonate {other}");
             let remedy = format!("Run this without impersonation, as a user who may {action}");
@@ -62,7 +62,7 @@ async fn priority(
             HeaderValue::from_str(user).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
         headers.insert(HeaderName::from_static("impersonate-user"), value);
     }
-    let head = requests.head(path, &headers).await.map_err(|reason| Unknown::failed(&action, &reason))?;
+    let head = cluster.head(path, &headers).await.map_err(|reason| Unknown::failed(&action, &reason))?;
     let uid = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
     let (Some(flow_schema), Some(level)) = (uid(FLOW_SCHEMA), uid(LEVEL)) else {
         // A refusal to impersonate comes before the classification; one of the request itself after it.
@@ -78,15 +78,14 @@ mod tests {
     use scripted_api::script::Script;
 
     use super::*;
-    use crate::cluster::Cluster;
 
     #[tokio::test]
     async fn a_request_impersonates_one_user() {
         let script = Script::new([]);
         let mut cluster = Cluster::new(script.client(), String::new(), None, "test");
         cluster.impersonates = Some("me".to_owned());
-        let (requests, other) = (Requests::new(&cluster), Subject::User("ecm".to_owned()));
-        let unknown = priority(&requests, &other, "/", &HashMap::new()).await.map(drop).unwrap_err();
+        let other = Subject::User("ecm".to_owned());
+        let unknown = priority(&cluster, &other, "/", &HashMap::new()).await.map(drop).unwrap_err();
         assert_eq!(unknown.message, "Cannot impersonate ecm: requests impersonate me");
         script.check();
     }

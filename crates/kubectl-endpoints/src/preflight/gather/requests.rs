@@ -6,7 +6,7 @@ use endpoint_controller_manager::version;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use kube_api::{ApiClient, ApiError, error_chain};
+use kube_api::{ApiError, error_chain};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -19,14 +19,6 @@ use crate::preflight::unknown::{Fact, Unknown};
 /// The longest wait for the header of a response.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A client for requests of a preflight.
-pub(super) struct Requests<'a> {
-    client: &'a ApiClient,
-    http: &'a kube::Client,
-    /// The user that all requests impersonate.
-    pub(super) impersonates: Option<&'a str>,
-}
-
 /// The head of a response.
 #[derive(Debug)]
 pub(super) struct Head {
@@ -36,20 +28,15 @@ pub(super) struct Head {
     pub(super) message: String,
 }
 
-impl<'a> Requests<'a> {
-    pub(super) fn new(cluster: &'a Cluster) -> Self {
-        let impersonates = cluster.impersonates.as_deref();
-        Self { client: &cluster.client, http: cluster.http(), impersonates }
-    }
-
+impl Cluster {
     /// Reads an object. `action` says what it is for a reader, such as `get leases`.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, action: &str) -> Fact<Option<T>> {
-        objects::find(self.client, path).await.map_err(|error| unknown(&error, action))
+        objects::find(&self.client, path).await.map_err(|error| unknown(&error, action))
     }
 
     /// The elements of a list in one response.
     pub(super) async fn items(&self, path: &str, action: &str) -> Fact<Vec<Value>> {
-        match objects::list(self.client, path).await {
+        match objects::list(&self.client, path).await {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             outcome => outcome.map_err(|error| unknown(&error, action)),
         }
@@ -75,7 +62,7 @@ impl<'a> Requests<'a> {
             .map_err(|error| error.to_string())?;
         request.headers_mut().extend(more.clone());
         let late = || format!("no response within {} s", LIMIT.as_secs());
-        let response = timeout(LIMIT, self.http.send(request)).await.map_err(|_| late())?;
+        let response = timeout(LIMIT, self.http().send(request)).await.map_err(|_| late())?;
         let (parts, body) = response.map_err(|error| error_chain(&error))?.into_parts();
         let mut message = String::new();
         if !parts.status.is_success() {

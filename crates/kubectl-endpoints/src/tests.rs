@@ -26,8 +26,8 @@ fn commands_are_well_formed() {
     PROGRAM.root().debug_assert();
 }
 
-/// The message about a wrong command line.
-fn refused(line: &str) -> String {
+/// The help, or the message about a wrong command line.
+fn said(line: &str) -> String {
     let mut words = line.split_whitespace();
     let command = words.next();
     let words: Vec<OsString> = words.map(OsString::from).collect();
@@ -40,7 +40,7 @@ fn refused(line: &str) -> String {
         _ => panic!("no command in {line}"),
     };
     match parsed {
-        Err(Usage::Error(message)) => message,
+        Err(Usage::Error(text) | Usage::Print(text)) => text,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -50,11 +50,32 @@ fn wrong_command_lines_are_refused_in_one_line() {
     let lines = include_str!("../testdata/refused-lines.txt").lines();
     for line in lines.filter(|line| !line.starts_with('#')) {
         let (line, reason) = line.split_once(" => ").expect(line);
-        let said = refused(line);
+        let said = said(line);
         assert_eq!(said.lines().count(), 1, "{line}: {said}");
         match reason.strip_suffix("...") {
             Some(beginning) => assert!(said.starts_with(beginning), "{line}: {said}"),
             None => assert_eq!(said, reason, "{line}"),
+        }
+    }
+}
+
+#[test]
+fn help_has_the_flags_that_count_and_the_exit_codes() {
+    for (command, shown, hidden) in [
+        ("explain", &["kubectl endpoints explain [SERVICE...]", "--wait", "--kubeconfig"][..], &[][..]),
+        ("preflight", &["--service-account", "--max-endpoints-per-slice"], &["--secure-port"]),
+        (
+            "simulate",
+            &["-f, --filename", "--diff", "--serve", "--feature-gates", "--max-endpoints-per-slice"],
+            &["--leader-elect", "--secure-port", "--kube-api-qps"],
+        ),
+    ] {
+        let help = said(&format!("{command} --help"));
+        for text in shown.iter().chain(&["Exit codes", "-o, --output"]) {
+            assert!(help.contains(text), "{text} in {help}");
+        }
+        for text in hidden {
+            assert!(!help.contains(text), "{text} in {help}");
         }
     }
 }

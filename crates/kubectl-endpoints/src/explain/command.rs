@@ -282,18 +282,4 @@ mod tests {
         let line = "-A --serve --shared --listen=[::]:443 --tls-cert-file=a --tls-private-key-file=b";
         assert_eq!(page(line), shared("[::]:443", certificate));
     }
-
-    #[test]
-    fn help_has_the_exit_codes() {
-        let help = parsed("--help").unwrap_err();
-        for text in [
-            "kubectl endpoints explain [SERVICE...]",
-            "--wait",
-            "--kubeconfig",
-            "Exit codes",
-            "-f, --filename",
-        ] {
-            assert!(help.contains(text), "{text} in {help}");
-        }
-    }
 }

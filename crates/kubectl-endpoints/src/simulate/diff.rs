@@ -22,9 +22,10 @@ use crate::progress::Progress;
 /// # Errors
 /// The error in the input.
 pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result<Outcome, Failure> {
-    let sources = source::read(&simulation.inputs, simulation.recursive).map_err(Failure::Input)?;
+    let sources =
+        source::read(&simulation.flags.inputs, simulation.flags.recursive).map_err(Failure::Input)?;
     let objects = input::objects(&sources).map_err(Failure::Input)?;
-    let namespace = simulation.namespace.as_deref();
+    let namespace = simulation.flags.namespace.as_deref();
     let plan = plan(objects, OF_ENDPOINTS, namespace.unwrap_or("default"))
         .map_err(|twice| Failure::Input(twice.line(&sources)))?;
     refuse_manifests(&plan, &sources)?;
@@ -55,7 +56,7 @@ pub(super) async fn diff(simulation: &Simulation, progress: &Progress) -> Result
     failing.retain(|(key, _)| is_shown(&key.namespace));
     notes.extend(failing.iter().map(|(_, line)| format!("Error: {line}")));
     notes.push(result::count(&changes));
-    let text = result::changes(&changes, simulation.format);
+    let text = result::changes(&changes, simulation.flags.output);
     Ok(Outcome { text, notes, code: code(&changes, failing.is_empty()) })
 }
 

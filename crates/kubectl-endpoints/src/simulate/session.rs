@@ -48,9 +48,10 @@ impl Session {
         failures: Failures,
         progress: &Progress,
     ) -> Result<Self, Failure> {
-        let sources = source::read(&simulation.inputs, simulation.recursive).map_err(Failure::Input)?;
+        let sources =
+            source::read(&simulation.flags.inputs, simulation.flags.recursive).map_err(Failure::Input)?;
         let objects = input::objects(&sources).map_err(Failure::Input)?;
-        let namespace = simulation.namespace.as_deref().unwrap_or("default");
+        let namespace = simulation.flags.namespace.as_deref().unwrap_or("default");
         let (server, notes) = load::load(&sources, objects, namespace, progress).await?;
         let api = Api::new(server.client());
         Ok(Self { server, api, notes, failures })
@@ -95,8 +96,14 @@ impl Session {
         progress: &Progress,
     ) -> Result<Outcome, Failure> {
         let (reports, is_settled) = Box::pin(self.settle(simulation, progress)).await?;
-        let text =
-            result::text(&self.api, reports, scope(simulation), simulation.format, simulation.all).await?;
+        let text = result::text(
+            &self.api,
+            reports,
+            scope(simulation),
+            simulation.flags.output,
+            simulation.flags.all,
+        )
+        .await?;
         let code = if is_settled { Code::Done } else { Code::Incomplete };
         Ok(Outcome { text, notes: self.notes, code })
     }
@@ -104,7 +111,7 @@ impl Session {
 
 /// The namespace to show; empty for all.
 fn scope(simulation: &Simulation) -> &str {
-    simulation.namespace.as_deref().unwrap_or_default()
+    simulation.flags.namespace.as_deref().unwrap_or_default()
 }
 
 fn unsettled(Failing { controller, key }: &Failing, failures: &Failures) -> String {

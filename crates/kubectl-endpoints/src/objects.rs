@@ -9,6 +9,16 @@ struct List<T> {
     items: Option<Vec<T>>,
 }
 
+/// The path of a collection: of a namespace if that is not empty, else of the whole cluster.
+pub(crate) fn collection(api_version: &str, plural: &str, namespace: &str) -> String {
+    let root = if api_version.contains('/') { "apis" } else { "api" };
+    if namespace.is_empty() {
+        format!("/{root}/{api_version}/{plural}")
+    } else {
+        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
+    }
+}
+
 /// The object at a path; none if it does not exist.
 pub(crate) async fn find<T: DeserializeOwned>(client: &ApiClient, path: &str) -> Result<Option<T>, ApiError> {
     match client.get_json(path).await {

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use super::narrow::narrowed;
+use crate::objects::collection;
 
 /// A kind in a namespace, or in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,19 +27,8 @@ pub(crate) struct Resource {
 impl Resource {
     /// The path of the collection.
     pub(crate) fn path(&self) -> String {
-        let (root, resource) = (self.root(), self.kind.resource());
-        match &self.namespace {
-            Some(namespace) if self.is_namespaced() => format!("{root}/namespaces/{namespace}/{resource}"),
-            _ => format!("{root}/{resource}"),
-        }
-    }
-
-    fn root(&self) -> &'static str {
-        match self.kind {
-            Kind::EndpointSlices => "/apis/discovery.k8s.io/v1",
-            Kind::ResourceClaims => "/apis/resource.k8s.io/v1",
-            _ => "/api/v1",
-        }
+        let namespace = self.namespace.as_deref().filter(|_| self.is_namespaced());
+        collection(self.head().0, self.kind.resource(), namespace.unwrap_or_default())
     }
 
     /// `apiVersion` and `kind` of its objects, which the elements of a list lack.

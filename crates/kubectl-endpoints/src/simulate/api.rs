@@ -1,10 +1,13 @@
 //! Requests of the simulation itself, in JSON, to the API server in its own process.
 
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use http::{Method, Request};
-use kube::core::Status;
+use kube::core::{Status, WatchEvent};
 use serde_json::Value;
 
 use crate::exit::Failure;
+use crate::objects::collection;
 
 const JSON: &str = "application/json";
 
@@ -22,6 +25,15 @@ pub(crate) enum ApiError {
     Refused(Box<Status>),
     #[error("the API server of the simulation did not respond: {0}")]
     Broken(String),
+}
+
+impl ApiError {
+    fn of(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::Refused(status),
+            other => Self::Broken(other.to_string()),
+        }
+    }
 }
 
 impl From<ApiError> for Failure {
@@ -76,6 +88,21 @@ impl Api {
         self.send(Method::DELETE, path, [JSON, JSON], Some(options)).await
     }
 
+    /// The objects of a collection, and then their changes. A failure ends them.
+    pub(crate) async fn watch(
+        &self,
+        path: &str,
+    ) -> Result<BoxStream<'static, Result<WatchEvent<Value>, ApiError>>, ApiError> {
+        let request = Request::get(format!("{path}?watch=true")).body(Vec::new());
+        let request = request.map_err(|error| ApiError::Broken(error.to_string()))?;
+        let events = self.0.request_events(request).await.map_err(ApiError::of)?;
+        let event = |event| match event {
+            Ok(WatchEvent::Error(status)) => Err(ApiError::Refused(status)),
+            event => event.map_err(ApiError::of),
+        };
+        Ok(events.map(event).boxed())
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -91,15 +118,12 @@ impl Api {
             .header(http::header::USER_AGENT, USER_AGENT)
             .body(body.map(Value::to_string).unwrap_or_default().into_bytes())
             .map_err(|error| ApiError::Broken(error.to_string()))?;
-        self.0.request(request).await.map_err(|error| match error {
-            kube::Error::Api(status) => ApiError::Refused(status),
-            other => ApiError::Broken(other.to_string()),
-        })
+        self.0.request(request).await.map_err(ApiError::of)
     }
 }
 
 /// The elements of a list, each with the `apiVersion` and `kind` that only the list has.
-pub(crate) fn items(list: Value) -> Vec<Value> {
+fn items(list: Value) -> Vec<Value> {
     let text = |key: &str| list.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let kind = kind.strip_suffix("List").unwrap_or_default().to_owned();
@@ -112,35 +136,4 @@ pub(crate) fn items(list: Value) -> Vec<Value> {
         }
     }
     items
-}
-
-/// The path of a collection: of a namespace if that is not empty, else of the whole cluster.
-pub(crate) fn collection(api_version: &str, plural: &str, namespace: &str) -> String {
-    let root = if api_version.contains('/') { "apis" } else { "api" };
-    if namespace.is_empty() {
-        format!("/{root}/{api_version}/{plural}")
-    } else {
-        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn elements_have_the_kind_of_their_list() {
-        let list = json!({"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {}}]});
-        assert_eq!(items(list), [json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}})]);
-        assert_eq!(items(json!({"kind": "PodList", "items": null})), [] as [Value; 0]);
-    }
-
-    #[test]
-    fn collections_have_paths() {
-        assert_eq!(collection("v1", "nodes", ""), "/api/v1/nodes");
-        let slices = collection("discovery.k8s.io/v1", "endpointslices", "a");
-        assert_eq!(slices, "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices");
-    }
 }

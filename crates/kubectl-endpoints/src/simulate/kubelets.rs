@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use cli_runtime::input::object::text;
-use futures::{TryStreamExt as _, pin_mut};
-use http::Request;
+use futures::TryStreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::warn;
 
 use super::added::ONLY_NODE;
-use super::api::{Api, ApiError, collection};
-use super::cluster::addresses::{Addresses, DualStack};
-use super::cluster::kubelet::{Nodes, needs_status, now, ready, start};
+use super::api::{Api, ApiError};
+use super::cluster::addresses::DualStack;
+use super::cluster::kubelet::{Kubelets, needs_status, start};
+use crate::objects::collection;
 
 /// The time for which a deleted pod terminates, so that it can be seen.
 const TERMINATION: Duration = Duration::from_secs(2);
@@ -22,30 +22,25 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs until it is dropped.
 pub(crate) async fn run(client: &kube::Client) {
-    let mut kubelets = Kubelets { api: Api::new(client.clone()), addresses: Addresses::default(), turn: 0 };
+    let mut pods = Pods { api: Api::new(client.clone()), kubelets: Kubelets::default() };
     loop {
-        if let Err(error) = kubelets.follow(client).await {
-            warn!(err = error, "The watch of pods ended, will retry");
+        if let Err(error) = pods.follow().await {
+            warn!(err = %error, "The watch of pods ended, will retry");
         }
         sleep(PAUSE).await;
     }
 }
 
-struct Kubelets {
+struct Pods {
     api: Api,
-    addresses: Addresses,
-    /// Pods that were scheduled.
-    turn: usize,
+    kubelets: Kubelets,
 }
 
-impl Kubelets {
+impl Pods {
     /// Handles all pods, and then those that change.
-    async fn follow(&mut self, client: &kube::Client) -> Result<(), String> {
-        let request =
-            Request::get("/api/v1/pods?watch=true").body(Vec::new()).map_err(|error| error.to_string())?;
-        let events = client.request_events::<Value>(request).await.map_err(|error| error.to_string())?;
-        pin_mut!(events);
-        while let Some(event) = events.try_next().await.map_err(|error| error.to_string())? {
+    async fn follow(&mut self) -> Result<(), ApiError> {
+        let mut events = self.api.watch(&collection("v1", "pods", "")).await?;
+        while let Some(event) = events.try_next().await? {
             if let WatchEvent::Added(pod) | WatchEvent::Modified(pod) = event
                 && let Err(error) = self.handle(&pod).await
             {
@@ -56,7 +51,7 @@ impl Kubelets {
     }
 
     async fn handle(&mut self, pod: &Value) -> Result<(), ApiError> {
-        self.addresses.take(pod);
+        self.kubelets.addresses.take(pod);
         if !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {
             let (api, path) = (self.api.clone(), path(pod));
             // A pod of the same name that follows has another uid.
@@ -79,15 +74,13 @@ impl Kubelets {
             start(&mut node);
             nodes.push(self.api.create(&collection("v1", "nodes", ""), &node).await?);
         }
-        let mut nodes = Nodes::after(&nodes, self.turn);
-        if text(&pod, &["spec", "nodeName"]).is_empty() && nodes.len() > 0 {
-            self.turn += 1;
-            nodes.schedule(&mut pod);
+        self.kubelets.nodes.replace(&nodes);
+        self.kubelets.dual_stack = DualStack::new(&self.api.list("v1", "services", "").await?);
+        let is_bound = !text(&pod, &["spec", "nodeName"]).is_empty();
+        let status = self.kubelets.start(&mut pod);
+        if !is_bound {
             self.bind(&pod).await?;
         }
-        let services = self.api.list("v1", "services", "").await?;
-        let addresses = self.addresses.next(DualStack::new(&services).families(&pod));
-        let status = ready(&pod, &addresses, nodes.address_of(&pod), &now());
         self.api.patch(&format!("{}/status", path(&pod)), &json!({"status": status})).await.map(drop)
     }
 

@@ -10,16 +10,17 @@ use cli_runtime::input::source::Source;
 use serde_json::Value;
 
 use super::added::{Added, MadePods};
-use super::api::{Api, ApiError, collection};
+use super::api::{Api, ApiError};
 use super::catalog::stored;
 use super::cluster::addresses::{Addresses, DualStack};
-use super::cluster::kubelet::{self, Nodes, needs_status, now, ready};
+use super::cluster::kubelet::{self, Kubelets, Nodes, needs_status};
 use super::cluster::replicas::own;
 use super::cluster::workload::Workload;
-use super::plan::{Plan, Step, plan};
+use super::plan::{Step, plan};
 use super::server::Server;
 use super::skipped::listed;
 use crate::exit::Failure;
+use crate::objects::collection;
 use crate::progress::Progress;
 use crate::simulate::refusal::{self, Problem};
 
@@ -40,7 +41,12 @@ pub(crate) async fn load(
     let api = Api::new(server.client());
     let plan = plan(objects, &stored(), namespace).map_err(|twice| Failure::Input(twice.line(sources)))?;
     let added = Added::to(&plan);
-    let kubelets = Kubelets::new(&plan, &added.nodes);
+    let mut kubelets = Kubelets {
+        nodes: Nodes::new(plan.of_kind("Node").map(|node| &node.tree).chain(&added.nodes)),
+        addresses: Addresses::default(),
+        dual_stack: DualStack::new(plan.of_kind("Service").map(|service| &service.tree)),
+    };
+    plan.of_kind("Pod").for_each(|pod| kubelets.addresses.take(&pod.tree));
     let notes = added.notes.clone();
     let (stored, manifests): (Vec<Step>, Vec<Step>) =
         plan.steps.into_iter().partition(|step| step.object.is_from_cluster());
@@ -186,32 +192,6 @@ impl Loader<'_> {
             Err(error) => Err(error),
         };
         self.keep(origin, prefix, outcome.map(drop))
-    }
-}
-
-/// The state of scheduler and kubelets.
-struct Kubelets {
-    nodes: Nodes,
-    addresses: Addresses,
-    dual_stack: DualStack,
-}
-
-impl Kubelets {
-    fn new(plan: &Plan, added_nodes: &[Value]) -> Self {
-        let mut addresses = Addresses::default();
-        plan.of_kind("Pod").for_each(|pod| addresses.take(&pod.tree));
-        Self {
-            nodes: Nodes::new(plan.of_kind("Node").map(|node| &node.tree).chain(added_nodes)),
-            addresses,
-            dual_stack: DualStack::new(plan.of_kind("Service").map(|service| &service.tree)),
-        }
-    }
-
-    /// Schedules a pod, and returns its status.
-    fn start(&mut self, pod: &mut Value) -> Value {
-        self.nodes.schedule(pod);
-        let addresses = self.addresses.next(self.dual_stack.families(pod));
-        ready(pod, &addresses, self.nodes.address_of(pod), &now())
     }
 }
 

@@ -5,11 +5,12 @@ use endpoint_controller_manager::config::Config;
 use endpoint_diagnostics::ServiceReport;
 use serde_json::Value;
 
-use super::api::{Api, ApiError, collection};
+use super::api::{Api, ApiError};
 use super::explained;
 use super::print;
 use crate::explain;
 use crate::format::Format;
+use crate::objects::collection;
 
 /// The kinds that explain the result.
 const GIVEN: [&str; 4] = ["services", "pods", "nodes", "namespaces"];

@@ -25,7 +25,7 @@ pub(crate) async fn serve(
     let mut signals =
         StopSignals::listen().map_err(|error| Failure::Input(format!("cannot handle signals: {error}")))?;
     let listener = session.server.listen(listen).await.map_err(Failure::Input)?;
-    let file = Kubeconfig::create(kubeconfig, &listener.kubeconfig()).map_err(Failure::Input)?;
+    let file = Kubeconfig::create(kubeconfig, &listener.kubeconfig).map_err(Failure::Input)?;
     let url = listener.url.clone();
     let controllers = session.controllers(simulation, progress).await?;
     let (end, ended) = oneshot::channel::<()>();

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use embedded_apiserver::{ApiServer, Tls, kubeconfig};
+use embedded_apiserver::{ApiServer, Tls};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -45,26 +45,23 @@ impl Server {
         let listener = listener.map_err(|error| format!("--listen: cannot listen at {address}: {error}"))?;
         let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
         let tls = Tls::for_loopback().map_err(|error| format!("cannot make a certificate: {error}"))?;
-        let (server, token, url) = (self.api.clone(), self.token.clone(), format!("https://{address}"));
-        Ok(Listener { server, token, socket: listener, tls, url })
+        let url = format!("https://{address}");
+        let kubeconfig = embedded_apiserver::kubeconfig(&self.token, &url, Some(tls.certificate()));
+        Ok(Listener { server: self.api.clone(), socket: listener, tls, url, kubeconfig })
     }
 }
 
 /// A server that is reached over the network.
 pub(crate) struct Listener {
     server: ApiServer,
-    token: String,
     socket: TcpListener,
     tls: Tls,
     pub(crate) url: String,
+    /// The text of a kubeconfig, without which the server answers no client.
+    pub(crate) kubeconfig: String,
 }
 
 impl Listener {
-    /// The text of a kubeconfig, without which the server answers no client.
-    pub(crate) fn kubeconfig(&self) -> String {
-        kubeconfig(&self.token, &self.url, Some(self.tls.certificate()))
-    }
-
     /// Serves until `shutdown` completes.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) {
         self.server.serve(self.socket, Some(self.tls), shutdown).await;

@@ -3,27 +3,25 @@
 //! A Deployment owns its pods without a `ReplicaSet` between, and a new template replaces all of them at once. Those of a
 //! dump keep the pods that the dump has, until they are changed or lose one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use cli_runtime::input::object::{field, key, text};
-use futures::StreamExt as _;
-use futures::stream::{self, BoxStream};
-use http::Request;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::api::{Api, ApiError, collection, items};
-use super::cluster::replicas;
-use super::cluster::selector::selects;
-use super::cluster::workload::{self, Workload};
+use super::api::{Api, ApiError};
+use super::cluster::replicas::{self, is_own};
+use super::cluster::workload::Workload;
+use crate::objects::collection;
 
 const KINDS: [(Workload, &str); 2] =
     [(Workload::Deployment, "deployments"), (Workload::ReplicaSet, "replicasets")];
 
-/// The least time between two looks at the pods: changes within it are handled together.
+/// The least time between two looks at a namespace: changes within it are handled together.
 const TOGETHER: Duration = Duration::from_millis(50);
 /// The most events that are handled together.
 const MAX_EVENTS: usize = 10_000;
@@ -32,43 +30,29 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The controllers.
 pub(crate) struct Workloads {
-    client: kube::Client,
     api: Api,
-    /// The workloads, by path.
+    /// The workloads, by uid.
     known: HashMap<String, Known>,
-    /// Paths of workloads to look at; true if the template is new.
-    pending: BTreeMap<String, bool>,
 }
 
+/// A workload as it was at the last look.
 struct Known {
-    kind: Workload,
-    tree: Value,
-    /// False for a workload of a dump that has not changed since.
-    is_ours: bool,
-}
-
-/// A change that a watch reports.
-enum Change {
-    Workload(Workload, Value),
-    /// True if the pod is gone.
-    Pod(Value, bool),
+    generation: Option<Value>,
+    template: Option<Value>,
+    /// The pods with which it is left alone: a number only for a workload of a dump that has not changed since.
+    enough: Option<usize>,
 }
 
 impl Workloads {
-    /// Learns which workloads the input holds. Those that are created later get pods.
+    /// Learns which workloads the input holds, and with how many pods.
     ///
     /// # Errors
     /// The API server does not respond.
     pub(crate) async fn start(client: &kube::Client) -> Result<Self, ApiError> {
-        let api = Api::new(client.clone());
-        let mut workloads =
-            Self { client: client.clone(), api, known: HashMap::new(), pending: BTreeMap::new() };
-        workloads.list().await?;
-        for known in workloads.known.values_mut() {
-            // A cluster's own controllers have observed it.
-            known.is_ours = field(&known.tree, &["status", "observedGeneration"]).is_none();
+        let mut workloads = Self { api: Api::new(client.clone()), known: HashMap::new() };
+        for namespace in workloads.api.list("v1", "namespaces", "").await? {
+            workloads.look(text(&namespace, &["metadata", "name"])).await?;
         }
-        workloads.pending.clear();
         Ok(workloads)
     }
 
@@ -76,136 +60,84 @@ impl Workloads {
     pub(crate) async fn run(mut self) {
         loop {
             if let Err(error) = self.follow().await {
-                warn!(err = error, "The watches of workloads ended, will retry");
+                warn!(err = %error, "The watches of workloads ended, will retry");
             }
             sleep(PAUSE).await;
         }
     }
 
-    /// Reads all workloads. Returns the version of the first list.
-    async fn list(&mut self) -> Result<String, ApiError> {
-        let mut version = String::new();
-        for (kind, plural) in KINDS {
-            let list = self.api.get(&collection("apps/v1", plural, "")).await?;
-            if version.is_empty() {
-                text(&list, &["metadata", "resourceVersion"]).clone_into(&mut version);
+    /// Looks at each namespace with a workload or a pod, and then at those in which one changes.
+    async fn follow(&mut self) -> Result<(), ApiError> {
+        let mut watches = vec![self.api.watch(&collection("v1", "pods", "")).await?];
+        for (_, plural) in KINDS {
+            watches.push(self.api.watch(&collection("apps/v1", plural, "")).await?);
+        }
+        let mut events = stream::select_all(watches).try_ready_chunks(MAX_EVENTS);
+        while let Some(batch) = events.next().await {
+            let mut namespaces = BTreeSet::new();
+            for event in batch.map_err(|error| error.1)? {
+                if let WatchEvent::Added(it) | WatchEvent::Modified(it) | WatchEvent::Deleted(it) = event {
+                    namespaces.insert(text(&it, &["metadata", "namespace"]).to_owned());
+                }
             }
-            for tree in items(list) {
-                self.see(kind, tree);
+            for namespace in namespaces {
+                self.look(&namespace).await?;
             }
-        }
-        Ok(version)
-    }
-
-    /// Handles what has changed, and then what changes.
-    async fn follow(&mut self) -> Result<(), String> {
-        let version = self.list().await.map_err(|error| error.to_string())?;
-        // Their pods may have changed while there was no watch.
-        for (path, _) in self.known.iter().filter(|(_, known)| known.is_ours) {
-            self.pending.entry(path.clone()).or_default();
-        }
-        let mut watches = Vec::new();
-        for (kind, plural) in KINDS {
-            let change = move |event| match event {
-                WatchEvent::Added(tree) | WatchEvent::Modified(tree) => Some(Change::Workload(kind, tree)),
-                _ => None,
-            };
-            watches.push(self.watch(&collection("apps/v1", plural, ""), &version, change).await?);
-        }
-        let change = |event| match event {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => Some(Change::Pod(pod, false)),
-            WatchEvent::Deleted(pod) => Some(Change::Pod(pod, true)),
-            _ => None,
-        };
-        watches.push(self.watch(&collection("v1", "pods", ""), &version, change).await?);
-        let mut changes = stream::select_all(watches).ready_chunks(MAX_EVENTS);
-        loop {
-            self.settle().await;
             sleep(TOGETHER).await;
-            let Some(batch) = changes.next().await else { return Ok(()) };
-            for change in batch {
-                match change? {
-                    Some(Change::Workload(kind, tree)) => self.see(kind, tree),
-                    Some(Change::Pod(pod, is_gone)) => self.see_pod(&pod, is_gone),
-                    None => {}
+        }
+        Ok(())
+    }
+
+    /// Makes and deletes pods in a namespace. `ReplicaSets` of a Deployment are left to it.
+    async fn look(&mut self, namespace: &str) -> Result<(), ApiError> {
+        let pods = self.api.list("v1", "pods", namespace).await?;
+        for (kind, plural) in KINDS {
+            for workload in self.api.list("apps/v1", plural, namespace).await? {
+                let owners = field(&workload, &["metadata", "ownerReferences"]).and_then(Value::as_array);
+                let is_owned =
+                    owners.into_iter().flatten().any(|owner| text(owner, &["kind"]) == "Deployment");
+                if is_owned || !text(&workload, &["metadata", "deletionTimestamp"]).is_empty() {
+                    continue;
+                }
+                if let Err(error) = self.settle((kind, plural), &workload, &pods).await {
+                    warn!(
+                        workload = key(&workload),
+                        err = error,
+                        "Cannot make or delete the pods of a workload"
+                    );
                 }
             }
         }
+        Ok(())
     }
 
-    async fn watch(
-        &self,
-        path: &str,
-        version: &str,
-        change: impl Fn(WatchEvent<Value>) -> Option<Change> + Send + 'static,
-    ) -> Result<BoxStream<'static, Result<Option<Change>, String>>, String> {
-        let path = format!("{path}?watch=true&resourceVersion={version}");
-        let request = Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
-        let events = self.client.request_events::<Value>(request).await.map_err(|error| error.to_string())?;
-        let change = move |event: kube::Result<_>| match event {
-            Ok(WatchEvent::Error(status)) => Err(status.message),
-            Ok(event) => Ok(change(event)),
-            Err(error) => Err(error.to_string()),
-        };
-        Ok(events.map(change).boxed())
-    }
-
-    /// Compares a workload with what was known of it. `ReplicaSets` of a Deployment are left to it.
-    fn see(&mut self, kind: Workload, tree: Value) {
-        if owners(&tree).any(|owner| text(owner, &["kind"]) == "Deployment") {
-            return;
+    async fn settle(
+        &mut self,
+        (kind, plural): (Workload, &str),
+        workload: &Value,
+        pods: &[Value],
+    ) -> Result<(), String> {
+        let generation = field(workload, &["metadata", "generation"]);
+        let template = field(workload, &["spec", "template"]);
+        let count = pods.iter().filter(|pod| is_own(workload, pod)).count();
+        let uid = text(workload, &["metadata", "uid"]);
+        if !self.known.contains_key(uid) {
+            // The controllers of the cluster of a dump have observed it.
+            let enough = field(workload, &["status", "observedGeneration"]).map(|_| count);
+            let new = Known { generation: generation.cloned(), template: template.cloned(), enough };
+            self.known.insert(uid.to_owned(), new);
         }
-        let path = path(kind, &tree);
-        let before = self.known.get(&path).filter(|known| same(&known.tree, &tree, &["metadata", "uid"]));
-        let is_changed = before.is_none_or(|known| !same(&known.tree, &tree, &["metadata", "generation"]));
-        let is_replaced = before.is_some_and(|known| !same(&known.tree, &tree, &["spec", "template"]));
-        let is_ours = is_changed || before.is_some_and(|known| known.is_ours);
-        if is_changed {
-            *self.pending.entry(path.clone()).or_default() |= is_replaced;
+        let Some(known) = self.known.get_mut(uid) else { return Ok(()) };
+        if known.generation.as_ref() != generation {
+            known.enough = None;
         }
-        self.known.insert(path, Known { kind, tree, is_ours });
-    }
-
-    /// Finds the workloads of a pod, which may lack one now, or have one more that is ready.
-    fn see_pod(&mut self, pod: &Value, is_gone: bool) {
-        let is_ending = is_gone || !text(pod, &["metadata", "deletionTimestamp"]).is_empty();
-        for (path, known) in &self.known {
-            let is_near = same(&known.tree, pod, &["metadata", "namespace"]);
-            if (known.is_ours || is_ending) && is_near && concerns(pod, &known.tree) {
-                self.pending.entry(path.clone()).or_default();
-            }
+        if known.enough.is_some_and(|enough| count >= enough) {
+            return Ok(());
         }
-    }
-
-    /// Makes and deletes pods.
-    async fn settle(&mut self) {
-        for (path, is_replaced) in std::mem::take(&mut self.pending) {
-            let Some(known) = self.known.get(&path) else { continue };
-            let key = key(&known.tree);
-            match self.settle_one(known.kind, &path, is_replaced).await {
-                Ok(true) => {}
-                Ok(false) => drop(self.known.remove(&path)),
-                Err(error) => {
-                    warn!(workload = key, err = error, "Cannot make or delete the pods of a workload")
-                }
-            }
-        }
-    }
-
-    /// Returns false if the workload is gone.
-    async fn settle_one(&self, kind: Workload, path: &str, is_replaced: bool) -> Result<bool, String> {
-        let workload = match self.api.get(path).await {
-            Ok(workload) => workload,
-            Err(ApiError::Refused(status)) if status.code == 404 => return Ok(false),
-            Err(error) => return Err(error.to_string()),
-        };
-        if !text(&workload, &["metadata", "deletionTimestamp"]).is_empty() {
-            return Ok(true);
-        }
-        let pods = collection("v1", "pods", text(&workload, &["metadata", "namespace"]));
-        let present = self.api.get(&pods).await.map(items).map_err(|error| error.to_string())?;
-        let steps = replicas::steps(kind, &workload, &present, is_replaced)
+        let steps = replicas::steps(kind, workload, pods, known.template.as_ref() != template)
             .map_err(|(field, reason)| format!("{field}: {reason}"))?;
+        let namespace = text(workload, &["metadata", "namespace"]);
+        let pods = collection("v1", "pods", namespace);
         for pod in steps.delete {
             let path = format!("{pods}/{}", text(pod, &["metadata", "name"]));
             // It may be gone.
@@ -214,28 +146,11 @@ impl Workloads {
         for pod in &steps.create {
             self.api.create(&pods, pod).await.map_err(|error| error.to_string())?;
         }
+        let name = text(workload, &["metadata", "name"]);
+        let path = format!("{}/{name}/status", collection("apps/v1", plural, namespace));
         let status = json!({"status": steps.status});
-        self.api.patch(&format!("{path}/status"), &status).await.map_err(|error| error.to_string())?;
-        Ok(true)
+        self.api.patch(&path, &status).await.map_err(|error| error.to_string())?;
+        (known.generation, known.template) = (generation.cloned(), template.cloned());
+        Ok(())
     }
-}
-
-fn path(kind: Workload, tree: &Value) -> String {
-    let plural = KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, plural)| plural);
-    let collection = collection("apps/v1", plural, text(tree, &["metadata", "namespace"]));
-    format!("{collection}/{}", text(tree, &["metadata", "name"]))
-}
-
-/// True if a workload selects a pod, or owns it: a new label takes a pod away from its owner.
-fn concerns(pod: &Value, workload: &Value) -> bool {
-    let uid = field(workload, &["metadata", "uid"]);
-    selects(workload::labels(workload), pod) || owners(pod).any(|owner| owner.get("uid") == uid)
-}
-
-fn owners(object: &Value) -> impl Iterator<Item = &Value> {
-    field(object, &["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn same(one: &Value, other: &Value, path: &[&str]) -> bool {
-    field(one, path) == field(other, path)
 }

@@ -16,14 +16,6 @@ pub(crate) struct Addresses {
     next: u32,
 }
 
-/// The families that a pod gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Families {
-    V4,
-    /// IPv4 is the primary family.
-    Both,
-}
-
 impl Addresses {
     /// Leaves out the addresses of a pod.
     pub(crate) fn take(&mut self, pod: &Value) {
@@ -32,14 +24,13 @@ impl Addresses {
         self.taken.extend(ips.chain([text(pod, &["status", "podIP"])]).map(str::to_owned));
     }
 
-    /// The addresses of the next pod.
-    pub(crate) fn next(&mut self, families: Families) -> Vec<String> {
+    /// The addresses of the next pod: of IPv4, and then of IPv6 if it has both families.
+    pub(crate) fn next(&mut self, has_both: bool) -> Vec<String> {
         loop {
             self.next += 1;
             let addresses = pair(self.next).map(|address| address.to_string());
             if !addresses.iter().any(|address| self.taken.contains(address)) {
-                let wanted = if families == Families::V4 { 1 } else { 2 };
-                return addresses.into_iter().take(wanted).collect();
+                return addresses.into_iter().take(1 + usize::from(has_both)).collect();
             }
         }
     }
@@ -71,11 +62,11 @@ impl DualStack {
         Self { selectors }
     }
 
-    /// The families that a pod needs: both if a Service that selects it wants IPv6.
-    pub(crate) fn families(&self, pod: &Value) -> Families {
+    /// True if a Service that selects a pod wants IPv6.
+    pub(crate) fn includes(&self, pod: &Value) -> bool {
         let own = field(pod, &["metadata", "labels"]).into_iter().flat_map(labels);
         let mut candidates = own.filter_map(|label| self.selectors.get(&key(pod, label))).flatten();
-        if candidates.any(|selector| selects(Some(selector), pod)) { Families::Both } else { Families::V4 }
+        candidates.any(|selector| selects(Some(selector), pod))
     }
 }
 
@@ -105,8 +96,8 @@ mod tests {
         addresses.take(&json!({"status": {"podIP": "10.244.0.1", "podIPs": [{"ip": "10.244.0.1"}]}}));
         addresses.take(&json!({"status": {"podIPs": [{"ip": "fd00:10:244::3"}]}}));
         addresses.take(&json!({}));
-        assert_eq!(addresses.next(Families::V4), ["10.244.0.2"]);
-        assert_eq!(addresses.next(Families::Both), ["10.244.0.4", "fd00:10:244::4"]);
+        assert_eq!(addresses.next(false), ["10.244.0.2"]);
+        assert_eq!(addresses.next(true), ["10.244.0.4", "fd00:10:244::4"]);
     }
 
     #[test]
@@ -124,12 +115,12 @@ mod tests {
             service["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
             service
         };
-        let of = |service: Value| DualStack::new([&service]).families(&pod);
-        assert_eq!(of(service("a", json!({}))), Families::V4);
-        assert_eq!(of(service("a", json!({"ipFamilies": ["IPv6"]}))), Families::Both);
-        assert_eq!(of(service("a", json!({"ipFamilyPolicy": "PreferDualStack"}))), Families::Both);
-        assert_eq!(of(service("b", json!({"ipFamilies": ["IPv6"]}))), Families::V4);
+        let has_both = |service: Value| DualStack::new([&service]).includes(&pod);
+        assert!(!has_both(service("a", json!({}))));
+        assert!(has_both(service("a", json!({"ipFamilies": ["IPv6"]}))));
+        assert!(has_both(service("a", json!({"ipFamilyPolicy": "PreferDualStack"}))));
+        assert!(!has_both(service("b", json!({"ipFamilies": ["IPv6"]}))));
         let narrow = json!({"ipFamilies": ["IPv6"], "selector": {"app": "x", "tier": "front"}});
-        assert_eq!(of(service("a", narrow)), Families::V4);
+        assert!(!has_both(service("a", narrow)));
     }
 }

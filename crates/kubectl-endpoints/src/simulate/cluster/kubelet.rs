@@ -3,6 +3,8 @@
 use cli_runtime::input::object::{field, text};
 use serde_json::{Map, Value, json};
 
+use super::addresses::{Addresses, DualStack};
+
 /// The nodes, in the order in which they get pods.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
@@ -22,13 +24,9 @@ impl Nodes {
         Self { nodes: nodes.into_iter().map(node).collect(), next: 0 }
     }
 
-    /// The same, of which the first are passed over, as many as pods were scheduled before.
-    pub(crate) fn after<'a>(nodes: impl IntoIterator<Item = &'a Value>, scheduled: usize) -> Self {
-        Self { next: scheduled, ..Self::new(nodes) }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+    /// These nodes instead. As many are passed over as pods were scheduled before.
+    pub(crate) fn replace<'a>(&mut self, nodes: impl IntoIterator<Item = &'a Value>) {
+        self.nodes = Self::new(nodes).nodes;
     }
 
     /// Schedules a pod without a node: the nodes take turns. Without nodes, it stays without one.
@@ -50,8 +48,25 @@ impl Nodes {
     }
 }
 
+/// The state of scheduler and kubelets.
+#[derive(Default)]
+pub(crate) struct Kubelets {
+    pub(crate) nodes: Nodes,
+    pub(crate) addresses: Addresses,
+    pub(crate) dual_stack: DualStack,
+}
+
+impl Kubelets {
+    /// Schedules a pod, and returns its status.
+    pub(crate) fn start(&mut self, pod: &mut Value) -> Value {
+        self.nodes.schedule(pod);
+        let addresses = self.addresses.next(self.dual_stack.includes(pod));
+        ready(pod, &addresses, self.nodes.address_of(pod), &now())
+    }
+}
+
 /// The time as the API writes it.
-pub(crate) fn now() -> String {
+fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -80,7 +95,7 @@ pub(crate) fn needs_status(pod: &Value) -> bool {
 }
 
 /// The status of a running and ready pod.
-pub(crate) fn ready(pod: &Value, addresses: &[String], host: &str, now: &str) -> Value {
+fn ready(pod: &Value, addresses: &[String], host: &str, now: &str) -> Value {
     let condition = |kind: &&str| json!({"type": kind, "status": "True", "lastTransitionTime": now});
     let conditions: Vec<Value> =
         ["PodScheduled", "Initialized", "ContainersReady", "Ready"].iter().map(condition).collect();

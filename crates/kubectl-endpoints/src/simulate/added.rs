@@ -132,19 +132,6 @@ mod tests {
     }
 
     #[test]
-    fn workloads_without_pods_get_them_and_a_node() {
-        for kind in ["Deployment", "StatefulSet"] {
-            let added = added(&[workload(kind)]);
-            assert_eq!(added.pods[0].pods.len(), 2);
-            let implied = added.implied();
-            let names: Vec<&str> =
-                implied.iter().map(|(_, object)| text(object, &["metadata", "name"])).collect();
-            assert_eq!(names, ["default", "kube-system", "shop", "node-1"]);
-            assert_eq!(added.notes.len(), 2, "{:?}", added.notes);
-        }
-    }
-
-    #[test]
     fn pods_in_the_input_are_enough() {
         assert_eq!(added(&[workload("Deployment"), pod(&json!({"app": "web"}))]).pods.len(), 0);
         let other = added(&[workload("Deployment"), pod(&json!({"app": "other"}))]);
@@ -157,12 +144,5 @@ mod tests {
         let mut deployment = workload("Deployment");
         deployment["metadata"]["uid"] = "u".into();
         assert_eq!(added(&[deployment]).pods.len(), 0);
-    }
-
-    #[test]
-    fn wrong_workloads_are_problems() {
-        let mut deployment = workload("Deployment");
-        deployment["spec"]["replicas"] = "many".into();
-        assert_eq!(added(&[deployment]).problems[0].1, "spec.replicas");
     }
 }

@@ -76,6 +76,3 @@ impl Idle {
         self.queues.iter().map(|(_, queue)| queue.activity()).collect()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -95,7 +95,6 @@ pub(crate) fn changes_tree(changes: &[Change]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cli_runtime::differences::Action;
 
     #[test]
     fn tables_are_aligned_and_leave_out_wide_columns() {
@@ -127,24 +126,5 @@ mod tests {
              resourceVersion: ''\n"
         );
         assert!(document(&list, Format::Json).starts_with("{\n    \"apiVersion\": \"v1\",\n"));
-    }
-
-    #[test]
-    fn changes_are_lines() {
-        let change = Change {
-            action: Action::Update,
-            kind: "EndpointSlice".to_owned(),
-            namespace: "ns".to_owned(),
-            name: "web-a".to_owned(),
-            is_generated: false,
-            fields: vec![
-                FieldChange { path: "a".to_owned(), before: Some(json!("x")), after: Some(json!(1)) },
-                FieldChange { path: "b".to_owned(), before: None, after: Some(json!({"c": ""})) },
-            ],
-        };
-        assert_eq!(
-            changes(&[change]),
-            "update EndpointSlice ns/web-a\n  - a: x\n  + a: 1\n  + b: {\"c\":\"\"}\n"
-        );
     }
 }

@@ -58,70 +58,7 @@ pub(crate) fn listed(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use endpoint_controller_manager::options;
-    use serde_json::{Value, json};
-
-    use super::super::explained::reports;
     use super::*;
-
-    fn object(kind: &str, name: &str, spec: &Value) -> Value {
-        json!({"apiVersion": "v1", "kind": kind, "metadata": {"namespace": "ns", "name": name}, "spec": spec})
-    }
-
-    fn pod(name: &str, labels: &Value, status: &Value) -> Value {
-        let mut pod = object("Pod", name, &json!({"containers": []}));
-        (pod["metadata"]["labels"], pod["status"]) = (labels.clone(), status.clone());
-        pod
-    }
-
-    #[test]
-    fn each_reason_has_a_line() {
-        let mut delegated = object("Service", "delegated", &json!({"selector": {"a": "b"}}));
-        delegated["metadata"]["labels"] = json!({"service.kubernetes.io/endpoint-controller-name": "other"});
-        let slice = json!({
-            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "endpoints": [],
-            "metadata": {"namespace": "ns", "name": "delegated-x", "labels": {"kubernetes.io/service-name": "delegated",
-                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}},
-        });
-        let mut bare = object("Service", "bare", &json!({}));
-        bare["metadata"]["labels"] = delegated["metadata"]["labels"].clone();
-        let labels = json!({"app": "web", "tier": "front"});
-        let objects = [
-            object("Service", "external", &json!({"type": "ExternalName"})),
-            object("Service", "custom", &json!({})),
-            object("Endpoints", "custom", &Value::Null),
-            object("Service", "empty", &json!({})),
-            object("Service", "web", &json!({"selector": {"app": "web", "tier": "front"}})),
-            object("Service", "none", &json!({"selector": {"app": "web", "tier": "back"}})),
-            delegated,
-            slice,
-            bare,
-            pod("ready", &labels, &json!({"podIPs": [{"ip": "10.0.0.1"}]})),
-            pod("pending", &labels, &json!({})),
-            pod("done", &labels, &json!({"phase": "Succeeded"})),
-            pod("unselected", &json!({"app": "x"}), &json!({})),
-        ];
-        let gate = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
-        let with = options::parse([gate]).unwrap();
-        assert_eq!(
-            lines(&reports(objects.clone(), &with)),
-            [
-                "Services of other controllers (label service.kubernetes.io/endpoint-controller-name): ns/bare, \
-                 ns/delegated",
-                "Services of type ExternalName, which have no endpoints: ns/external",
-                "Services that select no pod: ns/none",
-                "Services without a selector and without Endpoints to mirror: ns/empty",
-                "pods without an address: ns/pending",
-            ]
-        );
-        let without = lines(&reports(objects, &options::parse([""; 0]).unwrap()));
-        for line in [
-            "Services that select no pod: ns/delegated, ns/none",
-            "Services without a selector and without Endpoints to mirror: ns/bare, ns/empty",
-        ] {
-            assert!(without.iter().any(|it| it == line), "{without:?}");
-        }
-    }
 
     #[test]
     fn long_lists_are_cut() {

@@ -17,21 +17,6 @@ fn service(ports: &str) -> String {
 }
 
 #[test]
-fn syntax() {
-    assert_refused("a: [1\nb: 2\n", &["document 1: did not find expected ',' or ']' (line 2)"]);
-    assert_refused("{\"a\": 1}\n{\"b\" 1}", &["document 2: expected `:` (line 2)"]);
-    assert_refused("a: 1\na: 2\n", &["document 1: key \"a\" is there twice (line 1)"]);
-}
-
-#[test]
-fn no_object() {
-    assert_refused("- a\n- b\n", &["document 1: must be an object with apiVersion and kind (line 1)"]);
-    assert_refused("kind: Service\n", &["document 1: apiVersion: missing (line 1)"]);
-    let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  metadata: {}\n";
-    assert_refused(list, &["document 1: items[0].kind: missing (line 4)"]);
-}
-
-#[test]
 fn invalid_fields() {
     let two = format!(
         "{}---\n{}",
@@ -56,8 +41,11 @@ fn wrong_types_and_unknown_fields() {
         &["document 1: spec.ports.port: must be of type int32, not string (line 8)"],
     );
     assert_refused(
-        &service("  - port: 80\n    protcol: TCP\n"),
-        &["document 1: spec.ports[0].protcol: unknown field (line 8)"],
+        &service("  - port: 80\n    protcol: TCP\n    nam: a\n"),
+        &[
+            "document 1: spec.ports[0].nam: unknown field (line 9)",
+            "document 1: spec.ports[0].protcol: unknown field (line 8)",
+        ],
     );
 }
 

@@ -128,23 +128,31 @@ fn a_namespace_limits_the_output() {
 
 #[test]
 fn what_has_no_endpoints_is_said() {
-    let run = of_manifest(
-        "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: ExternalName, externalName: example.com}}\n\
+    let manifest = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: ExternalName, externalName: example.com}}\n\
          ---\n{apiVersion: v1, kind: Service, metadata: {name: b}, spec: {selector: {app: x}, ports: [{port: 1}]}}\n\
          ---\n{apiVersion: v1, kind: Service, metadata: {name: c}, spec: {ports: [{port: 1}]}}\n\
-         ---\n{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: d}}\n",
-        &[],
-    );
+         ---\n{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: d}}\n\
+         ---\n{apiVersion: v1, kind: Node, metadata: {name: node}}\n\
+         ---\n{apiVersion: v1, kind: Service, metadata: {name: e, labels: {service.kubernetes.io/endpoint-controller-name: f}}, \
+         spec: {selector: {app: x}, ports: [{port: 1}]}}\n\
+         ---\n{apiVersion: v1, kind: Service, metadata: {name: g}, spec: {selector: {app: g}, ports: [{port: 1}]}}\n\
+         ---\n{apiVersion: v1, kind: Pod, metadata: {name: pending, labels: {app: g}}, \
+         spec: {containers: [{name: a, image: b}]}, status: {phase: Pending, podIPs: []}}\n";
+    let run = of_manifest(manifest, &["--feature-gates=EndpointControllerNameWellKnownLabel=true"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(
         run.stderr.lines().collect::<Vec<_>>(),
         [
             "Skipped objects of kinds without endpoints: 1 Ingress (networking.k8s.io/v1)",
+            "Services of other controllers (label service.kubernetes.io/endpoint-controller-name): default/e",
             "Services of type ExternalName, which have no endpoints: default/a",
             "Services that select no pod: default/b",
             "Services without a selector and without Endpoints to mirror: default/c",
+            "pods without an address: default/pending",
         ]
     );
+    let without_gate = of_manifest(manifest, &[]).stderr;
+    assert!(without_gate.contains("Services that select no pod: default/b, default/e"), "{without_gate}");
 }
 
 #[test]

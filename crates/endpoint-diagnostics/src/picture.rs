@@ -54,8 +54,6 @@ pub struct ServiceFacts {
     pub external_local: bool,
     /// `spec.publishNotReadyAddresses`.
     pub publish_not_ready: bool,
-    /// The time of creation, in milliseconds since the epoch.
-    pub created: Option<i64>,
 }
 
 /// One stored slice with its endpoints.
@@ -147,7 +145,6 @@ fn facts(entry: &ServiceEntry) -> ServiceFacts {
         internal_local: is_local(&spec.internal_traffic_policy),
         external_local: is_local(&spec.external_traffic_policy),
         publish_not_ready: spec.publish_not_ready_addresses.unwrap_or_default(),
-        created: entry.object.metadata.creation_timestamp.as_ref().map(|time| time.0.as_millisecond()),
     }
 }
 

@@ -1,7 +1,5 @@
 //! docs/operate/explain.md lists each reason, and audit.md each rule.
 
-use std::collections::BTreeMap;
-
 use endpoint_diagnostics::audit::{Severity, rules};
 use endpoint_diagnostics::explain::{CODES, Code};
 use endpoint_diagnostics::report::Scope;
@@ -36,22 +34,13 @@ fn the_document_lists_every_rule_with_its_severities() {
     let rows = section.lines().filter_map(|line| {
         let mut cells = line.split('|').map(str::trim).skip(1);
         let id = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
-        Some((id, cells.next()?))
+        Some((id, cells.next()?.to_owned()))
     });
-    let documented: BTreeMap<&str, &str> = rows.collect();
     let names =
         |severities: &[Severity]| severities.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
-    let expected: BTreeMap<&str, String> = rules().map(|rule| (rule.id, names(rule.severities))).collect();
-    let documented: BTreeMap<&str, String> =
-        documented.into_iter().map(|(id, severities)| (id, severities.to_owned())).collect();
+    let mut expected: Vec<(&str, String)> = rules().map(|rule| (rule.id, names(rule.severities))).collect();
+    let mut documented: Vec<(&str, String)> = rows.collect();
+    expected.sort_unstable();
+    documented.sort_unstable();
     assert_eq!(documented, expected);
-}
-
-#[test]
-fn ids_of_rules_are_unique() {
-    let mut ids: Vec<&str> = rules().map(|rule| rule.id).collect();
-    let count = ids.len();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), count);
 }

@@ -1,6 +1,5 @@
 //! Reviews as requests to a scripted API server.
 
-use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,77 +8,48 @@ use component_server::{
     AccessReview, AccessReviewStatus, ApiReviews, AuthenticationApi, AuthenticationOptions, Authenticator,
     AuthorizationApi, AuthorizationOptions, Authorizer, Peer, ReviewError, User,
 };
-use http::{Request, Response};
-use kube::client::Body;
+use http::Method;
 use kube_api::{ApiClient, Encoding};
-use parking_lot::Mutex;
+use scripted_api::script::{Answer, Script, Step};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+const ACCESSES: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// Responds to each request with the next status code and body, and repeats the last one. Code 0 never responds.
-#[derive(Clone, Default)]
-struct Script(Arc<Mutex<State>>);
-
-#[derive(Default)]
-struct State {
-    replies: Vec<(u16, Value)>,
-    /// Method, path, body.
-    seen: Vec<(String, String, Value)>,
+/// The client prefers protobuf, which shows that reviews are sent as JSON nevertheless.
+fn reviews(script: &Arc<Script>) -> ApiReviews {
+    ApiReviews::new(ApiClient::new(script.client(), Encoding::Protobuf, "test/1.0"))
 }
 
-impl Script {
-    fn new(replies: &[(u16, Value)]) -> Self {
-        let mut replies = replies.to_vec();
-        replies.reverse();
-        Self(Arc::new(Mutex::new(State { replies, seen: Vec::new() })))
-    }
-
-    /// The client prefers protobuf, which shows that reviews are sent as JSON nevertheless.
-    fn reviews(&self) -> ApiReviews {
-        let script = self.clone();
-        let service = tower::service_fn(move |request| script.clone().reply(request));
-        ApiReviews::new(ApiClient::new(kube::Client::new(service, "default"), Encoding::Protobuf, "test/1.0"))
-    }
-
-    async fn reply(self, request: Request<Body>) -> Result<Response<Body>, Infallible> {
-        let (parts, body) = request.into_parts();
-        let body = body.collect_bytes().await.unwrap();
-        let (code, reply) = {
-            let mut state = self.0.lock();
-            let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            if !body.is_empty() {
-                assert_eq!(parts.headers["content-type"], "application/json");
-            }
-            state.seen.push((parts.method.to_string(), parts.uri.path().to_owned(), json));
-            if state.replies.len() > 1 { state.replies.pop().unwrap() } else { state.replies[0].clone() }
-        };
-        if code == 0 {
-            std::future::pending::<()>().await;
-        }
-        let response = Response::builder().status(code).header("content-type", "application/json");
-        Ok(response.body(Body::from(reply.to_string().into_bytes())).unwrap())
-    }
-
-    fn requests(&self) -> usize {
-        self.0.lock().seen.len()
-    }
+fn answer(code: u16, body: &Value) -> Answer {
+    Answer::new(code, "application/json", body.to_string())
 }
 
-fn token_review(status: &Value) -> Value {
-    json!({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "spec": {"token": "x"}, "status": status})
+fn token_review(status: &Value) -> Step {
+    let (kind, version) = ("TokenReview", "authentication.k8s.io/v1");
+    let review = json!({"kind": kind, "apiVersion": version, "spec": {"token": "x"}, "status": status});
+    Step::new(Method::POST, TOKENS, answer(201, &review))
 }
 
-fn access_review(status: &Value) -> Value {
+fn access_review(status: &Value) -> Step {
     let (kind, version) = ("SubjectAccessReview", "authorization.k8s.io/v1");
-    json!({"kind": kind, "apiVersion": version, "spec": {}, "status": status})
+    let review = json!({"kind": kind, "apiVersion": version, "spec": {}, "status": status});
+    Step::new(Method::POST, ACCESSES, answer(201, &review))
 }
 
-fn refusal(code: u16, reason: &str) -> (u16, Value) {
+fn refusal(code: u16, reason: &str) -> Answer {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": reason,
         "code": code});
-    (code, status)
+    answer(code, &status)
+}
+
+/// The body of the first request.
+fn first_body(script: &Script) -> Value {
+    let first = &script.seen()[0];
+    assert_eq!(first.headers["content-type"], "application/json");
+    serde_json::from_slice(&first.body).unwrap()
 }
 
 fn ann() -> User {
@@ -94,89 +64,85 @@ fn ann() -> User {
 #[tokio::test(start_paused = true)]
 async fn a_token_review_returns_the_user() {
     let user = json!({"username": "ann", "uid": "7", "groups": ["devs"], "extra": {"scopes": ["a", "b"]}});
-    let script = Script::new(&[
-        (201, token_review(&json!({"authenticated": true, "user": user}))),
-        (201, token_review(&json!({"authenticated": false}))),
-        (201, token_review(&json!({"error": "expired"}))),
+    let script = Script::new([
+        token_review(&json!({"authenticated": true, "user": user})),
+        token_review(&json!({"authenticated": false})),
+        token_review(&json!({"error": "expired"})),
     ]);
-    let reviews = script.reviews();
+    let reviews = reviews(&script);
     assert_eq!(reviews.review_token("secret").await.unwrap(), Some(ann()));
     assert_eq!(reviews.review_token("secret").await.unwrap(), None);
     assert_eq!(reviews.review_token("secret").await.unwrap_err().to_string(), "expired");
-    let (method, path, body) = script.0.lock().seen[0].clone();
-    assert_eq!((method.as_str(), path.as_str()), ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"));
+    script.check();
     let (kind, version) = ("TokenReview", "authentication.k8s.io/v1");
     assert_eq!(
-        body,
+        first_body(&script),
         json!({"kind": kind, "apiVersion": version, "metadata": {}, "spec": {"token": "secret"}})
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_access_review_returns_the_decision() {
-    let script = Script::new(&[
-        (201, access_review(&json!({"allowed": true, "reason": "rule"}))),
-        (201, access_review(&json!({"allowed": false}))),
-        (201, access_review(&json!({"allowed": true, "denied": true}))),
+    let script = Script::new([
+        access_review(&json!({"allowed": true, "reason": "rule"})),
+        access_review(&json!({"allowed": false})),
+        access_review(&json!({"allowed": true, "denied": true})),
     ]);
-    let reviews = script.reviews();
+    let reviews = reviews(&script);
     let access = AccessReview { user: ann(), verb: "get".to_owned(), path: "/metrics".to_owned() };
     let allowed = AccessReviewStatus { allowed: true, reason: "rule".to_owned() };
     assert_eq!(reviews.review_access(&access).await.unwrap(), allowed);
     assert_eq!(reviews.review_access(&access).await.unwrap(), AccessReviewStatus::default());
     let contradiction = reviews.review_access(&access).await.unwrap_err();
     assert!(contradiction.to_string().contains("both allow and deny"), "{contradiction}");
-    let (method, path, body) = script.0.lock().seen[0].clone();
-    assert_eq!(
-        (method.as_str(), path.as_str()),
-        ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews")
-    );
+    script.check();
     let spec = json!({"user": "ann", "uid": "7", "groups": ["devs"], "extra": {"scopes": ["a", "b"]},
         "nonResourceAttributes": {"path": "/metrics", "verb": "get"}});
-    assert_eq!(body["spec"], spec);
+    assert_eq!(first_body(&script)["spec"], spec);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_cluster_configuration_is_optional() {
     let config =
         json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}, "data": {"client-ca-file": "pem"}});
-    let script = Script::new(&[(200, config), refusal(404, "NotFound"), refusal(403, "Forbidden")]);
-    let reviews = script.reviews();
+    let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    let answers = [answer(200, &config), refusal(404, "NotFound"), refusal(403, "Forbidden")];
+    let script = Script::new(answers.map(|answer| Step::new(Method::GET, path, answer)));
+    let reviews = reviews(&script);
     assert_eq!(reviews.cluster_config().await.unwrap().unwrap()["client-ca-file"], "pem");
     assert_eq!(reviews.cluster_config().await.unwrap(), None);
     assert!(matches!(reviews.cluster_config().await, Err(ReviewError::Api(_))));
-    let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
-    assert_eq!(script.0.lock().seen[0].1, path);
+    script.check();
 }
 
 #[tokio::test(start_paused = true)]
 async fn transient_errors_are_retried_and_others_are_not() {
-    let yes = (201, access_review(&json!({"allowed": true})));
+    let yes = || access_review(&json!({"allowed": true}));
+    let refused = |code, reason| Step::new(Method::POST, ACCESSES, refusal(code, reason));
     let access = AccessReview { user: ann(), verb: "get".to_owned(), path: "/metrics".to_owned() };
-    for transient in [refusal(500, "InternalError"), refusal(504, "Timeout"), refusal(429, "TooManyRequests")]
-    {
-        let script = Script::new(&[transient.clone(), transient, yes.clone()]);
+    for (code, reason) in [(500, "InternalError"), (504, "Timeout"), (429, "TooManyRequests")] {
+        let script = Script::new([refused(code, reason), refused(code, reason), yes()]);
         let start = Instant::now();
-        assert!(script.reviews().review_access(&access).await.unwrap().allowed);
+        assert!(reviews(&script).review_access(&access).await.unwrap().allowed);
         let waited = start.elapsed().as_millis();
         // 500 ms and 750 ms, plus up to 20% of jitter.
-        assert!((1250..=1502).contains(&waited) && script.requests() == 3, "{waited}");
+        assert!((1250..=1502).contains(&waited) && script.seen().len() == 3, "{waited}");
     }
-    let script = Script::new(&[refusal(500, "InternalError")]);
-    assert!(script.reviews().review_access(&access).await.is_err());
-    assert_eq!(script.requests(), 5);
-    let script = Script::new(&[refusal(403, "Forbidden"), yes]);
-    assert!(script.reviews().review_access(&access).await.is_err());
-    assert_eq!(script.requests(), 1);
+    let script = Script::new((0..6).map(|_| refused(500, "InternalError")));
+    assert!(reviews(&script).review_access(&access).await.is_err());
+    assert_eq!(script.seen().len(), 5);
+    let script = Script::new([refused(403, "Forbidden"), yes()]);
+    assert!(reviews(&script).review_access(&access).await.is_err());
+    assert_eq!(script.seen().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn reviews_are_sent_at_200_a_second_after_a_burst_of_400() {
-    let script = Script::new(&[(201, token_review(&json!({"authenticated": false})))]);
-    let reviews = script.reviews();
+    let script = Script::new((0..500).map(|_| token_review(&json!({"authenticated": false}))));
+    let reviews = reviews(&script);
     let start = Instant::now();
     for (sent, milliseconds) in [(400, 0..=0), (500, 495..=510)] {
-        while script.requests() < sent {
+        while script.seen().len() < sent {
             reviews.review_token("secret").await.unwrap();
         }
         let waited = start.elapsed().as_millis();
@@ -187,9 +153,9 @@ async fn reviews_are_sent_at_200_a_second_after_a_burst_of_400() {
 #[tokio::test(start_paused = true)]
 async fn a_hanging_api_server_delays_a_request_by_ten_seconds_at_most() {
     let options = AuthenticationOptions { skip_lookup: true, ..AuthenticationOptions::default() };
-    let hangs = || Script::new(&[(0, Value::Null)]).reviews();
-    let authenticator = Authenticator::load(options, Some(hangs())).await.unwrap();
-    let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(hangs())).unwrap();
+    let hangs = |path| reviews(&Script::new([Step::new(Method::POST, path, Answer::never())]));
+    let authenticator = Authenticator::load(options, Some(hangs(TOKENS))).await.unwrap();
+    let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(hangs(ACCESSES))).unwrap();
     let headers = [(http::header::AUTHORIZATION, "Bearer x".parse().unwrap())].into_iter().collect();
     let start = Instant::now();
     let rejected = authenticator.authenticate(&Peer::new(HERE, Vec::new()), &headers).await.unwrap_err();
@@ -207,19 +173,19 @@ async fn a_hanging_api_server_delays_a_request_by_ten_seconds_at_most() {
 /// quarters of the requests are refused.
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_requests_causes_a_bounded_number_of_reviews() {
-    let script = Script::new(&[(0, Value::Null)]);
-    let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(script.reviews())).unwrap();
+    let script = Script::new((0..1000).map(|_| Step::new(Method::POST, ACCESSES, Answer::never())));
+    let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(reviews(&script))).unwrap();
     let paths: Vec<String> = (0..1000).map(|i| format!("/{i}")).collect();
     let user = User::anonymous();
     let from = |index: usize| IpAddr::from([10, 0, 0, u8::try_from(index % 100).unwrap()]);
     let asks =
         paths.iter().enumerate().map(|(index, path)| authorizer.authorize(from(index), &user, "get", path));
-    let reviews = async {
+    let sent = async {
         tokio::time::sleep(Duration::from_secs(9)).await;
-        script.requests()
+        script.seen().len()
     };
-    let (decisions, reviews) = tokio::join!(futures::future::join_all(asks), reviews);
-    assert_eq!(reviews, 48);
+    let (decisions, sent) = tokio::join!(futures::future::join_all(asks), sent);
+    assert_eq!(sent, 48);
     let count = |is: fn(&ReviewError) -> bool| {
         decisions.iter().filter_map(|decision| decision.as_ref().err()).filter(|error| is(error)).count()
     };

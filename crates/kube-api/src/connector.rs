@@ -173,7 +173,8 @@ fn with_port(server: Uri) -> Uri {
 
 #[cfg(test)]
 mod tests {
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+    use rcgen::{BasicConstraints, CertificateParams, IsCa};
+    use scripted_api::mutual_tls::Authority;
     use socket2::SockRef;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
@@ -199,16 +200,12 @@ mod tests {
 
     #[tokio::test]
     async fn http2_is_offered_unless_it_is_disabled() {
-        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        let key = own.signing_key.serialize_der().try_into().unwrap();
-        let tls = rustls::ServerConfig::builder().with_no_client_auth();
-        let mut tls = tls.with_single_cert(vec![own.cert.der().clone()], key).unwrap();
-        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+        let authority = Authority::new("servers");
+        let acceptor = authority.issue("127.0.0.1").acceptor(&[b"h2", b"http/1.1"]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("https://{}", listener.local_addr().unwrap());
         let mut config = kube::Config::new(server.parse().unwrap());
-        config.root_cert = Some(vec![own.cert.der().to_vec()]);
+        config.root_cert = Some(vec![authority.der()]);
         for (http2, expected) in [(true, Some(&b"h2"[..])), (false, None)] {
             let mut connector = Connector::new(&config, None, http2).unwrap();
             let accept = async { acceptor.accept(listener.accept().await.unwrap().0).await.unwrap() };
@@ -223,16 +220,12 @@ mod tests {
     async fn a_server_with_the_certificate_of_an_authority_is_refused() {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        let tls = rustls::ServerConfig::builder().with_no_client_auth();
-        let key = key.serialize_der().try_into().unwrap();
-        let tls = tls.with_single_cert(vec![certificate.der().clone()], key).unwrap();
-        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+        let authority = Authority::new("servers");
+        let acceptor = authority.sign(&params).acceptor(&[]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("https://{}", listener.local_addr().unwrap());
         let mut config = kube::Config::new(server.parse().unwrap());
-        config.root_cert = Some(vec![certificate.der().to_vec()]);
+        config.root_cert = Some(vec![authority.der()]);
         let mut connector = Connector::new(&config, None, true).unwrap();
         let accept = async { acceptor.accept(listener.accept().await.unwrap().0).await };
         let (stream, _) = tokio::join!(connector.call(server.parse().unwrap()), accept);

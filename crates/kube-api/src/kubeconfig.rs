@@ -180,6 +180,21 @@ mod tests {
     use super::*;
     use crate::error_chain;
 
+    /// Reads a kubeconfig whose current context has this cluster and this user, for a `server` in place of the cluster's.
+    async fn load(cluster: &str, user: &str, server: Option<&Uri>) -> Result<kube::Config, KubeconfigError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
+        let text = format!(
+            "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u, namespace: ''}}}}], \
+             users: [{{name: u, user: {{{user}}}}}], clusters: [{{name: c, cluster: {{{cluster}}}}}]}}"
+        );
+        std::fs::write(&path, text).unwrap();
+        load_kubeconfig_for("--kubeconfig", &path, server).await
+    }
+
+    const EXEC: &str = "exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Never, \
+                        provideClusterInfo: true}";
+
     #[test]
     fn the_authorities_file_is_that_of_the_current_context() {
         let file = |current: &str| {
@@ -214,8 +229,10 @@ mod tests {
     /// The credentials that client-go's `ClientConfig` reads for each URL of a server.
     #[tokio::test]
     async fn credentials_are_for_servers_with_tls() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("kubeconfig");
+        let user = format!(
+            "token: secret, tokenFile: /t, client-certificate-data: eA==, as: them, as-groups: [them], username: me, \
+             password: secret, {EXEC}"
+        );
         for (server, other, expected) in [
             ("https://k8s", None, true),
             ("http://k8s", None, false),
@@ -223,17 +240,11 @@ mod tests {
             ("https://k8s", Some("http://k8s:8080/"), false),
             ("k8s:8080", None, false),
         ] {
-            let text = format!(
-                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
-                 users: [{{name: u, user: {{token: secret, tokenFile: /t, client-certificate-data: eA==, as: them, \
-                 as-groups: [them], username: me, password: secret, exec: {{apiVersion: \
-                 client.authentication.k8s.io/v1, command: login, interactiveMode: Never, provideClusterInfo: true}}}}}}], \
-                 clusters: [{{name: c, cluster: {{server: '{server}', certificate-authority-data: eA==, tls-server-name: a, \
-                 insecure-skip-tls-verify: true}}}}]}}"
+            let cluster = format!(
+                "server: '{server}', certificate-authority-data: eA==, tls-server-name: a, insecure-skip-tls-verify: true"
             );
-            std::fs::write(&path, text).unwrap();
             let other: Option<Uri> = other.map(|url| url.parse().unwrap());
-            let config = load_kubeconfig_for("--kubeconfig", &path, other.as_ref()).await.unwrap();
+            let config = load(&cluster, &user, other.as_ref()).await.unwrap();
             let used = other.or_else(|| server_url(server)).unwrap();
             assert_eq!(config.cluster_url, used);
             let user = config.auth_info;
@@ -258,8 +269,6 @@ mod tests {
     /// kube would end the process at the first request.
     #[tokio::test]
     async fn a_server_is_an_address_with_or_without_a_scheme() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("kubeconfig");
         for (server, expected) in [
             ("10.0.0.1:6443", Ok("http://10.0.0.1:6443/")),
             ("localhost", Ok("http://localhost/")),
@@ -267,12 +276,7 @@ mod tests {
             ("unix:///k8s", Err("server of the current cluster in ")),
             ("/k8s", Err("server of the current cluster in ")),
         ] {
-            let text = format!(
-                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c}}}}], \
-                 clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
-            );
-            std::fs::write(&path, text).unwrap();
-            match (load_kubeconfig("--kubeconfig", &path).await, expected) {
+            match (load(&format!("server: '{server}'"), "", None).await, expected) {
                 (Ok(config), Ok(url)) => assert_eq!(config.cluster_url.to_string(), url),
                 (Err(error), Err(text)) => assert!(error.to_string().contains(text), "{error}"),
                 (loaded, _) => panic!("{server}: {loaded:?}"),
@@ -283,16 +287,8 @@ mod tests {
     /// Each field of the first column is read as if it were not there, or as the second.
     #[tokio::test]
     async fn what_go_ignores_in_a_kubeconfig_is_ignored() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("kubeconfig");
         let load = async |cluster: &str, user: &str| {
-            let text = format!(
-                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
-                 users: [{{name: u, user: {{{user}}}}}], \
-                 clusters: [{{name: c, cluster: {{server: 'https://k8s'{cluster}}}}}]}}"
-            );
-            std::fs::write(&path, text).unwrap();
-            let config = load_kubeconfig("--kubeconfig", &path).await.unwrap();
+            let config = load(&format!("server: 'https://k8s'{cluster}"), user, None).await.unwrap();
             let user = serde_json::to_value(&config.auth_info).unwrap();
             (config.root_cert, config.root_cert_file, config.tls_server_name, user)
         };
@@ -319,7 +315,7 @@ mod tests {
                 "client-certificate-data: eA==, client-key-data: eA==",
             ),
             ("client-certificate: '', client-certificate-data: eA==", "client-certificate-data: eA=="),
-            ("client-key: k, token: secret, x: ''", "client-key: k, token: secret, x: ''"),
+            ("client-key: /k, token: secret, x: ''", "client-key: /k, token: secret, x: ''"),
         ] {
             assert_eq!(load("", user).await, load("", expected).await, "{user}");
         }
@@ -328,27 +324,14 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_namespace_is_none() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("kubeconfig");
-        let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u, namespace: ''}}], \
-                    users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: 'https://k8s'}}]}";
-        std::fs::write(&path, text).unwrap();
-        let config = load_kubeconfig("--kubeconfig", &path).await.unwrap();
+        let config = load("server: 'https://k8s'", "", None).await.unwrap();
         assert_eq!(config.default_namespace, "default");
     }
 
     #[tokio::test]
     async fn the_proxy_is_that_of_the_kubeconfig_alone() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("kubeconfig");
         let proxy = async |field: &str| {
-            let text = format!(
-                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
-                 users: [{{name: u, user: {{exec: {{apiVersion: client.authentication.k8s.io/v1, command: login, \
-                 interactiveMode: Never, provideClusterInfo: true}}}}}}], clusters: [{{name: c, cluster: {{server: 'https://k8s'{field}}}}}]}}"
-            );
-            std::fs::write(&path, text).unwrap();
-            let config = load_kubeconfig("--kubeconfig", &path).await;
+            let config = load(&format!("server: 'https://k8s'{field}"), EXEC, None).await;
             config.map(|config| {
                 let told = config.auth_info.exec.unwrap().cluster.unwrap().proxy_url;
                 let used = config.proxy_url.map(|url| url.to_string());

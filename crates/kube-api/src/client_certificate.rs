@@ -88,10 +88,4 @@ mod tests {
         assert_eq!(data(certificate()).unwrap(), Some(END));
         assert_eq!(data("x".to_owned()).unwrap_err(), "no certificate in it");
     }
-
-    #[test]
-    fn tokens_have_none() {
-        let token = Some("a".to_owned().into());
-        assert_eq!(expiry(AuthInfo { token, ..AuthInfo::default() }).unwrap(), None);
-    }
 }

@@ -138,37 +138,6 @@ mod tests {
         Ok(String::from_utf8(contents.concat())?.parse()?)
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn new_contents_are_used_after_10_s_and_invalid_ones_never() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = ["a", "b"].map(|name| directory.path().join(name));
-        let write = |index: usize, text| fs::write(&files[index], text).unwrap();
-        write(0, "1");
-        assert!(ReloadingFile::new(files.to_vec(), number).is_err(), "a file is missing");
-        write(1, "x");
-        assert!(ReloadingFile::new(files.to_vec(), number).is_err(), "no number");
-        write(1, "2");
-        let reloading = ReloadingFile::new(files.to_vec(), number).unwrap();
-        assert_eq!(reloading.current().await, 12);
-
-        write(1, "3");
-        advance(RELOAD_INTERVAL / 2).await;
-        assert_eq!(reloading.current().await, 12, "not reloaded yet");
-        advance(RELOAD_INTERVAL / 2).await;
-        assert_eq!(reloading.clone().current().await, 13);
-        assert_eq!(reloading.current().await, 13, "clones share it");
-
-        write(1, "x");
-        advance(RELOAD_INTERVAL).await;
-        assert_eq!(reloading.current().await, 13);
-        fs::remove_file(&files[1]).unwrap();
-        advance(RELOAD_INTERVAL).await;
-        assert_eq!(reloading.current().await, 13);
-        write(1, "4");
-        advance(RELOAD_INTERVAL).await;
-        assert_eq!(reloading.current().await, 14);
-    }
-
     /// Open connections must not be replaced without need.
     #[tokio::test(start_paused = true)]
     async fn unchanged_files_are_parsed_once() {

@@ -147,12 +147,6 @@ mod tests {
         }
         // The timer counts in milliseconds and rounds up.
         assert_eq!(start.elapsed().as_millis(), 1000);
-        tokio::time::advance(Duration::from_secs(60)).await;
-        let later = Instant::now();
-        for _ in 0..30 {
-            limiter.acquire().await;
-        }
-        assert_eq!(later.elapsed(), Duration::ZERO, "an idle bucket fills up, but not beyond the burst");
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,15 +185,5 @@ mod tests {
         tokio::time::advance(Duration::from_secs(3600)).await;
         limiter.give_back(50);
         assert!(limiter.try_acquire(50) && !limiter.try_acquire(1), "a quiet hour does not add to the burst");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn no_limit() {
-        let limiter = RateLimiter::new(-1.0, 0);
-        let start = Instant::now();
-        for _ in 0..10_000 {
-            limiter.acquire().await;
-        }
-        assert_eq!(start.elapsed(), Duration::ZERO);
     }
 }

@@ -164,6 +164,9 @@ async fn a_token_is_read_again() {
         Some("Bearer two"),
         "an empty file is ignored"
     );
+    fs::remove_file(fixture.path("token")).unwrap();
+    advance(RELOAD_INTERVAL).await;
+    assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer two"));
 }
 
 /// A plugin whose first token has expired. Once there is a file `slow`, the first run reads a named pipe before it prints the next

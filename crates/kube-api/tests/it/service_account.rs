@@ -142,37 +142,6 @@ async fn without_a_token_nothing_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_old_token_is_used_if_renewal_fails() {
-    let down = || no_token(500, "InternalError");
-    let script = Script::new([
-        token("a", 600),
-        work(),
-        down(),
-        work(),
-        work(),
-        down(),
-        work(),
-        token("b", 600),
-        work(),
-    ]);
-    let client = client(&script);
-    client.get_raw(PATH).await.unwrap();
-    advance(Duration::from_secs(481)).await;
-    client.get_raw(PATH).await.unwrap();
-    // Not requested again with every request.
-    advance(Duration::from_secs(9)).await;
-    client.get_raw(PATH).await.unwrap();
-    advance(Duration::from_secs(2)).await;
-    client.get_raw(PATH).await.unwrap();
-    advance(Duration::from_secs(11)).await;
-    client.get_raw(PATH).await.unwrap();
-    script.played(LONG).await;
-    let sent = authorizations(&script);
-    assert_eq!(sent.iter().filter(|value| *value == "Bearer a").count(), 4);
-    assert_eq!(sent.last().unwrap(), "Bearer b");
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_old_token_is_used_while_no_new_one_comes() {
     let hang = || vec![Step::new(Method::POST, TOKEN, Answer::never())];
     let stall = || vec![Step::new(Method::POST, TOKEN, Answer::new(201, "application/json", "").hang())];
@@ -180,7 +149,8 @@ async fn the_old_token_is_used_while_no_new_one_comes() {
     let create = Step::new(Method::POST, ACCOUNTS, Answer::never());
     // Repeated as the server asks: at 0, 4 and 8 s.
     let overload = vec![busy(), busy(), busy()];
-    for silence in [hang(), stall(), overload, vec![no_token(404, "NotFound"), create]] {
+    let down = vec![no_token(500, "InternalError")];
+    for silence in [hang(), stall(), down, overload, vec![no_token(404, "NotFound"), create]] {
         let mut steps = vec![token("a", 600), work()];
         steps.extend(silence);
         steps.extend([work(), work(), work(), token("b", 600), work()]);

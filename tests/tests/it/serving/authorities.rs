@@ -45,10 +45,13 @@ const CHAINS: &[Chain] = &[
     Chain { name: "root without key usage", root: |params| params.key_usages.clear(), ..DIRECT },
     Chain { name: "root for any purpose", root: for_any_purpose, ..DIRECT },
     Chain { name: "client for any purpose", client: for_any_purpose, ..DIRECT },
+    Chain { name: "client without purposes", client: |params| params.extended_key_usages.clear(), ..DIRECT },
+    Chain { name: "client for servers too", client: for_servers_too, ..DIRECT },
     Chain { name: "pinned certificate itself", root: no_authority, is_pinned: true, ..DIRECT },
     Chain { name: "pinned certificate vouches", root: no_authority, ..REFUSED },
     Chain { name: "silent certificate vouches", root: |params| params.is_ca = IsCa::NoCa, ..REFUSED },
     Chain { name: "pinned and expired", root: expired, is_pinned: true, ..REFUSED },
+    Chain { name: "pinned for servers", root: only_for_servers, is_pinned: true, ..REFUSED },
     Chain { name: "expired root", root: expired, ..REFUSED },
     Chain { name: "root of tomorrow", root: not_yet_valid, ..REFUSED },
     Chain { name: "root for servers", root: only_for_servers, ..REFUSED },
@@ -60,6 +63,9 @@ const CHAINS: &[Chain] = &[
     Chain { name: "intermediate for servers", intermediates: &[only_for_servers], ..REFUSED },
     Chain { name: "intermediate that may not sign", intermediates: &[only_signs_data], ..REFUSED },
     Chain { name: "intermediate that is none", intermediates: &[no_authority], ..REFUSED },
+    Chain { name: "silent intermediate", intermediates: &[|params| params.is_ca = IsCa::NoCa], ..REFUSED },
+    Chain { name: "intermediate of tomorrow", intermediates: &[not_yet_valid], ..REFUSED },
+    Chain { name: "intermediate with a riddle", intermediates: &[critical_and_unknown], ..REFUSED },
     Chain { name: "expired client", client: expired, ..REFUSED },
     Chain { name: "client for servers", client: only_for_servers, ..REFUSED },
 ];
@@ -82,6 +88,10 @@ fn no_authority(params: &mut CertificateParams) {
 
 fn only_for_servers(params: &mut CertificateParams) {
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+}
+
+fn for_servers_too(params: &mut CertificateParams) {
+    params.extended_key_usages.push(ExtendedKeyUsagePurpose::ServerAuth);
 }
 
 fn for_any_purpose(params: &mut CertificateParams) {

@@ -1,4 +1,5 @@
-//! Chains of client certificates, as upstream verifies them.
+//! Chains of client certificates. `client_certificates_are_verified_as_upstream_verifies_them` of `tests` has the constraints that
+//! certificates place on their use.
 
 use super::*;
 use rcgen::{
@@ -61,115 +62,15 @@ fn expired(params: &mut CertificateParams) {
     params.not_after = date_time_ymd(2026, 12, 31);
 }
 
-fn not_yet_valid(params: &mut CertificateParams) {
-    params.not_before = date_time_ymd(2030, 1, 1);
-}
-
 fn unchanged(_: &mut CertificateParams) {}
 
-fn for_servers_only(params: &mut CertificateParams) {
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-}
-
-fn signs_data_only(params: &mut CertificateParams) {
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-}
-
-fn no_intermediates(params: &mut CertificateParams) {
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-}
-
-fn explicitly_no_ca(params: &mut CertificateParams) {
-    params.is_ca = IsCa::ExplicitNoCa;
-}
-
-fn without_basic_constraints(params: &mut CertificateParams) {
-    params.is_ca = IsCa::NoCa;
-}
-
-fn with_unknown_critical_extension(params: &mut CertificateParams) {
-    let mut extension = rcgen::CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 1], vec![5, 0]);
-    extension.set_criticality(true);
-    params.custom_extensions = vec![extension];
-}
-
-/// Expectations are those of `crypto/x509`; most of them are compared with a real server by the test `serving` of `tests`.
+/// Go accepts it in either case.
 #[test]
-fn a_ca_signs_only_what_its_constraints_allow() {
-    use webpki::Error;
-    let errors: [(Change, fn(&Error) -> bool); 8] = [
-        (expired, |error| matches!(error, Error::CertExpired { .. })),
-        (not_yet_valid, |error| matches!(error, Error::CertNotValidYet { .. })),
-        (explicitly_no_ca, |error| matches!(error, Error::EndEntityUsedAsCa)),
-        (without_basic_constraints, |error| matches!(error, Error::EndEntityUsedAsCa)),
-        (signs_data_only, |error| matches!(error, Error::EndEntityUsedAsCa)),
-        (for_servers_only, |error| matches!(error, Error::RequiredEkuNotFoundContext(_))),
-        (with_unknown_critical_extension, |error| matches!(error, Error::UnsupportedCriticalExtension)),
-        (unchanged, |_| false),
-    ];
-    for (index, (change, is_expected)) in errors.into_iter().enumerate() {
-        let (changed, good) = (root(change), root(unchanged));
-        let intermediate = good.intermediate("intermediate", change);
-        let direct = bundle(&[&changed]).verify(&[changed.client(unchanged)], now());
-        let indirect = bundle(&[&good]).verify(&[intermediate.client(unchanged), intermediate.der()], now());
-        for result in [direct, indirect] {
-            match result {
-                Ok(_) => assert_eq!(index, 7, "accepted case {index}"),
-                Err(VerifyError::Path(error)) => assert!(is_expected(&error), "case {index}: {error:?}"),
-                Err(error) => panic!("case {index}: {error}"),
-            }
-        }
-    }
-}
-
-#[test]
-fn a_path_has_at_most_the_intermediates_that_each_ca_allows() {
-    let verify = |top: Change, middle: Change| {
-        let root = root(top);
-        let first = root.intermediate("first", middle);
-        let second = first.intermediate("second", unchanged);
-        let short = bundle(&[&root]).verify(&[first.client(unchanged), first.der()], now());
-        let chain = [second.client(unchanged), second.der(), first.der()];
-        (short.is_ok(), bundle(&[&root]).verify(&chain, now()).is_ok())
-    };
-    let one_below: Change = |params| params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
-    assert_eq!(verify(unchanged, unchanged), (true, true));
-    assert_eq!(verify(one_below, unchanged), (true, false));
-    assert_eq!(verify(no_intermediates, unchanged), (false, false));
-    assert_eq!(verify(unchanged, no_intermediates), (true, false));
-}
-
-#[test]
-fn the_accepted_purposes_equal_those_of_go() {
-    let any: Change = |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
-    let both: Change = |params| {
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-    };
-    let none: Change = |params| params.extended_key_usages.clear();
-    for (change, is_ok) in [(any, true), (both, true), (none, true), (for_servers_only, false)] {
-        let (changed, good) = (root(change), root(unchanged));
-        assert_eq!(bundle(&[&changed]).verify(&[changed.client(unchanged)], now()).is_ok(), is_ok);
-        assert_eq!(bundle(&[&good]).verify(&[good.client(change)], now()).is_ok(), is_ok);
-    }
-}
-
-/// `Roots.contains` in `Verify`: only validity and purpose are checked, and it verifies no other certificate.
-#[test]
-fn a_certificate_in_the_bundle_that_is_no_ca_verifies_only_itself() {
-    let own = root(|params| {
-        explicitly_no_ca(params);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    });
-    let bundle_of = bundle(&[&own]);
-    bundle_of.verify(&[own.der()], now()).unwrap();
-    bundle_of.verify(&[own.client(unchanged)], now()).unwrap_err();
-    for change in [expired, for_servers_only, with_unknown_critical_extension] {
-        let own = root(change);
-        bundle(&[&own]).verify(&[own.der()], now()).unwrap_err();
-    }
-    let elsewhere = root(unchanged);
-    bundle(&[&root(unchanged)]).verify(&[elsewhere.der()], now()).unwrap_err();
+fn an_authority_is_no_client_unless_it_is_in_the_bundle() {
+    let root = root(unchanged);
+    let below = root.intermediate("below", unchanged);
+    bundle(&[&root]).verify(&[below.der()], now()).unwrap_err();
+    bundle(&[&root, &below]).verify(&[below.der()], now()).unwrap();
 }
 
 /// A CA that was renewed with the same key: its old certificate has expired, the new one is valid.

@@ -118,6 +118,8 @@ const FORMS: &[&str] = &[
     "application/json;as=Statusz;g=config.k8s.io;v=v1beta1",
     "application/json;as=Statusz;g=config.k8s.io;v=v1alpha1",
     "application/json;as=Statusz;v=v1beta1",
+    "application/json;as=Flagz;g=elsewhere;v=v1beta1",
+    "application/json;as=Flagz;g=config.k8s.io;v=v9",
     "application/yaml;as=Flagz;v=v1beta1;g=config.k8s.io",
     "application/yaml;as=Statusz;v=v1beta1;g=config.k8s.io",
     "text/plain, application/json;as=Statusz;g=config.k8s.io;v=v1beta1",

@@ -31,7 +31,6 @@ pub(crate) struct Setup {
     pub(crate) authorization: AuthorizationOptions,
     pub(crate) api: FakeApi,
     pub(crate) checks: Checks,
-    pub(crate) statusz: bool,
 }
 
 impl Default for Setup {
@@ -42,7 +41,7 @@ impl Default for Setup {
         (serving.limits.handshake, serving.limits.header) = (LIMIT, LIMIT);
         let (authentication, authorization) = Default::default();
         let (api, checks) = (FakeApi::default(), Checks::new());
-        Self { serving, authentication, authorization, api, checks, statusz: true }
+        Self { serving, authentication, authorization, api, checks }
     }
 }
 
@@ -66,14 +65,13 @@ impl Setup {
     }
 
     pub(crate) async fn start(self) -> TestServer {
-        let Self { serving, authentication, authorization, api, checks, statusz } = self;
+        let Self { serving, authentication, authorization, api, checks } = self;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = SecureServer::with_listener(listener, &serving).await.unwrap();
         let address = server.local_addr().unwrap();
         let authenticator = Authenticator::load(authentication, Some(api.clone())).await.unwrap();
         let authorizer = Authorizer::new(authorization, Some(api.clone())).unwrap();
         let routes = routes(&checks);
-        let routes = if statusz { routes } else { routes.without_statusz() };
         let (shutdown, stop) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let stop = async { stop.await.unwrap_or_default() };

@@ -227,8 +227,11 @@ mod tests {
     type Config = BTreeMap<String, String>;
 
     /// Returns its configuration, and counts the requests.
-    #[derive(Default)]
-    struct FakeCluster(Mutex<(u32, Option<Config>)>);
+    struct FakeCluster(Mutex<(u32, Result<Config, ReviewError>)>);
+
+    fn cluster(config: Result<Config, ReviewError>) -> &'static FakeCluster {
+        Box::leak(Box::new(FakeCluster(Mutex::new((0, config)))))
+    }
 
     impl AuthenticationApi for &'static FakeCluster {
         async fn review_token(&self, _token: &str) -> Result<Option<User>, ReviewError> {
@@ -238,28 +241,16 @@ mod tests {
         async fn cluster_config(&self) -> Result<Option<Config>, ReviewError> {
             let mut state = self.0.lock();
             state.0 += 1;
-            state.1.clone().map(Some).ok_or(ReviewError::Timeout)
-        }
-    }
-
-    /// Refuses to show its configuration.
-    struct Forbidding;
-
-    impl AuthenticationApi for Forbidding {
-        async fn review_token(&self, _token: &str) -> Result<Option<User>, ReviewError> {
-            Ok(None)
-        }
-
-        async fn cluster_config(&self) -> Result<Option<Config>, ReviewError> {
-            let status = Status { code: 403, message: "no".to_owned(), ..Status::default() };
-            Err(ApiError::Refused(Box::new(status)).into())
+            state.1.clone().map(Some)
         }
     }
 
     #[tokio::test]
     async fn a_client_that_may_not_look_up_is_told_which_role_it_needs() {
+        let status = Status { code: 403, message: "no".to_owned(), ..Status::default() };
+        let forbidding = cluster(Err(ApiError::Refused(Box::new(status)).into()));
         let error =
-            Authenticator::load(AuthenticationOptions::default(), Some(Forbidding)).await.err().unwrap();
+            Authenticator::load(AuthenticationOptions::default(), Some(forbidding)).await.err().unwrap();
         let text = error_chain(&error);
         assert!(
             text.contains("--role=extension-apiserver-authentication-reader") && text.ends_with(": no"),
@@ -275,10 +266,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_cluster_is_looked_up_every_minute_and_a_failure_changes_nothing() {
-        let cluster: &'static FakeCluster = Box::leak(Box::default());
+        let cluster = cluster(Err(ReviewError::Timeout));
         let configure = |pem: Option<&str>| {
             let config = pem.map(|pem| Config::from([("client-ca-file".to_owned(), pem.to_owned())]));
-            cluster.0.lock().1 = config;
+            cluster.0.lock().1 = config.ok_or(ReviewError::Timeout);
         };
         let lookups = || cluster.0.lock().0;
         let ((old, old_der), (new, new_der)) = (ca("old"), ca("new"));

@@ -98,14 +98,6 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(90);
 
     #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_is_closed() {
-        let (_stop, stopping) = watch::channel(false);
-        let (activity, start) = (Activity::default(), Instant::now());
-        activity.closing(IDLE, stopping).await;
-        assert_eq!(start.elapsed(), IDLE);
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn a_request_in_progress_keeps_the_connection_open() {
         let (_stop, stopping) = watch::channel(false);
         let activity = Activity::default();

@@ -29,40 +29,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_names_its_flag() {
-        let cases: [(fn(&mut ServingOptions), &str); 8] = [
-            (
-                |o| o.secure_port = 70000,
-                "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for turning off secure port",
-            ),
-            (
-                |o| o.secure_port = -1,
-                "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
-            ),
-            (
-                |o| o.tls_cert_file = Some("a".into()),
-                "--tls-cert-file and --tls-private-key-file must be given together",
-            ),
-            (|o| o.cert_dir = Some("a".into()), "--cert-dir needs a name for the pair of files"),
-            (|o| o.tls_min_version = "1.2".into(), "--tls-min-version: unknown tls version \"1.2\""),
-            (
-                |o| o.tls_cipher_suites = vec!["FAST".into()],
-                "--tls-cipher-suites: Cipher suite FAST not supported or doesn't exist",
-            ),
-            (
-                |o| o.tls_curve_preferences = vec![7],
-                "--tls-curve-preferences: curve preference 7 is not supported",
-            ),
-            (
-                |o| o.tls_curve_preferences = vec![25],
-                "--tls-curve-preferences: none of the curves is supported, use 29 (X25519), 23 (P-256) or 24 (P-384)",
-            ),
-        ];
-        assert!(ServingOptions::default().validate().is_empty());
-        for (change, message) in cases {
-            let mut options = ServingOptions::default();
-            change(&mut options);
-            assert_eq!(options.validate(), [message]);
-        }
+    fn a_directory_needs_a_name_for_the_files_in_it() {
+        let options = ServingOptions { cert_dir: Some("a".into()), ..ServingOptions::default() };
+        assert_eq!(options.validate(), ["--cert-dir needs a name for the pair of files"]);
     }
 }

@@ -202,18 +202,6 @@ mod tests {
     }
 
     #[test]
-    fn invalid_curves_are_refused() {
-        for (curves, reason) in [
-            (vec![0], "curve preference 0 is out of range (must be 1-65535)"),
-            (vec![65536], "curve preference 65536 is out of range (must be 1-65535)"),
-            (vec![29, 29], "duplicate curve preference 29"),
-        ] {
-            let error = policy(|options| options.tls_curve_preferences = curves).unwrap_err();
-            assert_eq!(error, format!("--tls-curve-preferences: {reason}"));
-        }
-    }
-
-    #[test]
     fn versions_below_1_2_are_raised_with_a_warning() {
         let policy = policy(|options| options.tls_min_version = "VersionTLS10".into()).unwrap();
         assert_eq!(policy.versions.len(), 2);

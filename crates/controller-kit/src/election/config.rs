@@ -139,24 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_durations_are_refused_by_the_name_of_the_flag() {
-        let cases = [
-            ((0, 10_000, 2000), "--leader-elect-lease-duration must be greater than zero"),
-            ((15_000, 0, 2000), "--leader-elect-renew-deadline must be greater than zero"),
-            ((15_000, 10_000, 0), "--leader-elect-retry-period must be greater than zero"),
-            (
-                (9999, 10_000, 2000),
-                "--leader-elect-lease-duration (9.999s) must be greater than --leader-elect-renew-deadline (10s)",
-            ),
-            (
-                (15_000, 2400, 2000),
-                "--leader-elect-renew-deadline (2.4s) must be greater than --leader-elect-retry-period (2s) \
-                 times 1.2",
-            ),
-        ];
-        for ((lease, renew, retry), message) in cases {
-            assert_eq!(config(lease, renew, retry).unwrap_err().to_string(), message);
-        }
+    fn the_shortest_and_the_longest_durations_are_accepted() {
         assert!(config(15_000, 2401, 2000).is_ok());
         assert!(config(10_001, 10_000, 2000).is_ok());
         assert!(Config::new(Duration::MAX, Duration::MAX / 2, Duration::from_nanos(1)).is_ok(), "no panic");

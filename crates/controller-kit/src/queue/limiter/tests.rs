@@ -41,20 +41,6 @@ fn delays_of_a_key_double_up_to_the_cap_and_stay_there() {
     assert_eq!(delays(&mut limiter, 1), [1000]);
 }
 
-/// A part of a key that fails for ever delays no other part.
-#[test]
-fn consecutive_failures_count_per_fingerprint() {
-    let mut limiter = without_bucket();
-    let (refused, other) = (failure(4), failure(6));
-    assert_eq!(delays_of(&mut limiter, &[refused], 12)[11], 1_000_000);
-    assert_eq!(delays_of(&mut limiter, &[refused, other], 3), [1000, 2000, 4000], "of the other fingerprint");
-    assert_eq!(limiter.failures(&0), 15);
-    assert_eq!(delays_of(&mut limiter, &[refused], 1), [1_000_000], "the other succeeded");
-    assert_eq!(delays_of(&mut limiter, &[other], 1), [1000]);
-    assert_eq!(delays_of(&mut limiter, &[refused], 1), [1000], "it was not refused the last time");
-    assert_eq!(delays_of(&mut limiter, &[failure(5)], 1), [1000], "the same part with new content");
-}
-
 fn unavailable(pause: Duration) -> Cause {
     Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable, pause }
 }
@@ -99,29 +85,6 @@ fn an_unavailable_server_is_retried_every_minute() {
 }
 
 #[test]
-fn a_stale_cache_and_a_conflict_are_no_failures() {
-    let now = Instant::now();
-    let mut limiter = Limiter::<u8>::new(one_second());
-    for _ in 0..1000 {
-        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), Retry::normal(STALE_CACHE_DELAY, false));
-    }
-    assert!(limiter.is_blank());
-    let conflicts =
-        [1, 2, 4, 8, 16, 32, 60, 60].map(|seconds| Retry::normal(Duration::from_secs(seconds), false));
-    assert_eq!([(); 8].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
-    assert_eq!(limiter.failures(&0), 0);
-    assert_eq!(limiter.retry(&0, &[failure(4)], now), Retry::normal(Duration::from_secs(1), true));
-    assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), Retry::normal(STALE_CACHE_DELAY, false));
-    assert_eq!(
-        limiter.retry(&0, &[failure(4)], now),
-        Retry::normal(Duration::from_secs(2), true),
-        "counts on"
-    );
-    let (both, first) = ([failure(4), Cause::Conflict], Retry::normal(Duration::from_secs(4), true));
-    assert_eq!(limiter.retry(&0, &both, now), first, "the sooner of both");
-}
-
-#[test]
 fn the_cap_is_a_parameter_and_also_caps_the_base() {
     let mut limiter = Limiter::new(RateLimit { max_delay: 60_000 * MS, ..one_second() });
     assert_eq!(delays(&mut limiter, 8), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
@@ -129,29 +92,6 @@ fn the_cap_is_a_parameter_and_also_caps_the_base() {
     assert_eq!(delays(&mut limiter, 2), [200, 200]);
     let mut limiter = Limiter::new(RateLimit::default());
     assert_eq!(delays(&mut limiter, 4), [5, 10, 20, 40]);
-}
-
-fn take(limiter: &mut Limiter<u8>, now: Instant) -> u128 {
-    let delay = limiter.bucket_delay(now);
-    limiter.take_token(now);
-    delay.as_millis()
-}
-
-#[test]
-fn the_bucket_lets_a_burst_through_and_then_spaces_out() {
-    let mut limiter = Limiter::<u8>::new(one_second());
-    let start = Instant::now();
-    assert!((0..100).all(|_| take(&mut limiter, start) == 0));
-    assert_eq!(take(&mut limiter, start), 100);
-    assert_eq!(take(&mut limiter, start), 200);
-    // 250 ms later there are 2.5 more tokens, of which the two reservations use two
-    assert_eq!(take(&mut limiter, start + 250 * MS), 50);
-    limiter.return_token();
-    assert_eq!(take(&mut limiter, start + 250 * MS), 50);
-    // an hour later it is full, not fuller
-    let later = start + Duration::from_hours(1);
-    assert!((0..100).all(|_| take(&mut limiter, later) == 0));
-    assert_eq!(take(&mut limiter, later), 100);
 }
 
 /// The cap holds for keys behind 30,000 others as well, and for the next key after these.
@@ -182,39 +122,4 @@ fn the_memory_of_an_outage_is_given_back() {
     }
     (0..10_000).for_each(|key| limiter.forget(&key));
     assert!(limiter.failing.capacity() <= 2 * KEPT_CAPACITY, "{}", limiter.failing.capacity());
-}
-
-#[test]
-fn a_returned_token_does_not_overfill_the_bucket() {
-    let bucket = Bucket { qps: 10.0, burst: 2 };
-    let mut limiter = Limiter::<u8>::new(RateLimit { bucket: Some(bucket), ..RateLimit::default() });
-    let start = Instant::now();
-    take(&mut limiter, start);
-    limiter.return_token();
-    limiter.return_token();
-    assert_eq!([0, 0, 100], [(); 3].map(|()| take(&mut limiter, start)));
-}
-
-#[test]
-fn invalid_buckets_neither_block_nor_panic() {
-    let now = Instant::now();
-    for (qps, burst, third) in [
-        (0.0, 1, Duration::ZERO),
-        (-1.0, 1, Duration::ZERO),
-        (f64::NAN, 1, Duration::ZERO),
-        (f64::INFINITY, 1, Duration::ZERO),
-        (10.0, 0, 200 * MS),
-    ] {
-        let limit = RateLimit { bucket: Some(Bucket { qps, burst }), ..RateLimit::default() };
-        let mut limiter = Limiter::<u8>::new(limit);
-        take(&mut limiter, now);
-        take(&mut limiter, now);
-        assert_eq!(limiter.bucket_delay(now), third, "{qps} {burst}");
-    }
-    for burst in [0, u32::MAX] {
-        let limit = RateLimit { bucket: Some(Bucket { qps: 1e-300, burst }), ..RateLimit::default() };
-        let mut limiter = Limiter::<u8>::new(limit);
-        take(&mut limiter, now);
-        take(&mut limiter, now);
-    }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::core::{Core, Next};
 use super::super::{Cause, Priority};
-use super::{QueueMetrics, RateLimit, Registry, SECOND, WorkQueue, one_second};
+use super::{QueueMetrics, RateLimit, Registry, SECOND, WorkQueue, candidates, one_second};
 
 type Key = u8;
 
@@ -140,8 +140,7 @@ proptest! {
 
 /// The number and the sum of the observations, and the age of the oldest change, as exposed.
 fn exposed(registry: &Registry) -> (f64, f64, f64) {
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+    let text = candidates::metrics(registry);
     let value = |series: &str| {
         let line = text.lines().find(|line| line.starts_with(series)).unwrap_or_else(|| panic!("{text}"));
         line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()

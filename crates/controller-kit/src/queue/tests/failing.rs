@@ -4,12 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::{Cause, FailureReason};
-use super::{QueueMetrics, Registry, WorkQueue, one_second};
+use super::{QueueMetrics, Registry, WorkQueue, candidates, one_second};
 
 /// The series that are not zero, as `reason value`.
 fn exposed(registry: &Registry) -> Vec<String> {
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+    let text = candidates::metrics(registry);
     let series =
         text.lines().filter_map(|line| line.strip_prefix("failing_syncs{controller=\"c\",reason=\""));
     let series = series.map(|line| line.replace("\"}", "")).filter(|line| !line.ends_with(" 0"));

@@ -484,28 +484,4 @@ proptest! {
         }
         pair.finish()?;
     }
-
-    /// Without a model: how often a key of each priority is handed out while both wait.
-    #[test]
-    fn the_priorities_take_turns(keys in prop::collection::vec(any::<bool>(), 1..200)) {
-        let now = Instant::now();
-        let mut core = Core::new(LIMIT);
-        for (key, normal) in keys.iter().enumerate() {
-            core.add(key, if *normal { Priority::Normal } else { Priority::Low }, now);
-        }
-        let mut left = [keys.iter().filter(|normal| !**normal).count(), keys.iter().filter(|normal| **normal).count()];
-        let mut row = 0;
-        while let Next::Ready(Ready { key, .. }) = core.next(false, now) {
-            if keys[key] {
-                row = if left[0] > 0 { row + 1 } else { 0 };
-                left[1] -= 1;
-            } else {
-                prop_assert!(left[1] == 0 || row == NORMAL_PER_LOW, "low after {row}");
-                row = 0;
-                left[0] -= 1;
-            }
-            prop_assert!(row <= NORMAL_PER_LOW);
-        }
-        prop_assert_eq!(left, [0, 0]);
-    }
 }

@@ -3,14 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use kube_api::computed::encode_series;
+use kube_api::computed::{self, encode_series};
 use kube_api::plain_counter::PlainCounter;
 
 use super::cause::{self, Cause, FailureReason};
@@ -27,8 +26,8 @@ const REASONS: [&str; 6] = ["conflict", "failed", "forbidden", "refused", "stale
 pub(super) struct ChangeMetrics {
     durations: Family<[(&'static str, String); 1], Histogram, fn() -> Histogram>,
     retries: Family<[(&'static str, String); 2], PlainCounter>,
-    ages: Ages,
-    failing: FailingKeys,
+    ages: Sources<Duration>,
+    failing: Sources<FailingCounts>,
 }
 
 impl ChangeMetrics {
@@ -36,8 +35,8 @@ impl ChangeMetrics {
         let metrics = Self {
             durations: Family::new_with_constructor(durations),
             retries: Family::default(),
-            ages: Ages::default(),
-            failing: FailingKeys::default(),
+            ages: Sources::default(),
+            failing: Sources::default(),
         };
         let help = "[ALPHA] Time in seconds from the event of a change to the response to the write that it required; for \
                     the oldest change that a sync wrote, retries and batching included";
@@ -45,8 +44,9 @@ impl ChangeMetrics {
         let help = "[ALPHA] Number of syncs that are to be retried, by the reason. Stale caches and conflicts end by \
                     themselves";
         registry.register("sync_retries_total", help, metrics.retries.clone());
-        registry.register_collector(Box::new(metrics.ages.clone()));
-        registry.register_collector(Box::new(metrics.failing.clone()));
+        let (ages, failing) = (metrics.ages.clone(), metrics.failing.clone());
+        computed::register(registry, move |encoder| encode_ages(&ages, encoder));
+        computed::register(registry, move |encoder| encode_failing(&failing, encoder));
         metrics
     }
 
@@ -57,8 +57,8 @@ impl ChangeMetrics {
         oldest: Source<Duration>,
         failing: Source<FailingCounts>,
     ) -> ChangeSeries {
-        self.ages.0.add(controller, oldest);
-        self.failing.0.add(controller, failing);
+        self.ages.add(controller, oldest);
+        self.failing.add(controller, failing);
         let durations = self.durations.get_or_create_owned(&[(LABEL, controller.to_owned())]);
         let retries = REASONS.map(|reason| {
             let labels = [(LABEL, controller.to_owned()), ("reason", reason.replace(' ', "_"))];
@@ -93,53 +93,39 @@ fn durations() -> Histogram {
     ])
 }
 
-/// The gauge about unwritten changes, computed at the scrape.
-#[derive(Clone, Debug, Default)]
-struct Ages(Sources<Duration>);
-
-impl Collector for Ages {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let oldest = |ages: Vec<Duration>| ages.into_iter().max().unwrap_or_default().as_secs_f64();
-        encode_gauge(
-            &mut encoder,
-            "oldest_unwritten_change_age_seconds",
-            "[ALPHA] Time in seconds since the event of the oldest change that has not been written, because its key is \
-             queued, delayed, being synced or failing; 0 if there is none",
-            self.0
-                .read()
-                .into_iter()
-                .map(|(controller, ages)| ([(LABEL, controller)], oldest(ages)))
-                .collect(),
-        )
-    }
+/// Encodes the gauge about unwritten changes.
+fn encode_ages(ages: &Sources<Duration>, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let oldest = |ages: Vec<Duration>| ages.into_iter().max().unwrap_or_default().as_secs_f64();
+    encode_gauge(
+        encoder,
+        "oldest_unwritten_change_age_seconds",
+        "[ALPHA] Time in seconds since the event of the oldest change that has not been written, because its key is \
+         queued, delayed, being synced or failing; 0 if there is none",
+        ages.read().into_iter().map(|(controller, ages)| ([(LABEL, controller)], oldest(ages))).collect(),
+    )
 }
 
 /// The number of failing keys of a queue, by the reason of their last failure.
 pub(super) type FailingCounts = [(FailureReason, i64); 4];
 
-/// The gauge about failing keys, computed at the scrape. Unlike the counter of retries it says that a key fails also between
-/// two retries, which may be 1,000 s apart.
-#[derive(Clone, Debug, Default)]
-struct FailingKeys(Sources<FailingCounts>);
-
-impl Collector for FailingKeys {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut series = Vec::new();
-        for (controller, queues) in self.0.read() {
-            for reason in FailureReason::ALL {
-                let counts = queues.iter().flatten().filter(|(known, _)| *known == reason);
-                let labels = [(LABEL, controller.clone()), ("reason", reason.name().to_owned())];
-                series.push((labels, counts.map(|(_, count)| count).sum::<i64>()));
-            }
+/// Encodes the gauge about failing keys. Unlike the counter of retries it says that a key fails also between two retries, which
+/// may be 1,000 s apart.
+fn encode_failing(failing: &Sources<FailingCounts>, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let mut series = Vec::new();
+    for (controller, queues) in failing.read() {
+        for reason in FailureReason::ALL {
+            let counts = queues.iter().flatten().filter(|(known, _)| *known == reason);
+            let labels = [(LABEL, controller.clone()), ("reason", reason.name().to_owned())];
+            series.push((labels, counts.map(|(_, count)| count).sum::<i64>()));
         }
-        encode_gauge(
-            &mut encoder,
-            "failing_syncs",
-            "[ALPHA] Number of keys whose sync has failed and not succeeded since, by the reason of the last \
-             failure. Stale caches and conflicts are not failures.",
-            series,
-        )
     }
+    encode_gauge(
+        encoder,
+        "failing_syncs",
+        "[ALPHA] Number of keys whose sync has failed and not succeeded since, by the reason of the last \
+         failure. Stale caches and conflicts are not failures.",
+        series,
+    )
 }
 
 /// Encodes a gauge that is computed at the scrape; nothing without series.

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use kube_api::computed;
 use kube_api::plain_counter::PlainCounter;
 
 use super::change_metrics::{ChangeMetrics, ChangeSeries, FailingCounts, encode_gauge};
@@ -32,7 +32,7 @@ pub struct QueueMetrics {
     retries: Family<Labels, PlainCounter>,
     queue_duration: Histograms,
     work_duration: Histograms,
-    running: Running,
+    running: Sources<Vec<Duration>>,
     changes: ChangeMetrics,
     pub(crate) turns: TurnMetrics,
 }
@@ -46,7 +46,7 @@ impl QueueMetrics {
             retries: Family::default(),
             queue_duration: Histograms::new_with_constructor(duration_histogram),
             work_duration: Histograms::new_with_constructor(duration_histogram),
-            running: Running::default(),
+            running: Sources::default(),
             changes: ChangeMetrics::register(registry),
             turns: TurnMetrics::register(registry),
         };
@@ -60,7 +60,8 @@ impl QueueMetrics {
         registry.register("workqueue_work_duration_seconds", help, metrics.work_duration.clone());
         let help = "[BETA] Number of delayed additions, for retries and for batching";
         registry.register("workqueue_retries_total", help, metrics.retries.clone());
-        registry.register_collector(Box::new(metrics.running.clone()));
+        let running = metrics.running.clone();
+        computed::register(registry, move |encoder| encode_running(&running, encoder));
         metrics
     }
 
@@ -68,7 +69,7 @@ impl QueueMetrics {
     pub(super) fn of_queue(&self, controller: &str, name: &str, sources: QueueSources) -> Series {
         let QueueSources { running, oldest, failing } = sources;
         let labels = [("name", name.to_owned())];
-        self.running.0.add(name, running);
+        self.running.add(name, running);
         Series {
             depth: self.depth.get_or_create_owned(&labels),
             adds: self.adds.get_or_create_owned(&labels),
@@ -123,31 +124,26 @@ pub(super) struct QueueSources {
     pub(super) failing: Source<FailingCounts>,
 }
 
-/// The two gauges about running work, computed at the scrape. (Upstream refreshes them every 500 ms instead.)
-#[derive(Clone, Debug, Default)]
-struct Running(Sources<Vec<Duration>>);
-
-impl Collector for Running {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut unfinished = Vec::new();
-        let mut longest = Vec::new();
-        for (name, running) in self.0.read() {
-            let running = || running.iter().flatten();
-            unfinished.push(([("name", name.clone())], running().sum::<Duration>().as_secs_f64()));
-            longest.push(([("name", name)], running().max().map_or(0.0, Duration::as_secs_f64)));
-        }
-        encode_gauge(
-            &mut encoder,
-            "workqueue_unfinished_work_seconds",
-            "[BETA] Time in seconds that the keys being processed have taken so far, added up. \
-             A value that keeps growing means stuck workers; its slope is their number.",
-            unfinished,
-        )?;
-        encode_gauge(
-            &mut encoder,
-            "workqueue_longest_running_processor_seconds",
-            "[BETA] Time in seconds that the longest running worker has been processing its key.",
-            longest,
-        )
+/// Encodes the two gauges about running work. (Upstream refreshes them every 500 ms instead of at each scrape.)
+fn encode_running(running: &Sources<Vec<Duration>>, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let mut unfinished = Vec::new();
+    let mut longest = Vec::new();
+    for (name, running) in running.read() {
+        let running = || running.iter().flatten();
+        unfinished.push(([("name", name.clone())], running().sum::<Duration>().as_secs_f64()));
+        longest.push(([("name", name)], running().max().map_or(0.0, Duration::as_secs_f64)));
     }
+    encode_gauge(
+        encoder,
+        "workqueue_unfinished_work_seconds",
+        "[BETA] Time in seconds that the keys being processed have taken so far, added up. \
+         A value that keeps growing means stuck workers; its slope is their number.",
+        unfinished,
+    )?;
+    encode_gauge(
+        encoder,
+        "workqueue_longest_running_processor_seconds",
+        "[BETA] Time in seconds that the longest running worker has been processing its key.",
+        longest,
+    )
 }

@@ -36,26 +36,6 @@ fn later() -> Timestamp {
     Timestamp::from_microsecond(1_753_956_000_123_456).unwrap()
 }
 
-/// client-go writes the same five fields, with six digits of a second.
-#[test]
-fn records_look_like_client_go_s() {
-    let new = held(None, "a_1", 15, later());
-    assert_eq!(
-        serde_json::to_value(&new).unwrap(),
-        serde_json::json!({
-            "holderIdentity": "a_1", "leaseDurationSeconds": 15, "leaseTransitions": 0,
-            "acquireTime": "2025-07-31T10:00:00.123456Z", "renewTime": "2025-07-31T10:00:00.123456Z",
-        })
-    );
-    assert_eq!(
-        serde_json::to_value(released(Some(&record("a_1", 15)), later())).unwrap(),
-        serde_json::json!({
-            "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 7,
-            "acquireTime": "2025-07-31T10:00:00.123456Z", "renewTime": "2025-07-31T10:00:00.123456Z",
-        })
-    );
-}
-
 #[test]
 fn renewing_keeps_the_term_and_taking_over_begins_one() {
     let renewed = held(Some(&record("a", 20)), "a", 15, later());

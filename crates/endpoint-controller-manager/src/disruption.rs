@@ -133,7 +133,6 @@ mod tests {
     use endpointslice::disruption::{Period, Policy};
     use endpointslice::model::{Kubelet, NodeFields};
     use endpointslice::{Interner, Node};
-    use prometheus_client::encoding::text::encode;
 
     use super::*;
 
@@ -186,8 +185,7 @@ mod tests {
         }
         let mut registry = Registry::default();
         register_metrics(cache, &mut registry);
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
+        let text = scripted_api::candidates::metrics(&registry);
         for line in [
             "kubelet_disruption{zone=\"\"} 1",
             "kubelet_disruption_lost_nodes{zone=\"\"} 3",

@@ -67,8 +67,7 @@ mod tests {
         changes.get_or_create(&[("operation", "create")]).inc_by(3);
         changes.get_or_create_owned(&[("operation", "create")]).inc();
 
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let text = scripted_api::candidates::metrics(&registry);
         assert_eq!(
             text,
             "# HELP endpoint_slice_controller_changes Number of EndpointSlice changes.\n\

@@ -179,8 +179,7 @@ mod tests {
     #[test]
     fn metrics_of_the_process_are_served() {
         let (registry, _) = registry();
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
+        let text = scripted_api::candidates::metrics(&registry);
         assert!(text.contains("\nprocess_resident_memory_bytes "), "{text}");
     }
 }

@@ -257,25 +257,12 @@ async fn initial_keys_keep_low_priority_when_most_are_out_of_sync() {
 
 /// The lines logged while a key is synced once, with this error or a panic.
 fn logged(error: Option<No>) -> String {
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-    impl std::io::Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let sink = Sink::default();
-    let writer = sink.clone();
+    let (lines, writer) = std::io::pipe().unwrap();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::DEBUG)
         .with_ansi(false)
         .without_time()
-        .with_writer(move || writer.clone())
+        .with_writer(Arc::new(writer))
         .finish();
     tracing::subscriber::with_default(subscriber, || {
         let queue = WorkQueue::new(RateLimit::default());
@@ -287,8 +274,7 @@ fn logged(error: Option<No>) -> String {
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         process("endpoints-controller", &queue, &key(1), permit, None, &sync).now_or_never().unwrap();
     });
-    let bytes = sink.0.lock().clone();
-    String::from_utf8(bytes).unwrap()
+    std::io::read_to_string(lines).unwrap()
 }
 
 #[test]
@@ -352,8 +338,7 @@ async fn only_a_sync_that_writes_and_succeeds_is_measured() {
     queue.shut_down();
     workers.await.unwrap();
     assert_eq!(attempts.lock().values().copied().collect::<Vec<_>>(), [1, 1, 2, 2]);
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let text = scripted_api::candidates::metrics(&registry);
     for line in [
         // Key 1 by success and key 3 by failing incompletely; the retry of key 3 has no change left.
         "change_write_duration_seconds_count{controller=\"test\"} 2",

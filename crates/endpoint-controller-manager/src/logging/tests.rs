@@ -67,8 +67,7 @@ fn unread_lines_are_counted_and_do_not_delay_the_end() {
     for _ in 0..100 {
         logs.write_line("line");
     }
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let text = scripted_api::candidates::metrics(&registry);
     let dropped = text.lines().find_map(|line| line.strip_prefix("log_lines_dropped_total ")).unwrap();
     // Ten wait, and one may be with the writer.
     assert!([89.0, 90.0].contains(&dropped.parse().unwrap()), "{text}");

@@ -27,8 +27,6 @@ pub(crate) fn register(controllers: Vec<Controller>, phase: watch::Receiver<Phas
 
 #[cfg(test)]
 mod tests {
-    use prometheus_client::encoding::text::encode;
-
     use super::*;
 
     /// A leader that relists, or whose takeover gate is closed, leads and writes nothing.
@@ -46,8 +44,7 @@ mod tests {
             (Phase::Stopping, 0),
         ] {
             phase.send_replace(now);
-            let mut text = String::new();
-            encode(&mut text, &registry).unwrap();
+            let text = scripted_api::candidates::metrics(&registry);
             let expected = ["endpoints-controller", "endpointslice-controller"].map(|name| {
                 format!("running_managed_controllers{{manager=\"endpoint-controller-manager\",name=\"{name}\"}} {running}")
             });

@@ -34,8 +34,7 @@ impl Harness {
 
     /// Every sample without buckets, by its short name and labels; times in whole seconds.
     fn samples(&self) -> BTreeMap<String, u64> {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let text = scripted_api::candidates::metrics(&self.registry);
         let samples = text.lines().filter(|line| !line.starts_with('#') && !line.contains("_bucket{"));
         let sample = |line: &str| {
             let (name, value) = line.strip_prefix("rest_client_").unwrap().rsplit_once(' ').unwrap();

@@ -1,4 +1,4 @@
-//! The commit that sources are of: in a checkout, in an archive of one, and in a `.crate` file.
+//! The commit that sources are of: in a checkout, and in an archive of one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,21 +17,11 @@ pub(crate) struct Commit {
 /// Finds the commit of the package in this directory. Git is asked only if `checkout` says so.
 pub(crate) fn of(package: &Path, checkout: bool) -> Commit {
     let own = ["build", "Cargo.toml"].map(|name| package.join(name)).to_vec();
-    let mut found = of_crate(package)
-        .or_else(|| of_archive(package))
+    let mut found = of_archive(package)
         .or_else(|| if checkout { of_checkout(package) } else { None })
         .unwrap_or_default();
     found.read.extend(own.into_iter().filter(|path| path.exists()));
     found
-}
-
-/// `cargo package` writes the commit next to the manifest.
-fn of_crate(package: &Path) -> Option<Commit> {
-    let file = package.join(".cargo_vcs_info.json");
-    let text = std::fs::read_to_string(&file).ok()?;
-    let hash = hash(text.split("\"sha1\"").nth(1)?.split('"').nth(1)?)?;
-    let tree_state = if text.contains("\"dirty\": true") { "dirty" } else { "clean" };
-    Some(Commit { hash, tree_state, read: vec![file] })
 }
 
 /// `git archive`, which also makes a forge's archives, replaces the content of a file (`.gitattributes`). One package has it, for

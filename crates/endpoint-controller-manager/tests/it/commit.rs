@@ -28,19 +28,6 @@ fn git(root: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_crate_file_tells_its_commit() {
-    let (_root, package) = sources();
-    for (dirty, state) in [("", "clean"), (",\n    \"dirty\": true", "dirty")] {
-        let info = format!(
-            "{{\n  \"git\": {{\n    \"sha1\": \"{HASH}\"{dirty}\n  }},\n  \"path_in_vcs\": \"crates/program\"\n}}"
-        );
-        fs::write(package.join(".cargo_vcs_info.json"), info).unwrap();
-        let found = of(&package, true);
-        assert_eq!((found.hash.as_str(), found.tree_state), (HASH, state));
-    }
-}
-
-#[test]
 fn a_checkout_tells_its_commit_and_whether_it_has_changes() {
     let (root, package) = sources();
     let root = root.path();

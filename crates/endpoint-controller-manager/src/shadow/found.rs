@@ -4,6 +4,7 @@ use cli_runtime::differences::{FieldChange, fields_of_write};
 use cli_runtime::printing::plain;
 use endpoint_informers::pending::PendingWrite;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use serde::Serialize;
 use serde_json::Value;
 
 /// The longest value or path that is kept, in characters.
@@ -46,10 +47,12 @@ pub(super) struct Identity {
 }
 
 /// A field in which an object differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Field {
     pub(super) path: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) after: Option<Box<str>>,
 }
 

@@ -8,7 +8,7 @@ use controller_kit::environment;
 use go_text::duration::format_go_duration;
 use jiff::{SignedDuration, Timestamp};
 use kube_api::time::Instant;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::comparison::{Summary, object};
 use super::differences::Lasting;
@@ -165,12 +165,6 @@ impl Report {
 
     fn entry(&self, controller: &str, lasting: &Lasting) -> Value {
         let Lasting { key, identity, fields, more, since, until, keeps_pods } = lasting;
-        let field = |Field { path, before, after }: &Field| {
-            let sides = [("path", Some(path)), ("before", before.as_ref()), ("after", after.as_ref())];
-            let sides =
-                sides.into_iter().filter_map(|(side, text)| Some((side.to_owned(), (&**text?).into())));
-            Value::Object(sides.collect::<Map<String, Value>>())
-        };
         let name = if identity.is_generated { "generateName" } else { "name" };
         let until = until.map(|until| ("until".to_owned(), Value::from(self.time(until))));
         let mut entry = json!({
@@ -180,7 +174,7 @@ impl Report {
             "action": identity.kind.name(),
             "kind": identity.object,
             name: &*identity.name,
-            "fields": fields.iter().map(field).collect::<Value>(),
+            "fields": fields,
             "moreFields": more,
             "since": self.time(*since),
             "keptReady": keeps_pods,

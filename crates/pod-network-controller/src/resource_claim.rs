@@ -216,6 +216,7 @@ mod tests {
             "reservedFor": [
                 {"resource": "pods", "name": "web-0", "uid": "0f2a6f8e-0d3c-4a39-a9f1-0f6dd1f0a001"},
                 {"apiGroup": "batch", "resource": "jobs", "name": "web", "uid": "u-5"},
+                {"apiGroup": "example.com", "resource": "pods", "name": "web-0", "uid": "u-6"},
             ],
             "devices": [
                 with(id("eth1"), json!({
@@ -235,7 +236,7 @@ mod tests {
         let claim = full();
         assert_eq!((&*claim.namespace, &*claim.name), ("shop", "web-0-net"));
         let [pod] = &*claim.pods else { panic!("{:?}", claim.pods) };
-        assert_eq!((&*pod.name, pod.uid.to_string().len()), ("web-0", 36), "not the job");
+        assert_eq!((&*pod.name, pod.uid.to_string().len()), ("web-0", 36), "not those of other resources");
         let [first, shared, gpu] = &*claim.devices else { panic!("{:?}", claim.devices) };
         let network =
             PodNetwork { kind: "PodNetwork".into(), name: "storage".into(), namespace: "shop".into() };
@@ -284,8 +285,10 @@ mod tests {
 
     #[test]
     fn a_claim_without_a_status_is_nobodys() {
-        let claim = read(&json!({}));
-        assert!(claim.pods.is_empty() && claim.devices.is_empty(), "{claim:?}");
+        for status in [json!({}), json!({"devices": null, "reservedFor": null, "allocation": null})] {
+            let claim = read(&status);
+            assert!(claim.pods.is_empty() && claim.devices.is_empty(), "{claim:?}");
+        }
     }
 
     #[test]

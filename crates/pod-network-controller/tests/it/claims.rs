@@ -1,14 +1,12 @@
 //! Addresses from ResourceClaims.
 
-use controller_harness::{NAMESPACE, TestApi, merged};
+use controller_harness::{NAMESPACE, TestApi};
 use endpoint_informers::reconciler::Reconciler;
 use endpointslice::{Pod, Service};
 use pod_network_controller::{PodNetworks, ResourceClaim};
 use serde_json::{Value, json};
 
-use crate::support::{
-    BOTH, NETWORK, claim, consumer, device, fill, methods, pod, run, service, start, upsert,
-};
+use crate::support::{BOTH, NETWORK, claim, device, fill, methods, pod, run, service, start, upsert};
 
 /// `db-1` has the only claim, in this state.
 async fn published_with(claims: &[Value]) -> Vec<String> {
@@ -71,50 +69,6 @@ async fn a_slice_follows_the_status_of_a_claim_at_once() {
     upsert::<ResourceClaim>(&api, claim("db-2", 2, "db-2", &["192.168.7.3/24"]));
     api.advance(std::time::Duration::from_millis(10)).await;
     assert_eq!(api.addresses("db"), ["192.168.7.1", "192.168.7.3", "fd00:7::1"]);
-}
-
-/// A claim whose `status.devices` or `status.reservedFor` is emptied.
-#[tokio::test(start_paused = true)]
-async fn the_address_of_a_claim_without_devices_or_reservation_is_withdrawn() {
-    for changes in [json!({"devices": null}), json!({"devices": []}), json!({"reservedFor": null})] {
-        let api = start().await;
-        let emptied = merged(claim("db-2", 2, "db-2", &["192.168.7.2/24"]), json!({"status": changes}));
-        upsert::<ResourceClaim>(&api, emptied);
-        api.settle().await;
-        assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"], "{changes}");
-    }
-}
-
-/// A claim that passes to another pod, and a pod that gets the name of another.
-#[tokio::test(start_paused = true)]
-async fn a_claim_counts_for_the_pod_with_the_reserved_uid_only() {
-    let api = start().await;
-    upsert::<ResourceClaim>(&api, merged(claim("db-2", 2, "db-1", &["192.168.7.2/24"]), json!({})));
-    api.settle().await;
-    assert_eq!(
-        api.addresses("db"),
-        ["192.168.7.1", "fd00:7::1"],
-        "db-2 has no claim, db-1 has the first of two"
-    );
-
-    upsert::<Pod>(&api, pod("db-1", 2, json!({"metadata": {"uid": "another"}})));
-    api.settle().await;
-    assert_eq!(api.addresses("db"), Vec::<String>::new());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_claim_that_pods_share_counts_for_each() {
-    let mut shared = claim("shared", 1, "db-1", &["192.168.7.1/24"]);
-    shared["status"]["reservedFor"] = json!([consumer("other"), consumer("db-1"),
-        {"apiGroup": "example.com", "resource": "jobs", "name": "db-1", "uid": "uid-db-1"}]);
-    assert_eq!(published_with(&[shared]).await, ["192.168.7.1"]);
-    let mut job = claim("job", 1, "db-1", &["192.168.7.1/24"]);
-    job["status"]["reservedFor"][0]["apiGroup"] = "example.com".into();
-    assert_eq!(
-        published_with(&[job]).await,
-        Vec::<String>::new(),
-        "a consumer of another group is not a pod"
-    );
 }
 
 /// Which of two networks is meant, is not ours to guess.

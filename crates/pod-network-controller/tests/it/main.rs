@@ -11,11 +11,11 @@
 //! | a pod that is being deleted, or has ended | [`random`] |
 //! | host names of a headless Service | `a_headless_service_publishes_host_names` |
 //! | zones and `trafficDistribution` | `traffic_distribution_sets_hints` |
-//! | a claim that pods share | `a_claim_that_pods_share_counts_for_each`, [`random`] |
-//! | a claim that was another pod's, of the same name | `a_claim_counts_for_the_pod_with_the_reserved_uid_only` |
+//! | a claim that pods share | [`random`] |
+//! | a claim that was another pod's, of the same name | [`random`] |
 //! | an address without a prefix length | `addresses_are_read_in_every_form` |
 //! | a pod of another namespace with the same labels | `pods_of_another_namespace_are_not_published` |
-//! | a claim whose devices or reservation are gone | `the_address_of_a_claim_without_devices_or_reservation_is_withdrawn` |
+//! | a claim whose devices or reservation are gone | [`random`] |
 
 #![allow(
     clippy::unwrap_used,

@@ -70,7 +70,7 @@ pub(crate) fn claim(name: &str, version: u32, pod: &str, ips: &[&str]) -> Value 
 }
 
 /// A pod in `reservedFor`.
-pub(crate) fn consumer(pod: &str) -> Value {
+fn consumer(pod: &str) -> Value {
     json!({"resource": "pods", "name": pod, "uid": format!("uid-{pod}")})
 }
 

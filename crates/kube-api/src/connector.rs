@@ -250,15 +250,4 @@ mod tests {
         assert_eq!(request, [5, 1, 0, 1, 192, 0, 2, 1, 0, 80], "version 5, connect, reserved, IPv4, port");
         connecting.abort();
     }
-
-    #[test]
-    fn a_tunnel_leads_to_the_port_of_the_scheme() {
-        for (server, expected) in [
-            ("http://k8s", "http://k8s:80/"),
-            ("http://k8s:8080/", "http://k8s:8080/"),
-            ("https://k8s/", "https://k8s/"),
-        ] {
-            assert_eq!(with_port(server.parse().unwrap()).to_string(), expected);
-        }
-    }
 }

@@ -37,24 +37,21 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rcgen::{CertificateParams, DnType, KeyPair};
+    use rcgen::{DnType, KeyPair};
+    use scripted_api::pki::named;
 
-    fn certificate(attributes: &[(&'static [u64], &str)]) -> CertificateDer<'static> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        for &(oid, value) in attributes {
-            params.distinguished_name.push(DnType::CustomDnType(oid.to_vec()), value);
-        }
+    const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
+
+    /// Of a client of this name in the organization `devs`.
+    fn certificate(name: &str, uid: &str) -> CertificateDer<'static> {
+        let mut params = named(name, &["devs"]);
+        params.distinguished_name.push(DnType::CustomDnType(UID.to_vec()), uid);
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    const CN: &[u64] = &[2, 5, 4, 3];
-    const O: &[u64] = &[2, 5, 4, 10];
-    const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
-
     #[test]
     fn common_name_organization_and_uid_make_the_user() {
-        let user = user(&[certificate(&[(O, "devs"), (CN, "bob"), (UID, "7")])]).unwrap().unwrap();
+        let user = user(&[certificate("bob", "7")]).unwrap().unwrap();
         assert_eq!((user.name.as_str(), user.uid.as_str()), ("bob", "7"));
         assert_eq!(user.groups, ["devs"]);
         let credential = &user.extra["authentication.kubernetes.io/credential-id"][0];
@@ -63,12 +60,12 @@ mod tests {
 
     #[test]
     fn a_certificate_without_a_common_name_has_no_user() {
-        assert_eq!(user(&[certificate(&[(O, "devs")])]), Ok(None));
+        assert_eq!(user(&[certificate("", "7")]), Ok(None));
     }
 
     #[test]
     fn an_empty_uid_is_an_error() {
-        let error = user(&[certificate(&[(CN, "bob"), (UID, "")])]).unwrap_err();
+        let error = user(&[certificate("bob", "")]).unwrap_err();
         assert_eq!(error, "UID cannot be an empty string");
     }
 

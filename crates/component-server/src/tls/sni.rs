@@ -126,15 +126,6 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_does_not_match_its_certificate_is_refused() {
-        let (one, other) = (pair("one", &["a"], &[]), pair("other", &["b"], &[]));
-        let mixed = CertKeyContent { key: other.key.clone(), ..one };
-        let error =
-            SniResolver::new(&CertificateContent { default: mixed, sni: vec![] }, &default_provider());
-        assert_eq!(error.unwrap_err().to_string(), "one: keys may not be consistent: KeyMismatch");
-    }
-
-    #[test]
     fn common_names_that_are_no_domain_names_are_ignored() {
         for (name, expected) in
             [("a.b", true), ("*.a", true), ("*", true), ("10.0.0.1", false), ("A b", false), ("", false)]

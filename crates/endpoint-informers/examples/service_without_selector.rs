@@ -26,7 +26,7 @@ use endpoint_informers::cache::{Change, State};
 use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::model::LabelSet;
-use endpointslice::{Desired, Node, Pod, Service, desired_from_service};
+use endpointslice::{DesiredEndpoints, Node, Pod, Service, desired_from_service};
 
 /// Annotation of a Service: the labels of its pods, separated by commas.
 const SELECTOR: &str = "example.com/selector";
@@ -57,7 +57,7 @@ impl SliceReconciler for AnnotatedSelector {
         selecting(service).is_some()
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
         let service = selecting(context.service()).unwrap_or_else(|| Arc::clone(context.service()));
         let selected = context.selected_by(&service);
         desired_from_service(&service, selected.pods(), |name| selected.node(name))

@@ -29,7 +29,7 @@ use endpoint_informers::reconciler::{Context, ServiceQueue, SliceReconciler};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::desired::{Skipped, SkippedReason, endpoint_ports};
 use endpointslice::model::is_allowed_in_slices;
-use endpointslice::{AddressType, Desired, Service};
+use endpointslice::{AddressType, DesiredEndpoints, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions};
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -76,9 +76,9 @@ struct VirtualMachines {
 }
 
 /// The endpoints of a Service: its machines, each with the ports of the Service.
-fn desired(service: &Service, machines: &[Machine]) -> Desired {
+fn desired(service: &Service, machines: &[Machine]) -> DesiredEndpoints {
     let types = service.address_types();
-    let mut desired = Desired::new(types.clone());
+    let mut desired = DesiredEndpoints::new(types.clone());
     for machine in machines.iter().filter(|machine| types.contains(&AddressType::of(machine.address))) {
         // The API server would refuse the whole slice.
         if !is_allowed_in_slices(machine.address) {
@@ -106,7 +106,7 @@ impl SliceReconciler for VirtualMachines {
         service.selector.is_none() && self.inventory.borrow().contains_key(&service.key().to_string())
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
         let service = context.service();
         let inventory = self.inventory.borrow();
         let machines = inventory.get(&service.key().to_string()).map_or(&[][..], Vec::as_slice);

@@ -16,7 +16,7 @@ use controller_kit::worker::SyncContext;
 use endpointslice::model::ServiceType;
 use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER};
-use endpointslice::{Desired, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
+use endpointslice::{DesiredEndpoints, Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
 
 use crate::cache::{Cache, Change, Handler, ListPhase, State, UnreadableObject};
@@ -77,7 +77,7 @@ const fn is_equal(mut one: &[u8], mut other: &[u8]) -> bool {
 ///
 /// ```
 /// use endpoint_informers::reconciler::{Context, SliceReconciler};
-/// use endpointslice::{Desired, Service, desired_from_service};
+/// use endpointslice::{DesiredEndpoints, Service, desired_from_service};
 ///
 /// /// Publishes the pods of annotated Services, as Kubernetes would.
 /// struct Published;
@@ -90,7 +90,7 @@ const fn is_equal(mut one: &[u8], mut other: &[u8]) -> bool {
 ///         service.annotations.get("example.com/publish") == Some("yes")
 ///     }
 ///
-///     fn desired(&self, context: &Context<'_>) -> Desired {
+///     fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
 ///         let node = |name: &str| context.node(name);
 ///         desired_from_service(context.service(), context.pods(), node)
 ///     }
@@ -123,9 +123,9 @@ pub trait SliceReconciler: Send + Sync + 'static {
     fn publishes(&self, service: &Service) -> bool;
 
     /// The endpoints of a Service that this controller [publishes](Self::publishes). Of pods, addresses that slices cannot have are
-    /// left out without an event ([`Desired::skipped`] counts them): tell it by [`Context::pod_event`]. An endpoint that is
-    /// [inserted](Desired::insert) is published as it is.
-    fn desired(&self, context: &Context<'_>) -> Desired;
+    /// left out without an event ([`DesiredEndpoints::skipped`] counts them): tell it by [`Context::pod_event`]. An endpoint that is
+    /// [inserted](DesiredEndpoints::insert) is published as it is.
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints;
 
     /// The Services whose endpoints the change of a pod may affect: those that select it, or did before, unless implemented
     /// otherwise. A change of labels counts also for Services that select the pod all the same: rules may read them.
@@ -306,7 +306,7 @@ impl<R: SliceReconciler> Reconciler<R> {
         service.service_type != ServiceType::ExternalName && self.rules.publishes(service)
     }
 
-    fn wanted(&self, snapshot: &Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> {
+    fn wanted(&self, snapshot: &Snapshot) -> Option<(DesiredEndpoints, SliceTemplate, PlanOptions)> {
         let service = &snapshot.service;
         if !self.publishes(service) {
             return None;

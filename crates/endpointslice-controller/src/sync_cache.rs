@@ -33,7 +33,7 @@ use endpoint_informers::kinds::CachedSlice;
 use endpointslice::desired::{Skipped, desired_from_service_with};
 use endpointslice::plan::{MissingEndpoints, UpToDateSlice};
 use endpointslice::{
-    AddressType, Desired, Node, PlanOptions, Pod, PortSet, Service, SlicePlan, SliceTemplate,
+    AddressType, DesiredEndpoints, Node, PlanOptions, Pod, PortSet, Service, SlicePlan, SliceTemplate,
     plan_incremental,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -256,7 +256,7 @@ impl SyncCache {
     }
 
     /// The endpoints that are in no up-to-date slice, and the groups of those that are.
-    fn desired(&self) -> Desired {
+    fn desired(&self) -> DesiredEndpoints {
         let mut open: Vec<(&SeenPod<Place>, [bool; 2])> = vec![];
         for seen in self.pods.iter() {
             let up_to_date = seen.value.claims.map(|slice| self.known.contains_key(&slice));

@@ -4,7 +4,9 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
 use endpointslice::urgency::prioritize;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LAST_APPLIED_CONFIGURATION};
-use endpointslice::{Desired, Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency, plan};
+use endpointslice::{
+    DesiredEndpoints, Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, Urgency, plan,
+};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -63,7 +65,7 @@ pub fn mirror_with_terminating(
 }
 
 /// The metadata of the slices: that of the Endpoints, without labels and annotations if all slices would have too much of them.
-fn template(endpoints: &Endpoints, desired: &Desired) -> SliceTemplate {
+fn template(endpoints: &Endpoints, desired: &DesiredEndpoints) -> SliceTemplate {
     let ObjectMeta { labels, annotations, .. } = &endpoints.metadata;
     let pairs =
         labels.iter().chain(annotations).flatten().filter(|(key, _)| *key != LAST_APPLIED_CONFIGURATION);

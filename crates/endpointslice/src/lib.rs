@@ -1,9 +1,9 @@
 //! The endpoints that EndpointSlices should carry, and the few writes that get there.
 //!
 //! ```text
-//! Service + Pods + Nodes ─> Desired ─┐
-//! existing slices ───────────────────┼─> plan ─> SlicePlan { create, update, delete }
-//! SliceTemplate, PlanOptions ────────┘
+//! Service + Pods + Nodes ─> DesiredEndpoints ─┐
+//! existing slices ────────────────────────────┼─> plan ─> SlicePlan { create, update, delete }
+//! SliceTemplate, PlanOptions ─────────────────┘
 //! ```
 //!
 //! A controller that manages slices compares desired endpoints with existing slices, and makes the few writes by which
@@ -11,7 +11,7 @@
 //! an argument, reasons are return values, and the same input gives the same plan, byte for byte.
 //!
 //! * [`Service`], [`Pod`] and [`Node`] hold the few fields that endpoints depend on, with shared strings ([`model`]).
-//! * [`desired_from_service`] turns them into [`Desired`] endpoints, grouped by address type and port set ([`desired`]).
+//! * [`desired_from_service`] turns them into [`DesiredEndpoints`], grouped by address type and port set ([`desired`]).
 //! * [`SliceTemplate`] has the metadata of an owner's slices, [`PlanOptions`] the rules by which they are filled.
 //! * [`plan()`] compares and packs. The result is a [`SlicePlan`], which leaves no decision to its executor
 //!   ([`mod@plan`]). [`coalescing`] finds the writes of a plan that may wait for others.
@@ -95,7 +95,7 @@ pub mod trigger_times;
 pub mod urgency;
 pub mod well_known;
 
-pub use desired::{Desired, PortSet, desired_from_service};
+pub use desired::{DesiredEndpoints, PortSet, desired_from_service};
 pub use expectations::Expectations;
 pub use model::{AddressType, Interner, Node, Pod, Service};
 pub use plan::{Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan, plan_incremental};

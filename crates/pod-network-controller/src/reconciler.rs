@@ -13,7 +13,7 @@ use endpoint_informers::reconciler::{Context, SliceReconciler};
 use endpointslice::desired::{Attachment, desired_from_attachments};
 use endpointslice::model::{AddressType, is_allowed_in_slices};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
-use endpointslice::{Desired, Pod, Service};
+use endpointslice::{DesiredEndpoints, Pod, Service};
 
 use crate::claims::{Claims, DRIVER, REQUEST, UnservedClaims};
 use crate::network_status::{NETWORK_STATUS, NetworkStatus, SERVICE_NETWORK};
@@ -111,12 +111,12 @@ impl SliceReconciler for PodNetworks {
         is_ours && service.selector.is_some()
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
         let service = context.service();
         let Some(source) = self.source(service) else {
             let message = "No label or annotation names a network: nothing is published";
             context.event(EventType::Warning, "NoNetwork", message.to_owned());
-            return Desired::new(service.address_types());
+            return DesiredEndpoints::new(service.address_types());
         };
         let (mut attachments, networks) = attachments(source, context);
         if let [one, other, ..] = &networks.iter().collect::<Vec<_>>()[..] {
@@ -124,7 +124,7 @@ impl SliceReconciler for PodNetworks {
                 "Nothing is published: the pods are in several networks that the Service may mean, {one} and {other}"
             );
             context.event(EventType::Warning, "AmbiguousNetwork", message);
-            return Desired::new(service.address_types());
+            return DesiredEndpoints::new(service.address_types());
         }
         let misconfigured = context.pods().filter_map(|pod| {
             let missing = attachments.get(&pod.name)?.as_ref().err()?;

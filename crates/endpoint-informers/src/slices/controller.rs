@@ -10,7 +10,7 @@ use controller_kit::worker::SyncContext;
 use controller_kit::write_order::WriteOrder;
 use endpointslice::model::endpoints_of;
 use endpointslice::urgency::prioritize;
-use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
+use endpointslice::{DesiredEndpoints, PlanOptions, SlicePlan, SliceTemplate, Urgency, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::{ApiClient, error_chain};
 use tracing::debug;
@@ -92,7 +92,7 @@ impl SliceController {
         &self,
         sync: &SyncContext,
         key: &ObjectKey,
-        desired: impl FnOnce(&Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> + Send,
+        desired: impl FnOnce(&Snapshot) -> Option<(DesiredEndpoints, SliceTemplate, PlanOptions)> + Send,
     ) -> Result<(), SyncError> {
         let mut writes = 0;
         let result = self.try_sync(sync, key, desired, &mut writes).await;
@@ -106,7 +106,7 @@ impl SliceController {
         &self,
         sync: &SyncContext,
         key: &ObjectKey,
-        desired: impl FnOnce(&Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> + Send,
+        desired: impl FnOnce(&Snapshot) -> Option<(DesiredEndpoints, SliceTemplate, PlanOptions)> + Send,
         writes: &mut usize,
     ) -> Result<(), SyncError> {
         let _running = self.expectations.begin_sync(key);

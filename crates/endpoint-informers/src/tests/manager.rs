@@ -5,7 +5,7 @@ use std::future::pending;
 use std::io::{self, Write};
 
 use embedded_apiserver::ApiServer;
-use endpointslice::{Desired, Service};
+use endpointslice::{DesiredEndpoints, Service};
 use http::{Method, Request};
 use k8s_openapi::api::core::v1 as core;
 use kube::api::{Api, PostParams};
@@ -30,8 +30,8 @@ impl SliceReconciler for Empty {
         true
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
-        Desired::new(context.service().address_types())
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
+        DesiredEndpoints::new(context.service().address_types())
     }
 }
 
@@ -49,8 +49,8 @@ impl SliceReconciler for Annotated {
         service.annotations.get(self.0).is_some()
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
-        Desired::new(context.service().address_types())
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
+        DesiredEndpoints::new(context.service().address_types())
     }
 }
 

@@ -18,7 +18,7 @@ use std::thread::panicking;
 use std::time::Duration;
 
 use endpointslice::desired::endpoint_ports;
-use endpointslice::{AddressType, Desired, Interner, Pod, Service, desired_from_service};
+use endpointslice::{AddressType, DesiredEndpoints, Interner, Pod, Service, desired_from_service};
 use k8s_openapi::api::discovery::v1::Endpoint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::{ApiClient, Encoding, RateLimiter};
@@ -101,7 +101,7 @@ impl SliceReconciler for Rules {
         service.annotations.get(PUBLISH).is_some()
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
         let service = context.service();
         let is_shown = |pod: &&Pod| pod.labels.get("drain").is_none() && pod.annotation(HIDE).is_none();
         let pods = context.pods().filter(is_shown);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use endpointslice::model::{PodFields, ServiceFields};
-use endpointslice::{Desired, Interner, Node, Pod, Service};
+use endpointslice::{DesiredEndpoints, Interner, Node, Pod, Service};
 use http::Method;
 use kube_api::{ApiClient, Encoding};
 use scripted_api::script::{Script, Step};
@@ -24,8 +24,8 @@ impl SliceReconciler for Minimal {
         true
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
-        Desired::new(context.service().address_types())
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
+        DesiredEndpoints::new(context.service().address_types())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::worker::SyncContext;
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
-use endpointslice::{Desired, Interner, Node, Pod, Service, desired_from_service};
+use endpointslice::{DesiredEndpoints, Interner, Node, Pod, Service, desired_from_service};
 use http::{Request, Response};
 use kube::client::Body;
 use kube_api::{ApiClient, Encoding};
@@ -28,7 +28,7 @@ impl SliceReconciler for Web {
         true
     }
 
-    fn desired(&self, context: &Context<'_>) -> Desired {
+    fn desired(&self, context: &Context<'_>) -> DesiredEndpoints {
         let selector = Some([("app", "web")].into_iter().collect());
         let service = Arc::new(Service { selector, ..Service::clone(context.service()) });
         let selected = context.selected_by(&service);

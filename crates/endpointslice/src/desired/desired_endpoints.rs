@@ -19,14 +19,14 @@ use crate::model::AddressType;
 /// An address type that is absent is not supported by the owner: its slices are deleted. A type that is present
 /// without endpoints gets a placeholder, if the [`PlanOptions`](crate::PlanOptions) request one.
 #[derive(Clone, Debug, Default)]
-pub struct Desired {
+pub struct DesiredEndpoints {
     pub(crate) types: BTreeMap<AddressType, BTreeMap<PortSet, EndpointSet>>,
     pub(crate) tolerated: BTreeMap<AddressType, Vec<Tolerated>>,
     skipped: Vec<Skipped>,
     pub(crate) conditions: Conditions,
 }
 
-impl Desired {
+impl DesiredEndpoints {
     /// Creates groups without endpoints for an owner that supports `types`.
     pub fn new(types: impl IntoIterator<Item = AddressType>) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{self as core, EndpointAddress, EndpointSubset, Endpoints};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
-use super::desired_endpoints::Desired;
+use super::desired_endpoints::DesiredEndpoints;
 use super::endpoint_set::EndpointSet;
 use super::port_set::PortSet;
 use crate::endpoints::repack_subsets;
@@ -16,7 +16,7 @@ use crate::model::{AddressType, is_allowed_in_slices, parse_ip};
 #[derive(Clone, Debug, Default)]
 pub struct Mirrored {
     /// The endpoints, for both address types.
-    pub desired: Desired,
+    pub desired: DesiredEndpoints,
     /// Addresses that are not IP addresses, or that the API server refuses in a slice that is written. A slice that has one
     /// already may keep it (`AddressTypePlan::tolerated`).
     pub invalid: usize,
@@ -35,8 +35,10 @@ pub struct Mirrored {
 ///
 /// Cost: that of the canonical form.
 pub fn desired_from_endpoints(endpoints: &Endpoints, max_per_subset: usize) -> Mirrored {
-    let mut mirrored =
-        Mirrored { desired: Desired::new([AddressType::Ipv4, AddressType::Ipv6]), ..Mirrored::default() };
+    let mut mirrored = Mirrored {
+        desired: DesiredEndpoints::new([AddressType::Ipv4, AddressType::Ipv6]),
+        ..Mirrored::default()
+    };
     for subset in repack_subsets(endpoints.subsets.as_deref().unwrap_or_default()) {
         mirrored.add_subset(subset, max_per_subset);
     }

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
-use super::desired_endpoints::Desired;
+use super::desired_endpoints::DesiredEndpoints;
 use super::endpoint_set::EndpointSet;
 use super::port_set::PortSet;
 use super::skipped::{Skipped, SkippedReason};
@@ -33,7 +33,7 @@ pub fn desired_from_service<'a>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
     node: impl Fn(&str) -> Option<&'a Node>,
-) -> Desired {
+) -> DesiredEndpoints {
     desired_from_service_with(service, pods, node, |pod| &*pod.addresses)
 }
 
@@ -54,7 +54,7 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
     pods: impl IntoIterator<Item = &'a Pod>,
     node: impl Fn(&str) -> Option<&'a Node>,
     mut addresses: impl FnMut(&'a Pod) -> A,
-) -> Desired {
+) -> DesiredEndpoints {
     let attachment = |pod| Attachment { addresses: addresses(pod), ready: true };
     desired_from_attachments(service, pods, node, attachment)
 }
@@ -65,9 +65,9 @@ pub fn desired_from_attachments<'a, A: AsRef<[IpAddr]>>(
     pods: impl IntoIterator<Item = &'a Pod>,
     node: impl Fn(&str) -> Option<&'a Node>,
     mut attachment: impl FnMut(&'a Pod) -> Attachment<A>,
-) -> Desired {
+) -> DesiredEndpoints {
     let types = service.address_types();
-    let mut desired = Desired::new(types.iter().copied());
+    let mut desired = DesiredEndpoints::new(types.iter().copied());
     let mut groups = Groups::default();
     for pod in pods.into_iter().filter(|pod| !pod.terminal) {
         let Attachment { addresses, ready } = attachment(pod);
@@ -198,7 +198,7 @@ struct Group {
     ports: PortSet,
     ipv4: EndpointSet,
     ipv6: EndpointSet,
-    /// Arguments for [`Desired::tolerate`].
+    /// Arguments for [`DesiredEndpoints::tolerate`].
     tolerated: Vec<(AddressType, Endpoint, Option<Endpoint>)>,
 }
 
@@ -245,7 +245,7 @@ impl Groups {
         })
     }
 
-    fn move_into<'t>(self, desired: &mut Desired, types: impl IntoIterator<Item = &'t AddressType>) {
+    fn move_into<'t>(self, desired: &mut DesiredEndpoints, types: impl IntoIterator<Item = &'t AddressType>) {
         let types: Vec<AddressType> = types.into_iter().copied().collect();
         for mut group in self.in_order {
             for address_type in &types {

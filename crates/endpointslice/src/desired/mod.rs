@@ -1,7 +1,7 @@
 //! The endpoints that should exist, before slices are planned for them.
 //!
-//! [`Desired`] is filled from Pods ([`desired_from_service`]), from Endpoints ([`desired_from_endpoints`]) or by
-//! [`Desired::insert`], and is handed to [`plan`](crate::plan()).
+//! [`DesiredEndpoints`] is filled from Pods ([`desired_from_service`]), from Endpoints ([`desired_from_endpoints`]) or by
+//! [`DesiredEndpoints::insert`], and is handed to [`plan`](crate::plan()).
 
 mod conditions;
 mod desired_endpoints;
@@ -14,7 +14,7 @@ mod tolerated;
 
 pub use conditions::Conditions;
 pub(crate) use conditions::is_ready;
-pub use desired_endpoints::Desired;
+pub use desired_endpoints::DesiredEndpoints;
 pub use endpoint_set::{EndpointSet, same_target};
 pub(crate) use endpoint_set::{Identity, equal_beyond_identity, identity};
 pub use from_endpoints::{Mirrored, desired_from_endpoints};

@@ -19,7 +19,7 @@ pub enum Hints {
     /// Hints for zones in proportion to their CPU, if the endpoints suffice for that, and none otherwise.
     Topology(Arc<ZoneShares>),
     /// Hints are not managed: they never cause a write. An endpoint that is written has the hints it has in
-    /// [`Desired`](crate::Desired), and none of those that its slice had before
+    /// [`DesiredEndpoints`](crate::DesiredEndpoints), and none of those that its slice had before
     /// (`endpointslicemirroring/reconciler.go` `reconcileByPortMapping`).
     Keep,
 }

@@ -21,7 +21,7 @@ use super::slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, Sl
 use super::template::SliceTemplate;
 use super::tolerated::{present, unchanged, with_tolerated};
 use super::up_to_date::{MissingEndpoints, UpToDateOfType, UpToDateSlice};
-use crate::desired::{Conditions, Desired, EndpointSet, PortSet, Tolerated};
+use crate::desired::{Conditions, DesiredEndpoints, EndpointSet, PortSet, Tolerated};
 use crate::model::{AddressType, endpoints_of_mut};
 use crate::topology::{TopologyOutcome, add_hints};
 
@@ -31,7 +31,7 @@ impl SlicePlan {
     /// (`k8s.io/kubernetes` `pkg/proxy/endpointslicecache.go`). Finalizers stay.
     ///
     /// `desired` must be the input of this plan. Cost: a copy of the desired endpoints for each of `leaving`.
-    pub fn refresh(&mut self, leaving: &[EndpointSlice], desired: &Desired) {
+    pub fn refresh(&mut self, leaving: &[EndpointSlice], desired: &DesiredEndpoints) {
         for slice in in_name_order(leaving) {
             let address_type = AddressType::parse(&slice.address_type);
             let Some(plan) = self.types.iter_mut().find(|plan| Some(plan.address_type) == address_type)
@@ -54,7 +54,7 @@ impl SlicePlan {
 /// Cost: linear in endpoints, plus a sort of the slices. Only slices that are written are cloned.
 pub fn plan<S: Borrow<EndpointSlice>>(
     existing: &[S],
-    desired: Desired,
+    desired: DesiredEndpoints,
     template: &SliceTemplate,
     options: &PlanOptions,
 ) -> SlicePlan {
@@ -77,7 +77,7 @@ pub fn plan<S: Borrow<EndpointSlice>>(
 pub fn plan_incremental<S: Borrow<EndpointSlice>>(
     existing: &[S],
     up_to_date: &[UpToDateSlice<'_>],
-    desired: Desired,
+    desired: DesiredEndpoints,
     template: &SliceTemplate,
     options: &PlanOptions,
 ) -> Result<SlicePlan, MissingEndpoints> {
@@ -91,7 +91,7 @@ pub fn plan_incremental<S: Borrow<EndpointSlice>>(
             _ => unsupported.push(slice.borrow().clone()),
         }
     }
-    let Desired { types, mut tolerated, conditions, .. } = desired;
+    let DesiredEndpoints { types, mut tolerated, conditions, .. } = desired;
     let mut needed = MissingEndpoints::default();
     let types = types.into_iter().map(|(address_type, groups)| {
         let existing = by_type.remove(&address_type).unwrap_or_default();

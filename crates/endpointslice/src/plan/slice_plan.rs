@@ -74,7 +74,7 @@ impl SlicePlan {
         Self { types: vec![], delete_if_unchanged: slices }
     }
 
-    /// True if an endpoint that was [skipped](crate::Desired::skipped) for its address stays published, in a slice whose
+    /// True if an endpoint that was [skipped](crate::DesiredEndpoints::skipped) for its address stays published, in a slice whose
     /// endpoints the plan doesn't change.
     pub fn keeps(&self, skipped: &Skipped) -> bool {
         let SkippedReason::AddressNotAllowed(address) = skipped.reason else { return false };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
-    Desired, Interner, Node, PlanOptions, Pod, Service, SlicePlan, SliceTemplate, desired_from_service, plan,
+    DesiredEndpoints, Interner, Node, PlanOptions, Pod, Service, SlicePlan, SliceTemplate,
+    desired_from_service, plan,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -34,7 +35,7 @@ impl World {
         Self { service, pods, nodes, template }
     }
 
-    fn desired(&self) -> Desired {
+    fn desired(&self) -> DesiredEndpoints {
         let node = |name: &str| {
             let number: usize = name.strip_prefix("node-")?.parse().ok()?;
             self.nodes.get(number).map(|node| &**node)
@@ -42,7 +43,7 @@ impl World {
         desired_from_service(&self.service, &self.pods, node)
     }
 
-    fn plan(&self, existing: &[EndpointSlice], desired: Desired) -> SlicePlan {
+    fn plan(&self, existing: &[EndpointSlice], desired: DesiredEndpoints) -> SlicePlan {
         plan(existing, desired, &self.template, &PlanOptions::default())
     }
 }

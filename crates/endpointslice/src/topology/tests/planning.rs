@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::*;
-use crate::desired::{Desired, EndpointSet, PortSet};
+use crate::desired::{DesiredEndpoints, EndpointSet, PortSet};
 use crate::model::AddressType;
 use crate::plan::{AddressTypePlan, Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan};
 
@@ -21,7 +21,7 @@ impl Slices {
     }
 
     pub(super) fn plan(&self, endpoints: &[Endpoint], hints: &Hints) -> SlicePlan {
-        let mut desired = Desired::new([AddressType::Ipv4]);
+        let mut desired = DesiredEndpoints::new([AddressType::Ipv4]);
         let set: EndpointSet = endpoints.iter().cloned().collect();
         *desired.group(AddressType::Ipv4, PortSet::default()) = set;
         let packing = Packing::Pack { max: self.max };

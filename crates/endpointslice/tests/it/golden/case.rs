@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use endpointslice::topology::{TopologyCache, TopologyEvent};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
-    Desired, Hints, Interner, Node, Packing, PlanOptions, Pod, Service, SlicePlan, SliceTemplate,
+    DesiredEndpoints, Hints, Interner, Node, Packing, PlanOptions, Pod, Service, SlicePlan, SliceTemplate,
     desired_from_service, plan,
 };
 use k8s_openapi::api::core::v1 as core;
@@ -98,7 +98,7 @@ impl Case {
         let options = PlanOptions { packing, hints: hints.clone(), ..PlanOptions::default() };
         let template =
             SliceTemplate::for_service(&service, ENDPOINTSLICE_CONTROLLER).with_trigger_time(self.time);
-        let desired: Desired =
+        let desired: DesiredEndpoints =
             desired_from_service(&service, &pods, |name| nodes.iter().find(|node| &*node.name == name));
         let skipped = desired.skipped().iter().map(|skipped| skipped.name.clone()).collect();
         let existing = slices(self.existing);

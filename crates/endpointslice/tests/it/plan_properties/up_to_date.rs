@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use endpointslice::plan::{MissingEndpoints, UpToDateSlice};
-use endpointslice::{AddressType, Desired, Packing, PlanOptions, PortSet, SlicePlan, plan, plan_incremental};
+use endpointslice::{
+    AddressType, DesiredEndpoints, Packing, PlanOptions, PortSet, SlicePlan, plan, plan_incremental,
+};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use proptest::prelude::*;
 
@@ -27,7 +29,7 @@ fn is_up_to_date(slice: &EndpointSlice, cluster: &Cluster) -> bool {
         return false;
     }
     let Some(address_type) = AddressType::parse(&slice.address_type) else { return false };
-    let mut alone = Desired::new([address_type]);
+    let mut alone = DesiredEndpoints::new([address_type]);
     for (of, group, set) in cluster.desired().groups().filter(|(of, group, _)| is_of_group(slice, *of, group))
     {
         let present = set.iter().filter(|endpoint| own.contains(&identity(endpoint)));
@@ -89,7 +91,7 @@ const MAX_ROUNDS: usize = 3;
 fn the_slices_of_all_groups_are_asked_for_at_once() {
     let endpoint_of = |ip: String| Endpoint { addresses: vec![ip], ..Endpoint::default() };
     let groups: Vec<PortSet> = (1..=50).map(|port| PortSet::new(vec![numbered(port)])).collect();
-    let mut desired = Desired::new([AddressType::Ipv4]);
+    let mut desired = DesiredEndpoints::new([AddressType::Ipv4]);
     for (number, group) in groups.iter().enumerate() {
         desired.insert(AddressType::Ipv4, group.clone(), endpoint_of(format!("10.1.0.{number}")));
     }

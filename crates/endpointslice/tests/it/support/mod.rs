@@ -16,8 +16,8 @@ use endpointslice::desired::Conditions;
 use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
 use endpointslice::{
-    Desired, Hints, Node, Packing, PlanOptions, Pod, Service, SlicePlan, SliceTemplate, desired_from_service,
-    plan,
+    DesiredEndpoints, Hints, Node, Packing, PlanOptions, Pod, Service, SlicePlan, SliceTemplate,
+    desired_from_service, plan,
 };
 use k8s_openapi::api::core::v1::{
     self as core, ContainerPort, NodeCondition, NodeStatus, PodCondition, PodIP, PodSpec, PodStatus,
@@ -140,7 +140,7 @@ impl Cluster {
             .with_trigger_time(self.trigger_time.clone())
     }
 
-    pub(crate) fn desired(&self) -> Desired {
+    pub(crate) fn desired(&self) -> DesiredEndpoints {
         let pods: Vec<Pod> = self.pods.iter().map(Pod::from).collect();
         let nodes = self.compact_nodes();
         let node = |name: &str| nodes.iter().find(|node| &*node.name == name);

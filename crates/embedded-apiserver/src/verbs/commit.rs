@@ -17,13 +17,7 @@ pub(crate) fn put(
     (tree, body): (&Value, &[u8]),
 ) -> Result<Arc<Stored>, Refused> {
     let expect = before.map_or(Expect::Absent, |before| Expect::Version(before.version()));
-    let old = before.map(|before| &**before.body());
-    let write = || core.store.put(entry.resource, key, expect, body);
-    let stored = if core.behaviour.collects_garbage {
-        core.owners.commit(entry.resource, key, old, Some(body), write)?
-    } else {
-        write()?
-    };
+    let stored = core.store.put(entry.resource, key, expect, body)?;
     if meta::is_deleting(tree) {
         core.note(Happened::Deleting(entry, key.to_owned()));
     }
@@ -36,13 +30,7 @@ pub(crate) fn remove(
     entry: &'static Entry,
     stored: &Arc<Stored>,
 ) -> Result<Arc<Stored>, Refused> {
-    let expect = Expect::Version(stored.version());
-    let write = || core.store.delete(entry.resource, stored.key(), expect);
-    let gone = if core.behaviour.collects_garbage {
-        core.owners.commit(entry.resource, stored.key(), Some(stored.body()), None, write)?
-    } else {
-        write()?
-    };
+    let gone = core.store.delete(entry.resource, stored.key(), Expect::Version(stored.version()))?;
     core.note(Happened::Gone(entry, Arc::clone(&gone)));
     if entry.kind.plural == "services"
         && let Ok(tree) = entry.tree(gone.body())

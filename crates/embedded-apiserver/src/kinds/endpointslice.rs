@@ -40,7 +40,7 @@ impl Strategy for EndpointSlice {
                 .any(|key| !tree::same(tree::field(object, key), tree::field(old, key)))
             || !tree::same(tree::at(object, &["metadata", "labels"]), tree::at(old, &["metadata", "labels"]));
         if is_changed {
-            metadata::set_generation(object, metadata::generation(old).wrapping_add(1));
+            metadata::next_generation(object, metadata::generation(old));
         }
         if has_new_endpoints {
             drop_topology(object);

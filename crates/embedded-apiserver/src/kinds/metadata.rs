@@ -135,6 +135,11 @@ pub(super) fn set_generation(object: &mut Value, generation: i64) {
     }
 }
 
+/// Sets the generation that follows this one. As in Go, the number after the last one is the first one.
+pub(crate) fn next_generation(object: &mut Value, generation: i64) {
+    set_generation(object, generation.wrapping_add(1));
+}
+
 /// `ValidateObjectMeta` of Kubernetes' own kinds: finalizers without a domain must be known.
 pub(super) fn validate_own(object: &Value, namespaced: bool, rule: NameRule, errors: &mut Errors) {
     validate(object, namespaced, rule, errors);

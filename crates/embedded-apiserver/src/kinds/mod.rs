@@ -27,7 +27,7 @@ mod write;
 
 pub(crate) use allocation::{Allocators, Ranges};
 pub(crate) use field::{Errors, Path};
-pub(crate) use metadata::{field_manager, fit_namespace, timestamp};
+pub(crate) use metadata::{field_manager, fit_namespace, next_generation, timestamp};
 pub(crate) use pod::bind;
 pub(crate) use strategy::{Cluster, Kind, Scope, Subresource};
 pub(crate) use table::KINDS;

@@ -48,7 +48,7 @@ impl Strategy for Workload {
         let is_changed = !tree::same(tree::field(object, "spec"), tree::field(old, "spec"))
             || (self.is_deployment && !tree::same(annotations(object), annotations(old)));
         if is_changed {
-            metadata::set_generation(object, metadata::generation(old).wrapping_add(1));
+            metadata::next_generation(object, metadata::generation(old));
         }
     }
 

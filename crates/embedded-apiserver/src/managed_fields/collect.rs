@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::element::Element;
-use super::set::{Node, Set};
+use super::set::{Node, Part, Set};
 use super::shape::{List, ListKind, Shape};
 
 /// The set of all leaves and list items of an object. Source: structured-merge-diff `ToFieldSet`.
@@ -16,14 +16,9 @@ pub(crate) fn collect(shape: Shape, value: &Value) -> Set<'_> {
 }
 
 /// The fields at a place and below it.
-struct Found<'a> {
-    member: bool,
-    children: Set<'a>,
-}
-
-fn below(shape: Shape, value: &Value) -> Found<'_> {
+fn below(shape: Shape, value: &Value) -> Part<'_> {
     if shape.is_leaf(value) {
-        return Found { member: true, children: Set::default() };
+        return Part::leaf();
     }
     let children = match (shape, value) {
         (Shape::List(list), Value::Array(items)) => collect_items(list, items),
@@ -39,7 +34,7 @@ fn below(shape: Shape, value: &Value) -> Found<'_> {
         }
         _ => Set::default(),
     };
-    Found { member: false, children }
+    Part { member: false, children }
 }
 
 /// Items that occur several times are one value together.

@@ -12,7 +12,7 @@ use super::meta;
 use super::names;
 use super::options::DeleteOptions;
 use crate::core::{Core, Entry};
-use crate::kinds::{timestamp, tree};
+use crate::kinds::{next_generation, timestamp, tree};
 use crate::status::Status;
 use crate::store::{Refused, Stored};
 
@@ -226,6 +226,6 @@ fn mark(object: &mut Value, now: Timestamp) {
 
 fn bump_generation(object: &mut Value) {
     if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
-        meta::set(object, "generation", generation.wrapping_add(1).into());
+        next_generation(object, generation);
     }
 }

@@ -62,7 +62,7 @@ impl Strategy for Pod {
             tree::copy(spec, "resources", tree::field(old, "spec"));
         }
         if !tree::same(tree::field(object, "spec"), tree::field(old, "spec")) {
-            metadata::set_generation(object, metadata::generation(old).wrapping_add(1));
+            metadata::next_generation(object, metadata::generation(old));
         }
     }
 

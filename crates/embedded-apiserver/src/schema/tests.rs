@@ -40,37 +40,3 @@ fn types_do_not_contain_themselves() {
     let deepest = types().iter().map(|of| depth(of, &mut Vec::new())).max();
     assert!(deepest.unwrap() < 20, "{deepest:?}");
 }
-
-#[test]
-fn facts_of_known_fields_are_right() {
-    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
-    assert_eq!(pod.name, "Pod");
-    assert_eq!(
-        pod.fields.iter().map(|field| field.json).collect::<Vec<_>>(),
-        ["kind", "apiVersion", "metadata", "spec", "status"]
-    );
-    assert!(matches!(pod.message.entry(2).unwrap().part, Part::Field(3)));
-
-    let service = Type::named("k8s.io/api/core/v1.ServiceSpec").unwrap();
-    let ports = service.field("ports").unwrap();
-    assert_eq!((ports.patch_strategy, ports.patch_merge_key), ("merge", "port"));
-    assert_eq!(ports.list_type, Some(ListType::Map(vec!["port", "protocol"])));
-    assert_eq!(ports.node.go, "[]v1.ServicePort");
-
-    let resources = Type::named("k8s.io/api/core/v1.ResourceRequirements").unwrap();
-    assert_eq!(resources.field("limits").unwrap().node.go, "v1.ResourceList");
-
-    let volume = Type::named("k8s.io/api/core/v1.Volume").unwrap();
-    assert_eq!(volume.field("emptyDir").unwrap().embedded, ["VolumeSource"]);
-}
-
-#[test]
-fn zero_values_are_what_go_prints() {
-    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
-    assert_eq!(pod.zero(), serde_json::json!({"metadata": {}, "spec": {"containers": null}, "status": {}}));
-    let slice = Type::named("k8s.io/api/discovery/v1.EndpointSlice").unwrap();
-    assert_eq!(
-        slice.zero(),
-        serde_json::json!({"metadata": {}, "addressType": "", "endpoints": null, "ports": null})
-    );
-}

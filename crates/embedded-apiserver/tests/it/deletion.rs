@@ -225,27 +225,3 @@ async fn the_last_generation_is_followed_by_the_first() {
     let (code, marked) = send(&server, "DELETE", &format!("{ENDPOINTS}/e"), Value::Null).await;
     assert_eq!((code, &marked["metadata"]["generation"]), (200, &json!(i64::MIN)));
 }
-
-#[tokio::test]
-async fn finalizers_and_preconditions_hold_a_deletion() {
-    let server = ApiServer::new();
-    let endpoints = json!({ "metadata": { "name": "e", "finalizers": ["example.com/wait"] } });
-    let (_, created) = send(&server, "POST", ENDPOINTS, endpoints).await;
-    let path = format!("{ENDPOINTS}/e");
-    let (code, status) = send(&server, "DELETE", &path, json!({ "preconditions": { "uid": "x" } })).await;
-    let uid = created["metadata"]["uid"].as_str().unwrap();
-    assert_eq!(code, 409);
-    assert_eq!(
-        status["message"],
-        format!(
-            "Operation cannot be fulfilled on Endpoints \"e\": the UID in the precondition (x) does not match the UID in \
-             record ({uid}). The object might have been deleted and then recreated"
-        )
-    );
-    let (code, marked) = send(&server, "DELETE", &path, Value::Null).await;
-    assert_eq!((code, &marked["kind"]), (200, &json!("Endpoints")));
-    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
-    let (code, gone) = send(&server, "PATCH", &path, json!({ "metadata": { "finalizers": null } })).await;
-    assert_eq!((code, &gone["metadata"]["name"]), (200, &json!("e")));
-    assert!(server.objects("v1", "Endpoints").is_empty());
-}

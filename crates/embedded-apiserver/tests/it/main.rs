@@ -4,7 +4,6 @@
 mod support;
 mod tables;
 
-mod clients;
 mod deletion;
 mod requests;
 mod scale;

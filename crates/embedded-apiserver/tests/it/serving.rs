@@ -12,6 +12,17 @@ use tokio::sync::oneshot;
 
 use super::support::{PODS, pod, send};
 
+#[test]
+fn the_first_objects_are_those_of_a_new_cluster() {
+    let server = ApiServer::new();
+    let names = |kind| -> Vec<_> {
+        server.objects("v1", kind).iter().map(|object| object["metadata"]["name"].clone()).collect()
+    };
+    assert_eq!(names("Namespace"), ["default", "kube-node-lease", "kube-public", "kube-system"]);
+    assert_eq!(names("Service"), ["kubernetes"]);
+    assert_eq!(server.objects("v1", "Service")[0]["spec"]["clusterIP"], "10.96.0.1");
+}
+
 #[tokio::test]
 async fn https_serves_a_client_of_the_kubeconfig_and_ends_watches_at_shutdown() {
     let server = ApiServer::new();

@@ -85,23 +85,6 @@ async fn values_of_another_type_are_refused_in_strategic_patches() {
     }
 }
 
-#[tokio::test]
-async fn server_side_apply_creates_and_changes() {
-    let server = ApiServer::new();
-    let path = "/api/v1/namespaces/default/services/web?fieldManager=me";
-    let apply = [("content-type", "application/apply-patch+yaml")];
-    let body =
-        r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":{"ports":[{"port":80}]}}"#;
-    let (code, _, created) = exchange(&server, "PATCH", path, &apply, body).await;
-    assert_eq!(code, 201, "{}", String::from_utf8_lossy(&created));
-    let created: Value = serde_json::from_slice(&created).unwrap();
-    assert_eq!(created["metadata"]["managedFields"][0]["operation"], "Apply");
-    let (code, _, again) = exchange(&server, "PATCH", path, &apply, body).await;
-    let again: Value = serde_json::from_slice(&again).unwrap();
-    assert_eq!(code, 200);
-    assert_eq!(again["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
-}
-
 /// The JSON patch that `kubectl apply --server-side` sends after `kubectl apply`.
 #[tokio::test]
 async fn fields_are_handed_over_to_server_side_apply() {
@@ -123,17 +106,6 @@ async fn fields_are_handed_over_to_server_side_apply() {
     }
     let (_, read) = send(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
     assert_eq!(read["metadata"]["managedFields"], entries);
-}
-
-#[tokio::test]
-async fn warnings_come_with_the_version_that_a_new_object_must_not_have() {
-    let server = ApiServer::new();
-    let path = "/api/v1/namespaces/default/endpoints";
-    let endpoints = json!({ "metadata": { "name": "a", "resourceVersion": "7" } });
-    let json = [("content-type", "application/json")];
-    let (code, headers, _) = exchange(&server, "POST", path, &json, endpoints.to_string()).await;
-    assert_eq!(code, 500);
-    assert!(headers["warning"].to_str().unwrap().contains("v1 Endpoints is deprecated"));
 }
 
 #[tokio::test]
@@ -169,50 +141,5 @@ async fn external_names_have_no_internal_policy() {
     ] {
         let (code, patched) = send(&server, "PATCH", &path, json!({ "spec": spec })).await;
         assert_eq!((code, &patched["spec"]["internalTrafficPolicy"]), (200, &policy));
-    }
-}
-
-/// Only objects that are loaded have it: where changes count, they begin with 1.
-#[tokio::test]
-async fn no_change_follows_the_last_generation() {
-    let server = ApiServer::new();
-    let metadata =
-        || json!({ "name": "a", "namespace": "default", "resourceVersion": "1", "generation": i64::MAX });
-    let template = json!({ "metadata": { "labels": { "a": "b" } }, "spec": pod("a")["spec"] });
-    let workload = json!({ "selector": { "matchLabels": { "a": "b" } }, "template": template });
-    let groups = "/apis/apps/v1/namespaces/default";
-    for (api_version, kind, path, fields, patch) in [
-        (
-            "v1",
-            "Pod",
-            format!("{PODS}/a"),
-            json!({ "spec": pod("a")["spec"] }),
-            json!({ "spec": { "activeDeadlineSeconds": 9 } }),
-        ),
-        (
-            "apps/v1",
-            "Deployment",
-            format!("{groups}/deployments/a"),
-            json!({ "spec": workload }),
-            json!({ "spec": { "replicas": 9 } }),
-        ),
-        (
-            "discovery.k8s.io/v1",
-            "EndpointSlice",
-            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/a".to_owned(),
-            json!({ "addressType": "IPv4", "endpoints": [] }),
-            json!({ "ports": [{ "port": 9 }] }),
-        ),
-    ] {
-        let mut object = fields;
-        object["apiVersion"] = api_version.into();
-        object["kind"] = kind.into();
-        object["metadata"] = metadata();
-        server.load(&object).unwrap();
-        let (code, status) = send(&server, "PATCH", &path, patch).await;
-        assert_eq!(code, 422, "{kind}: {status}");
-        let message = status["message"].as_str().unwrap();
-        let first = "metadata.generation: Invalid value: -9223372036854775808: must not be decremented";
-        assert!(message.contains(first), "{message}");
     }
 }

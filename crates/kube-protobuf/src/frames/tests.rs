@@ -8,25 +8,6 @@ fn framed(bodies: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn frames_do_not_depend_on_chunk_sizes() {
-    let long = vec![7; 300];
-    let bodies = [&b"one"[..], b"", b"three", &long, b"", b""];
-    let stream = framed(&bodies);
-    for size in 1..=stream.len() {
-        let mut frames = FrameReader::default();
-        let mut found = Vec::new();
-        for chunk in stream.chunks(size) {
-            frames.push(chunk);
-            while let Some(frame) = frames.next_frame().unwrap() {
-                found.push(frame.to_vec());
-            }
-        }
-        assert_eq!(found, bodies, "in chunks of {size}");
-        assert!(frames.is_empty());
-    }
-}
-
-#[test]
 fn a_truncated_stream_is_not_empty() {
     let stream = framed(&[b"one", b"two"]);
     for length in 0..=stream.len() {

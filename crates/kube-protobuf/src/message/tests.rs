@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{Endpoints, Event};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
 
 use super::*;
@@ -22,19 +22,6 @@ fn an_empty_message_equals_the_zero_value_in_json() {
     assert_eq!(event, serde_json::from_str(json).unwrap());
     assert_eq!(Endpoints::decode(b"").unwrap(), Endpoints::default());
     assert_eq!(EndpointSlice::decode(b"").unwrap(), EndpointSlice::default());
-}
-
-#[test]
-fn pointer_fields_distinguish_absent_and_empty() {
-    let empty = EndpointPort {
-        name: Some(String::new()),
-        port: Some(0),
-        protocol: Some(String::new()),
-        app_protocol: Some(String::new()),
-    };
-    let slice =
-        EndpointSlice { ports: Some(vec![empty, EndpointPort::default()]), ..EndpointSlice::default() };
-    assert_eq!(EndpointSlice::decode(&slice.encode()).unwrap(), slice);
 }
 
 #[test]

@@ -78,24 +78,17 @@ fn fields(depth: u32) -> BoxedStrategy<Vec<u8>> {
     ];
     let body = if depth == 0 { leaf.boxed() } else { prop_oneof![leaf, fields(depth - 1)].boxed() };
     let field = (1..25_u8, body, any::<u16>(), 0..8_u8).prop_map(|(number, body, integer, which)| {
-        let key = u16::from(number) << 3;
+        let encoded = |value: u64| {
+            let (bytes, used) = varint(value);
+            bytes[..used].to_vec()
+        };
+        let key = u64::from(number) << 3;
         match which {
-            0 => [varint(key), varint(integer)].concat(),
-            _ => [varint(key | 2), varint(u16::try_from(body.len()).unwrap_or(u16::MAX)), body].concat(),
+            0 => [encoded(key), encoded(integer.into())].concat(),
+            _ => [encoded(key | 2), encoded(body.len() as u64), body].concat(),
         }
     });
     vec(field, 0..6).prop_map(|fields| fields.concat()).boxed()
-}
-
-fn varint(value: u16) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = value;
-    while rest > 0x7f {
-        bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
-        rest >>= 7;
-    }
-    bytes.push(u8::try_from(rest).unwrap());
-    bytes
 }
 
 /// Returns all files that Go wrote.

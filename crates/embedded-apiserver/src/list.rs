@@ -1,9 +1,9 @@
-//! Lists: what a request asks for, which version answers it, and the response as a stream.
+//! Lists: what a request asks for, which version answers it, and the response.
 //!
 //! The rules are those of kube-apiserver 1.37 with its watch cache: `k8s.io/apiserver pkg/storage/cacher` decides which
 //! version answers, `pkg/storage/etcd3` answers what the cache cannot, and Events have no cache.
 
-mod chunks;
+mod encode;
 mod errors;
 mod fresh;
 mod options;
@@ -12,7 +12,6 @@ mod request;
 mod token;
 mod version;
 
-pub(crate) use chunks::{json_chunks, protobuf_chunks};
 pub(crate) use errors::too_large;
 pub(crate) use fresh::wait_for;
 pub(crate) use options::ListOptions;

@@ -14,24 +14,18 @@ use crate::status::Status;
 /// Bytes of a request body: `MaxRequestBodyBytes` of the API server.
 const LIMIT: usize = 3 << 20;
 
-/// The body of a response: bytes at once, or chunks as they come.
+/// The body of a response: bytes at once, or the chunks of a watch as they come.
 pub struct Body(Content);
 
 type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 enum Content {
     Full(Bytes),
-    Chunks(Chunks),
-    /// The chunks of a watch, which may end after any of them.
+    /// May end after any of them.
     Endless(Chunks),
 }
 
 impl Body {
-    /// Sends chunks as they come.
-    pub(crate) fn chunks(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Content::Chunks(Box::pin(chunks)))
-    }
-
     /// Sends the chunks of a watch as they come.
     pub(crate) fn endless(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Content::Endless(Box::pin(chunks)))
@@ -41,7 +35,7 @@ impl Body {
     pub(crate) fn until(self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {
             Content::Endless(chunks) => Self::endless(chunks.take_until(stop)),
-            whole => Self(whole),
+            whole @ Content::Full(_) => Self(whole),
         }
     }
 }
@@ -62,7 +56,7 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
             Content::Full(bytes) => formatter.debug_tuple("Full").field(&bytes.len()).finish(),
-            Content::Chunks(_) | Content::Endless(_) => formatter.write_str("Chunks"),
+            Content::Endless(_) => formatter.write_str("Endless"),
         }
     }
 }
@@ -78,7 +72,7 @@ impl http_body::Body for Body {
         match &mut self.0 {
             Content::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Content::Chunks(chunks) | Content::Endless(chunks) => {
+            Content::Endless(chunks) => {
                 chunks.as_mut().poll_next(context).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
             }
         }
@@ -91,7 +85,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Chunks(_) | Content::Endless(_) => SizeHint::default(),
+            Content::Endless(_) => SizeHint::default(),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::stream;
 use http::Response;
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use crate::http::negotiate::{Format, Media};
 use crate::http::query::Query;
 use crate::http::response;
 use crate::kinds::tree::with_head;
-use crate::list::{Page, json_chunks, protobuf_chunks};
+use crate::list::Page;
 use crate::schema::Type;
 use crate::status::Status;
 use crate::table::{Include, Printer};
@@ -95,13 +94,10 @@ pub(crate) fn list(renderer: &Renderer, page: &Page) -> Response<Body> {
         renderer.printer(include).write(&page.metadata_json(), trees, true, &mut table);
         return response::json_bytes(200, table);
     }
-    let bodies: Vec<Bytes> = page.items.iter().map(|object| object.body().clone()).collect();
     let (api_version, kind) = (entry.api_version.as_str(), entry.list_kind.as_str());
-    let body = if format == Format::Protobuf {
-        Body::chunks(stream::iter(protobuf_chunks(page, api_version, kind, bodies)))
-    } else {
-        let write = move |body: &[u8], out: &mut Vec<u8>| write_json(entry, body, false, out);
-        Body::chunks(stream::iter(json_chunks(page, api_version, kind, bodies, write)))
+    let body = match format {
+        Format::Protobuf => page.to_protobuf(api_version, kind),
+        Format::Json => page.to_json(api_version, kind, |body, out| write_json(entry, body, false, out)),
     };
     response::of(200, format.name(), body)
 }

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use futures::Stream;
-use kube_protobuf::MAGIC;
+use kube_protobuf::wrap;
 
 use super::events::WatchEvent;
 use super::stream::Watch;
-use crate::codec::protobuf::{delimited, delimited_length, open};
+use crate::codec::protobuf::delimited;
 
 /// Size from which a chunk is sent, although more events are ready.
 const CHUNK: usize = 64 << 10;
@@ -48,24 +48,13 @@ pub(crate) fn protobuf_frame(
     kind: &str,
     body: &[u8],
 ) {
-    // Lengths from the inside out: Unknown in RawExtension in WatchEvent.
-    let type_meta = delimited_length(api_version.len()) + delimited_length(kind.len());
-    let unknown =
-        MAGIC.len() + delimited_length(type_meta) + delimited_length(body.len()) + 2 * delimited_length(0);
-    let extension = delimited_length(unknown);
-    let event = delimited_length(event_type.len()) + delimited_length(extension);
+    let mut extension = Vec::with_capacity(body.len() + 64);
+    delimited(&mut extension, 1, &wrap(api_version, kind, body));
+    let mut event = Vec::with_capacity(extension.len() + 32);
+    delimited(&mut event, 1, event_type.as_bytes());
+    delimited(&mut event, 2, &extension);
     // A frame is limited to 4 GiB, an object of the API to some megabytes.
-    let length = u32::try_from(event).unwrap_or(u32::MAX);
-    out.reserve(event + 4);
+    let length = u32::try_from(event.len()).unwrap_or(u32::MAX);
     out.extend_from_slice(&length.to_be_bytes());
-    delimited(out, 1, event_type.as_bytes());
-    open(out, 2, extension);
-    open(out, 1, unknown);
-    out.extend_from_slice(&MAGIC);
-    open(out, 1, type_meta);
-    delimited(out, 1, api_version.as_bytes());
-    delimited(out, 2, kind.as_bytes());
-    delimited(out, 2, body);
-    delimited(out, 3, b"");
-    delimited(out, 4, b"");
+    out.extend_from_slice(&event);
 }

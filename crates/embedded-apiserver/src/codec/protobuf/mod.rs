@@ -11,7 +11,7 @@ pub(crate) use decode::decode;
 pub(crate) use encode::encode;
 pub(crate) use path::field_numbers;
 pub(crate) use splice::Template;
-pub(crate) use write::{delimited, delimited_length, open};
+pub(crate) use write::delimited;
 
 #[cfg(test)]
 mod tests;

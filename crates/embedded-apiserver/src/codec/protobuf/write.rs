@@ -2,34 +2,18 @@
 
 use kube_protobuf::varint;
 
-/// Appends the beginning of a field of this number, below 16, whose value has this length.
-pub(crate) fn open(out: &mut Vec<u8>, number: u8, length: usize) {
-    out.push(number << 3 | 2);
-    let (bytes, used) = varint(length as u64);
-    out.extend(bytes.into_iter().take(used));
-}
-
 /// Appends a field of this number, below 16.
 pub(crate) fn delimited(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
-    open(out, number, bytes.len());
+    out.push(number << 3 | 2);
+    let (length, used) = varint(bytes.len() as u64);
+    out.extend(length.into_iter().take(used));
     out.extend_from_slice(bytes);
 }
 
-/// The length of such a field.
-pub(crate) fn delimited_length(length: usize) -> usize {
-    1 + varint(length as u64).1 + length
-}
-
-/// Writes messages. The length of a nested message is put before it when it is complete.
+/// Writes messages.
+#[derive(Default)]
 pub(super) struct Writer {
     out: Vec<u8>,
-}
-
-/// An empty message, with room for a usual object.
-impl Default for Writer {
-    fn default() -> Self {
-        Self { out: Vec::with_capacity(2048) }
-    }
 }
 
 const VARINT: u32 = 0;
@@ -59,24 +43,11 @@ impl Writer {
         self.varint(value);
     }
 
-    /// A message in a field. Cost: its bytes move once more if it has 128 bytes or more.
+    /// A message in a field. Cost: its bytes are copied once for each message around it.
     pub(super) fn nested(&mut self, number: u32, write: impl FnOnce(&mut Self)) {
-        self.varint(u64::from(number << 3 | DELIMITED));
-        let start = self.out.len();
-        self.out.push(0);
-        write(self);
-        let length = self.out.len() - start - 1;
-        if let (Ok(byte @ 0..0x80), Some(place)) = (u8::try_from(length), self.out.get_mut(start)) {
-            *place = byte;
-            return;
-        }
-        let (encoded, size) = varint(length as u64);
-        let prefix = encoded.get(..size).unwrap_or_default();
-        self.out.extend_from_slice(prefix.get(1..).unwrap_or_default());
-        self.out.copy_within(start + 1..start + 1 + length, start + size);
-        if let Some(place) = self.out.get_mut(start..start + size) {
-            place.copy_from_slice(prefix);
-        }
+        let mut message = Self::default();
+        write(&mut message);
+        self.bytes(number, &message.out);
     }
 
     #[inline]

@@ -21,10 +21,7 @@ fn write(out: &mut Vec<u8>, set: &Value, depth: usize) {
         return;
     };
     let mut entries: Vec<_> = map.iter().map(|(key, value)| (Key::of(key), value)).collect();
-    // Byte order is right except between the keys of list items.
-    if entries.iter().any(|(key, _)| key.rank > 1) {
-        entries.sort_by(|(a, _), (b, _)| a.compare(b));
-    }
+    entries.sort_by(|(a, _), (b, _)| a.compare(b));
     out.push(b'{');
     for (index, (Key { text: key, .. }, value)) in entries.into_iter().enumerate() {
         if index > 0 {

@@ -198,9 +198,7 @@ fn keyed(list: List, items: &[Value]) -> Vec<(Element<'_>, &Value)> {
             keyed.push((element, item));
         }
     }
-    if !keyed.is_sorted_by(|a, b| a.0 <= b.0) {
-        keyed.sort_by(|a, b| a.0.cmp(&b.0));
-    }
+    keyed.sort_by(|a, b| a.0.cmp(&b.0));
     keyed
 }
 

@@ -63,19 +63,17 @@ impl<'a> Set<'a> {
     /// A set of nodes in any order. Of two nodes with one element, the later wins where both have paths below them.
     pub(crate) fn from_nodes(mut nodes: Vec<Node<'a>>) -> Self {
         nodes.retain(|node| !node.is_void());
-        if !nodes.is_sorted_by(|a, b| a.element < b.element) {
-            nodes.sort_by(|a, b| a.element.cmp(&b.element));
-            nodes.dedup_by(|later, kept| {
-                let double = later.element == kept.element;
-                if double {
-                    kept.member |= later.member;
-                    if !later.children.is_empty() {
-                        kept.children = std::mem::take(&mut later.children);
-                    }
+        nodes.sort_by(|a, b| a.element.cmp(&b.element));
+        nodes.dedup_by(|later, kept| {
+            let double = later.element == kept.element;
+            if double {
+                kept.member |= later.member;
+                if !later.children.is_empty() {
+                    kept.children = std::mem::take(&mut later.children);
                 }
-                double
-            });
-        }
+            }
+            double
+        });
         Self { nodes }
     }
 

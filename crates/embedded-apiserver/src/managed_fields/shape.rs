@@ -170,9 +170,7 @@ impl List {
                 keys.join(" ")
             ));
         }
-        if !key.is_sorted_by(|a, b| a.0 <= b.0) {
-            key.sort_by(|a, b| a.0.cmp(&b.0));
-        }
+        key.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(Element::Key(key))
     }
 

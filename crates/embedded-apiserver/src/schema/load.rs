@@ -232,13 +232,6 @@ impl Field {
 impl Message {
     fn new(name: &'static str, mut entries: Vec<Entry>) -> Self {
         entries.sort_by_key(|entry| entry.number);
-        let length = entries.last().map_or(0, |entry| entry.number as usize + 1);
-        let mut by_number = vec![0; length];
-        for (position, entry) in (1..).zip(&entries) {
-            if let Some(place) = by_number.get_mut(entry.number as usize) {
-                *place = position;
-            }
-        }
-        Self { name, entries, by_number }
+        Self { name, entries }
     }
 }

@@ -107,8 +107,6 @@ pub(crate) struct Message {
     pub(crate) name: &'static str,
     /// The fields by ascending number.
     pub(crate) entries: Vec<Entry>,
-    /// Positions in `entries` plus 1, by number.
-    pub(super) by_number: Vec<u8>,
 }
 
 /// A field of a protobuf message.
@@ -253,7 +251,7 @@ impl Message {
     /// The field of this number.
     #[inline]
     pub(crate) fn entry(&self, number: u32) -> Option<&Entry> {
-        let position = self.by_number.get(usize::try_from(number).ok()?)?.checked_sub(1)?;
-        self.entries.get(usize::from(position))
+        let position = self.entries.binary_search_by_key(&number, |entry| entry.number).ok()?;
+        self.entries.get(position)
     }
 }

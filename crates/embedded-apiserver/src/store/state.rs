@@ -1,50 +1,19 @@
 //! The objects of one resource, now and at an older version.
 
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use super::log::Event;
 use super::object::Stored;
 
-/// An object as an element of an ordered set that is searched by key. The key is stored once, in the object.
-#[derive(Debug)]
-struct ByKey(Arc<Stored>);
-
-impl Borrow<str> for ByKey {
-    fn borrow(&self) -> &str {
-        self.0.key()
-    }
-}
-
-impl Ord for ByKey {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.key().cmp(other.0.key())
-    }
-}
-
-impl PartialOrd for ByKey {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for ByKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key() == other.0.key()
-    }
-}
-
-impl Eq for ByKey {}
-
 /// The current objects of one resource in the order of their keys.
 #[derive(Debug, Default)]
-pub(super) struct Objects(BTreeSet<ByKey>);
+pub(super) struct Objects(BTreeMap<Arc<str>, Arc<Stored>>);
 
 impl Objects {
     pub(super) fn get(&self, key: &str) -> Option<&Arc<Stored>> {
-        self.0.get(key).map(|object| &object.0)
+        self.0.get(key)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,7 +21,7 @@ impl Objects {
     }
 
     pub(super) fn put(&mut self, object: Arc<Stored>) {
-        self.0.replace(ByKey(object));
+        self.0.insert(object.shared_key(), object);
     }
 
     pub(super) fn remove(&mut self, key: &str) {
@@ -117,7 +86,7 @@ impl Objects {
         let first = if start < prefix { prefix } else { start };
         self.0
             .range::<str, _>((Bound::Included(first), Bound::Unbounded))
-            .map(|object| &object.0)
+            .map(|(_, object)| object)
             .take_while(move |object| object.key().starts_with(prefix))
     }
 }

@@ -106,16 +106,3 @@ fn rows_show_what_was_asked_of_their_objects() {
     assert_eq!(row(Some("Object")), object);
     assert_eq!(included(None), Include::Metadata);
 }
-
-#[test]
-fn unknown_choices_are_refused() {
-    let error = Include::parse(Some("Foo")).unwrap_err();
-    assert_eq!(
-        (error.code, error.message.as_str()),
-        (
-            400,
-            "Unable to convert to Table as requested: includeObject: Invalid value: \"Foo\": must be 'Metadata', 'Object', \
-             'None', or empty"
-        )
-    );
-}

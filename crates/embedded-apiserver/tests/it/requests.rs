@@ -42,37 +42,18 @@ async fn unknown_paths_outside_of_the_api_get_a_text() {
     }
 }
 
+/// Those that the real server has and this one lacks. `conformance` compares the negotiation of the others.
 #[tokio::test]
-async fn encodings_are_negotiated() {
+async fn other_encodings_are_refused() {
     let server = ApiServer::new();
-    let cases = [
-        ("", 200, "application/json"),
-        ("application/yaml", 406, "application/json"),
-        (
-            "application/vnd.kubernetes.protobuf, application/json;q=0.5",
-            200,
-            "application/vnd.kubernetes.protobuf",
-        ),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io, application/json", 200, "application/json"),
-        ("text/html", 406, "application/json"),
-        ("text/html, */*", 200, "application/json"),
-        ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", 406, "application/json"),
-        ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", 406, "application/json"),
-    ];
-    for (accept, code, content_type) in cases {
-        let (got, headers, _) = exchange(&server, "GET", PODS, &[("accept", accept)], "").await;
-        assert_eq!((got, headers["content-type"].to_str().unwrap()), (code, content_type), "{accept}");
+    for accept in ["application/yaml", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"] {
+        let (code, headers, _) = exchange(&server, "GET", PODS, &[("accept", accept)], "").await;
+        assert_eq!((code, &headers["content-type"]), (406, &"application/json".parse().unwrap()), "{accept}");
     }
-    for media in ["text/plain", "application/yaml"] {
-        let (code, _, body) = exchange(&server, "POST", PODS, &[("content-type", media)], "{}").await;
-        assert_eq!(code, 415);
-        assert!(String::from_utf8_lossy(&body).contains("accepted media types include: application/json"));
-    }
-    let (code, body) = {
-        let (code, _, body) = exchange(&server, "PATCH", &format!("{PODS}/x"), &[], "{}").await;
-        (code, serde_json::from_slice::<Value>(&body).unwrap())
-    };
-    assert_eq!((code, &body["message"]), (415, &json!("415: Unsupported Media Type")));
+    let (code, _, body) =
+        exchange(&server, "POST", PODS, &[("content-type", "application/yaml")], "{}").await;
+    assert_eq!(code, 415);
+    assert!(String::from_utf8_lossy(&body).contains("accepted media types include: application/json"));
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ struct Case {
 
 impl Cases {
     /// Enumerates the cases. Runs each scenario once without a fault, to know its requests.
-    pub fn new() -> Self {
+    pub fn all() -> Self {
         let mut all = Self { scenarios: scenarios::all(), cases: Vec::new() };
         let orders = orders();
         for scenario in 0..all.scenarios.len() {
@@ -68,13 +68,8 @@ impl Cases {
     }
 
     /// The number of cases.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.cases.len()
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.cases.is_empty()
     }
 
     /// The history of a case.
@@ -98,7 +93,7 @@ impl Cases {
         format!(
             "{} cases of {} scenarios: {crashes} crashes before and after each request, {lost} answers lost or broken, \
              {orders} orders of events",
-            self.len(),
+            self.count(),
             self.scenarios.len()
         )
     }
@@ -134,12 +129,6 @@ impl Cases {
     }
 }
 
-impl Default for Cases {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -158,24 +147,15 @@ fn setup(max: usize) -> Setup {
     Setup {
         replicas: 1,
         fronts: 1,
-        election: false,
         max,
         gate: true,
         collects_at_once: true,
-        json: false,
-        batch_milliseconds: 0,
         latency_milliseconds: 5,
-        topology: false,
         custom_endpoints: true,
         retry_seconds: 2,
         quiet_seconds: 6,
         sync_cache_min_pods: Some(1),
-        coalescing: false,
-        writes_per_second: None,
-        keeps_ready: false,
-        scope_is_zone: false,
-        has_other_zone: false,
-        deletes_endpoints: false,
+        ..Setup::default()
     }
 }
 
@@ -235,8 +215,8 @@ mod tests {
 
     #[test]
     fn a_pinned_fault_happens_once() {
-        let cases = Cases::new();
-        let pinned = (0..cases.len()).find(|number| cases.plan(*number).pin.is_some()).unwrap();
+        let cases = Cases::all();
+        let pinned = (0..cases.count()).find(|number| cases.plan(*number).pin.is_some()).unwrap();
         assert_eq!(one(&cases.plan(pinned)).counts.of(Fault::Crash), 1);
     }
 }

@@ -5,7 +5,7 @@ use random_operations::rng::Rng;
 use crate::fault::Fault;
 
 /// The cluster and the configuration of the replicas.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Setup {
     pub replicas: usize,
     /// API servers before the store.
@@ -78,17 +78,11 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         latency_milliseconds: *rng.pick(&[0, 1, 5, 20, 100]),
         topology: rng.percent(30),
         custom_endpoints: rng.percent(60),
-        deletes_endpoints: false,
         collects_at_once: rng.percent(60),
         retry_seconds: *rng.pick(&[2, 2, 5, 10]),
         // Sometimes longer than the wait for a stale cache.
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
-        sync_cache_min_pods: None,
-        coalescing: false,
-        writes_per_second: None,
-        keeps_ready: false,
-        scope_is_zone: false,
-        has_other_zone: false,
+        ..Setup::default()
     }
 }
 

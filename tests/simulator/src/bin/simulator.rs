@@ -140,17 +140,17 @@ fn main() -> ExitCode {
 }
 
 fn exhaustive(arguments: &Arguments) -> ExitCode {
-    let cases = Cases::new();
+    let cases = Cases::all();
     if let Some(number) = arguments.case {
-        if number >= cases.len() {
-            eprintln!("there is no case {number}: there are {}", cases.len());
+        if number >= cases.count() {
+            eprintln!("there is no case {number}: there are {}", cases.count());
             return ExitCode::FAILURE;
         }
         println!("{}", cases.describe(number));
         return trace(&cases.plan(number));
     }
     let number = |seed: u64| usize::try_from(seed).unwrap_or(usize::MAX);
-    let left = (cases.len() as u64).saturating_sub(arguments.from);
+    let left = (cases.count() as u64).saturating_sub(arguments.from);
     let report = all_of(&arguments.options(left), &|seed| cases.plan(number(seed)));
     println!("{}", cases.summary());
     println!("{}", report.summary());

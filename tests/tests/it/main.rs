@@ -3,7 +3,7 @@
 //! | Suite | Rule |
 //! |---|---|
 //! | [`parity`], [`random_parity`], [`takeover`], [`takeover_gate`] | the writes are those of upstream, and never more |
-//! | [`delegation`] | one gate, beyond what parity shows |
+//! | [`delegation`] | one gate and its label, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |

@@ -18,6 +18,7 @@
 //! | [`audit`] | requests and their users, from the API server's audit log |
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
 //! | [`barrier`] | waits until the controllers have handled all earlier changes, without sleeping |
+//! | [`tool`] | a command of `kubectl-endpoints` that ends by itself |
 //! | [`workload`] | the scripted workload of the parity tests |
 //! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices by a watch |
@@ -87,6 +88,8 @@ pub mod settled;
 pub mod shadow;
 #[cfg(feature = "suites")]
 pub mod simulate;
+#[cfg(feature = "suites")]
+pub mod tool;
 pub mod wait;
 #[cfg(feature = "suites")]
 pub mod workload;

@@ -7,10 +7,8 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::barrier;
-use crate::binaries;
-use crate::process;
 use crate::requests;
-use crate::wait::LIMIT;
+use crate::tool;
 
 /// The paths of the kinds in a dump.
 const PATHS: [&str; 6] = [
@@ -56,11 +54,9 @@ impl fmt::Display for Change {
 pub fn printed(folder: &Path, namespace: &str) -> Vec<Value> {
     let folder = folder.display().to_string();
     let args = ["simulate", "-o", "json", "-n", namespace, "-f", &folder];
-    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
-    let mut list: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
-    list["items"].as_array_mut().map(std::mem::take).expect("a list")
+    let ended = tool::run(&args);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    ended.json()["items"].as_array_mut().map(std::mem::take).expect("a list")
 }
 
 /// The changes that our controllers would make if they took over the cluster of a dump, with these flags.
@@ -74,17 +70,17 @@ pub fn changes(dump: &Value, flags: &[String]) -> Vec<Change> {
     let file = file.display().to_string();
     let args = ["simulate", "--diff", "-o", "json", "-f", &file];
     let args: Vec<&str> = args.into_iter().chain(flags.iter().map(String::as_str)).collect();
-    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let changes: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    let ended = tool::run(&args);
+    let changes = ended.json().as_array().expect("a list").clone();
     // A sync that fails for a pod on a node that is gone, as it does in the cluster, says so in the exit code.
-    let fails = stderr.lines().any(|line| line.contains(" keeps failing ") && line.contains(" not found"));
+    let fails =
+        ended.stderr.lines().any(|line| line.contains(" keeps failing ") && line.contains(" not found"));
     let expected = match (fails, changes.is_empty()) {
         (true, _) => 1,
         (false, true) => 0,
         (false, false) => 3,
     };
-    assert_eq!(output.status.code(), Some(expected), "{changes:#?}\n{stderr}");
+    assert_eq!(ended.code, Some(expected), "{changes:#?}\n{}", ended.stderr);
     changes.iter().map(change).collect()
 }
 

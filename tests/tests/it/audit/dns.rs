@@ -4,15 +4,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use scripted_api::balancer::{NewConnections, Proxy};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::dns::CoreDns;
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
-use tests::settled::{State, Trace, settle};
-use tests::{binaries, process};
-use tokio::runtime::Handle;
-use tokio::task::block_in_place;
+use tests::settled::State;
+
+use super::{Audited, raises_no_false_alarm, wait_for};
 
 /// Above the time that a slice takes to CoreDNS.
 const TIMEOUT: &str = "--dns-timeout=8s";
@@ -61,37 +60,17 @@ async fn a_coredns_without_its_watches_is_named_and_one_with_them_is_not() {
 }
 
 /// The exit code and the findings about DNS.
-fn audit(kubeconfig: &Path, servers: &[SocketAddr], timeout: &str) -> (Option<i32>, Vec<Value>) {
-    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+fn audit(kubeconfig: &Path, servers: &[SocketAddr], timeout: &str) -> Audited {
     let servers: Vec<String> = servers.iter().map(SocketAddr::to_string).collect();
     let servers = format!("--dns-server={}", servers.join(","));
-    let args = ["audit", &kubeconfig, "-o", "json", "--rule=slice-owner", "--dns", &servers, timeout];
-    let output = process::output(&binaries::kubectl_endpoints(), &args, tests::wait::LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
-    let findings = report["findings"].as_array().unwrap().iter();
-    (output.status.code(), findings.filter(|it| it["rule"] == "dns-out-of-sync").cloned().collect())
+    super::audit(kubeconfig, "dns-out-of-sync", &["--dns", &servers, timeout])
 }
 
-/// States of random operations, with CoreDNS that follows each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusters_that_upstream_settled_raise_no_false_alarm() {
-    let mut headless = 0;
-    for seed in 0..4 {
-        let mut dns = None;
-        let trace = Trace { seed, states: 25, every: 5 };
-        Box::pin(settle(&trace, |state| {
-            let dns = dns.get_or_insert_with(|| coredns(state));
-            let result = audit(&state.kubeconfig, &[dns.address()], "--dns-timeout=40s");
-            assert_eq!(result.1, Vec::<Value>::new(), "seed {seed}, after {} operations", state.operations);
-            // What the audit finds of other rules is not the subject; an undecided one would be.
-            assert_ne!(result.0, Some(6), "seed {seed}, after {} operations", state.operations);
-            headless += state.of_kind("Service").filter(|it| it["spec"]["clusterIP"] == "None").count();
-            Vec::new()
-        }))
-        .await;
-    }
-    assert!(headless > 25, "only {headless} headless Services in all states together");
+    let audit =
+        |state: &State, dns: &CoreDns| audit(&state.kubeconfig, &[dns.address()], "--dns-timeout=40s");
+    raises_no_false_alarm(coredns, audit, |service| service["spec"]["clusterIP"] == "None").await;
 }
 
 /// A CoreDNS that has listed the cluster.
@@ -99,8 +78,6 @@ fn coredns(state: &State) -> CoreDns {
     let dns = CoreDns::start(state.kubeconfig.parent().unwrap(), &state.kubeconfig);
     let service = state.of_kind("Service").find(|it| it["metadata"]["name"] == "kubernetes").unwrap();
     let address = service["spec"]["clusterIP"].as_str().unwrap();
-    block_in_place(|| {
-        Handle::current().block_on(dns.resolves("kubernetes.default.svc.cluster.local", &[address]));
-    });
+    wait_for(dns.resolves("kubernetes.default.svc.cluster.local", &[address]));
     dns
 }

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::process::Process;
 use tests::scenario::{Pod, World};
-use tests::settled::{State, Trace, settle};
+use tests::settled::State;
 use tests::wait::{self, LIMIT};
-use tests::{binaries, kube_proxy, process};
-use tokio::runtime::Handle;
-use tokio::task::block_in_place;
+use tests::{kube_proxy, process, tool};
+
+use super::{Audited, raises_no_false_alarm, wait_for};
 
 const SERVICES: u16 = 10;
 /// Above the time that a slice takes to the rules.
@@ -50,10 +50,8 @@ async fn a_rule_that_no_slice_explains_is_named_and_ends_with_a_touch() {
     let expected = ":80/TCP have had 10.1.9.9:80, which kube-proxy should not use by the slices";
     assert!(message.ends_with(expected), "{message}");
 
-    let flag = format!("--kubeconfig={}", kubeconfig.display());
-    let args = ["audit", &flag, "--rule=slice-owner", "--proxy", TIMEOUT, "--touch", "--yes"];
-    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = ["audit", "--rule=slice-owner", "--proxy", TIMEOUT, "--touch", "--yes"];
+    let stderr = tool::about(&kubeconfig, &words).stderr;
     assert_eq!(stderr.matches("done: set the annotation").count(), 1, "{stderr}");
     follows(&kubeconfig).await;
     assert!(manager.stop().await.success());
@@ -76,58 +74,31 @@ fn nft(args: &[&str]) -> String {
 }
 
 /// The exit code and the findings about kube-proxy.
-fn audit(kubeconfig: &Path, timeout: &str) -> (Option<i32>, Vec<Value>) {
-    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
-    let args = ["audit", &kubeconfig, "-o", "json", "--rule=slice-owner", "--proxy", timeout];
-    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
-    let findings = report["findings"].as_array().unwrap().iter();
-    (output.status.code(), findings.filter(|it| it["rule"] == "proxy-out-of-sync").cloned().collect())
+fn audit(kubeconfig: &Path, timeout: &str) -> Audited {
+    super::audit(kubeconfig, "proxy-out-of-sync", &["--proxy", timeout])
 }
 
-/// States of random operations, with kube-proxy that follows each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusters_that_upstream_settled_raise_no_false_alarm() {
     if !kube_proxy::is_inside("audit::proxy::clusters_that_upstream_settled_raise_no_false_alarm") {
         return;
     }
-    let mut compared = 0;
-    for seed in 0..4 {
-        let mut proxy = None;
-        // The rules of the last one stay.
-        nft(&["flush", "ruleset"]);
-        let trace = Trace { seed, states: 25, every: 5 };
-        Box::pin(settle(&trace, |state| {
-            proxy.get_or_insert_with(|| started(state));
-            let result = audit(&state.kubeconfig, "--proxy-timeout=20s");
-            assert_eq!(result.1, Vec::<Value>::new(), "seed {seed}, after {} operations", state.operations);
-            // What the audit finds of other rules is not the subject; an undecided one would be.
-            assert!(
-                matches!(result.0, Some(0 | 3)),
-                "{result:?}: seed {seed}, after {} operations",
-                state.operations
-            );
-            compared += state.of_kind("Service").filter(|it| it["spec"]["clusterIP"] != "None").count();
-            Vec::new()
-        }))
-        .await;
-    }
-    assert!(compared > 25, "only {compared} Services with a cluster IP in all states together");
+    let audit = |state: &State, _: &Process| audit(&state.kubeconfig, "--proxy-timeout=20s");
+    raises_no_false_alarm(started, audit, |service| service["spec"]["clusterIP"] != "None").await;
 }
 
 /// kube-proxy that has written rules of both families.
 fn started(state: &State) -> Process {
+    // The rules of the last one stay.
+    nft(&["flush", "ruleset"]);
     let proxy =
         kube_proxy::start(state.kubeconfig.parent().unwrap(), &state.kubeconfig, kube_proxy::NFTABLES);
-    block_in_place(|| {
-        Handle::current().block_on(wait::until("rules of kube-proxy", LIMIT, async || {
-            match audit(&state.kubeconfig, "--proxy-timeout=1s") {
-                (Some(4), _) => Err("none"),
-                (Some(6), _) => Err("of one family, or that change"),
-                _ => Ok(()),
-            }
-        }));
-    });
+    wait_for(wait::until("rules of kube-proxy", LIMIT, async || {
+        match audit(&state.kubeconfig, "--proxy-timeout=1s") {
+            (Some(4), _) => Err("none"),
+            (Some(6), _) => Err("of one family, or that change"),
+            _ => Ok(()),
+        }
+    }));
     proxy
 }

@@ -21,8 +21,9 @@ use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::dialogue::Dialogue;
 use tests::manager::Controller;
 use tests::scenario::{NAMESPACE, Pod, World};
+use tests::tool::{self, Ended};
 use tests::wait::{LIMIT, until};
-use tests::{binaries, process, requests};
+use tests::{binaries, requests};
 use tokio::task::JoinSet;
 
 use crate::deploy::site::{HOLD, RELEASED};
@@ -264,32 +265,28 @@ async fn a_handover_that_would_delete_is_refused() {
         "metadata": {"name": "state", "namespace": "default"}, "subsets": [{"addresses": [{"ip": "10.9.0.1"}]}]});
     requests::create(&cluster.client(), &state).await.unwrap();
     let mark = cluster.audit().mark();
-    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
-    let run = |words: &[&str]| {
-        let args: Vec<&str> =
-            ["handover", &kubeconfig, "--ours=processes"].iter().chain(words).copied().collect();
-        process::output(&binaries::kubectl_endpoints(), &args, LIMIT)
-    };
+    let kubeconfig = cluster.kubeconfig(User::Admin);
+    let run = |words: &[&str]| tool::about(&kubeconfig, &[&["handover", "--ours=processes"], words].concat());
     // Nothing of kube-controller-manager is in this cluster.
     for goal in ["handover", "rollback"] {
-        let output = process::output(&binaries::kubectl_endpoints(), &[goal, &kubeconfig, "--yes"], LIMIT);
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{goal}: {text}");
-        assert!(text.contains("no kube-controller-manager of this cluster can be seen"), "{goal}: {text}");
+        let Ended { code, stderr, .. } = tool::about(&kubeconfig, &[goal, "--yes"]);
+        assert_eq!(code, Some(3), "{goal}: {stderr}");
+        assert!(
+            stderr.contains("no kube-controller-manager of this cluster can be seen"),
+            "{goal}: {stderr}"
+        );
     }
-    let refused = run(&["--yes"]);
-    let text = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(3), "{text}");
-    assert!(text.contains("start-up-deletions: ") && text.contains("default/state"), "{text}");
+    let Ended { code, stderr, .. } = run(&["--yes"]);
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("start-up-deletions: ") && stderr.contains("default/state"), "{stderr}");
     // No process holds it, which is no more than a warning elsewhere.
-    assert!(text.contains("lease-kube-controller-manager: "), "{text}");
+    assert!(stderr.contains("lease-kube-controller-manager: "), "{stderr}");
 
-    let planned = run(&["--dry-run", "--skip-checks"]);
-    let text = String::from_utf8_lossy(&planned.stdout);
-    assert_eq!(planned.status.code(), Some(0), "{text}");
-    assert!(text.contains("step 7 of 8: wait until endpoint-controller-manager leads (to do)"), "{text}");
+    let Ended { code, stdout, .. } = run(&["--dry-run", "--skip-checks"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.contains("step 7 of 8: wait until endpoint-controller-manager leads (to do)"), "{stdout}");
     // Without a terminal there is no answer.
-    assert_eq!(run(&["--skip-checks"]).status.code(), Some(1));
+    assert_eq!(run(&["--skip-checks"]).code, Some(1));
     let mut writes = cluster.audit().writes_since(mark, User::Admin);
     // Answered, and not stored.
     writes.retain(|request| !request.resource.ends_with("accessreviews"));

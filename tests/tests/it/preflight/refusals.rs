@@ -1,8 +1,7 @@
 //! Clusters that cannot be read, or that lack what the program uses.
 
 use tests::cluster::{Cluster, ClusterOptions, User};
-use tests::wait::LIMIT;
-use tests::{binaries, process};
+use tests::tool::{self, Ended};
 
 use super::site::{PREPARED, Site};
 
@@ -16,11 +15,10 @@ async fn an_api_server_that_cannot_be_reached_is_one_line() {
         (vec!["preflight", "--kubeconfig=/nowhere"], 1, "Error: --kubeconfig: cannot read /nowhere"),
         (vec!["preflight", "--no-such"], 1, "Error: unknown flag: --no-such"),
     ] {
-        let output = process::output(&binaries::kubectl_endpoints(), &words, LIMIT);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
+        let Ended { code: ended, stdout, stderr } = tool::run(&words);
+        assert_eq!(ended, Some(code), "{words:?}: {stderr}");
         assert!(stderr.starts_with(expected) && stderr.lines().count() == 1, "{words:?}: {stderr}");
-        assert!(output.stdout.is_empty(), "{words:?}");
+        assert!(stdout.is_empty(), "{words:?}");
     }
 }
 
@@ -65,11 +63,8 @@ fn unknown_callers(site: &Site) {
     let valid = std::fs::read_to_string(site.cluster.kubeconfig(User::ThirdParty)).unwrap();
     let path = site.cluster.folder().join("unknown.kubeconfig");
     std::fs::write(&path, valid.replace(&User::ThirdParty.token(), "none")).unwrap();
-    let kubeconfig = format!("--kubeconfig={}", path.display());
-    let words = ["preflight", &kubeconfig];
-    let output = process::output(&binaries::kubectl_endpoints(), &words, LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    let Ended { code, stdout, stderr } = tool::about(&path, &["preflight"]);
+    assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("credentials of the kubeconfig are not valid"), "{stderr}");
-    assert!(output.stdout.is_empty() && stderr.lines().count() == 1, "{stderr}");
+    assert!(stdout.is_empty() && stderr.lines().count() == 1, "{stderr}");
 }

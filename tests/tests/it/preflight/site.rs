@@ -11,7 +11,7 @@ use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
-use tests::{binaries, process, requests};
+use tests::{requests, tool};
 
 use crate::deploy::PATIENT;
 use crate::deploy::manifests::{authorized, kustomization, name, text};
@@ -122,15 +122,12 @@ impl Site {
     }
 
     pub(super) fn preflight_as(&self, user: User, words: &[&str]) -> Report {
-        let kubeconfig = format!("--kubeconfig={}", self.cluster.kubeconfig(user).display());
-        let args: Vec<&str> = ["preflight", "-o", "json", &kubeconfig].iter().chain(words).copied().collect();
-        let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let document: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+        let words = [&["preflight", "-o", "json"], words].concat();
+        let ended = tool::about(&self.cluster.kubeconfig(user), &words);
+        let document = ended.json();
         let checks = document["checks"].as_array().unwrap().iter();
         let checks = checks.map(|check| (check["id"].as_str().unwrap().to_owned(), check.clone())).collect();
-        Report { code: output.status.code().unwrap(), checks }
+        Report { code: ended.code.unwrap(), checks }
     }
 
     /// The operator's writes as `verb resource`.

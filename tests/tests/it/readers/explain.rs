@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use random_operations::{NAMESPACE, SERVICE_NAME};
 use serde_json::Value;
 use tests::settled::State;
-use tests::wait::LIMIT;
-use tests::{binaries, process};
+use tests::tool;
 
 /// The conditions of each endpoint, by Service and pod.
 type Presences<'a> = BTreeMap<(&'a str, &'a str), &'static str>;
@@ -46,12 +45,10 @@ pub(super) fn disagreements(state: &State) -> Vec<String> {
 
 /// The reports of the program.
 fn reports(state: &State) -> Vec<Value> {
-    let kubeconfig = format!("--kubeconfig={}", state.kubeconfig.display());
-    let args = ["explain", "-A", "-o", "json", &kubeconfig];
-    let output = process::output(&binaries::kubectl_endpoints(), &args, LIMIT);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
-    document["services"].as_array().expect("a list").clone()
+    tool::about(&state.kubeconfig, &["explain", "-A", "-o", "json"]).json()["services"]
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 fn in_slices(state: &State) -> Presences<'_> {

@@ -9,8 +9,8 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tests::cluster::User;
 use tests::requests::create;
+use tests::tool::{self, Ended};
 use tests::wait::{self, LIMIT};
-use tests::{binaries, process};
 
 use super::super::manifests::{authorized, deployment, name};
 use super::super::site::{ACCOUNT, SYSTEM, Site};
@@ -110,16 +110,12 @@ async fn run_job(site: &Site) -> i32 {
     let account = spec["serviceAccountName"].as_str().unwrap();
     authorized(&site.cluster.client()).await;
     let kubeconfig = site.kubeconfig((SYSTEM, account), &site.server()).await;
-    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
-    let args: Vec<&str> =
-        spec["containers"][0]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
-    let args: Vec<&str> = args.into_iter().chain([kubeconfig.as_str(), "--confirm-after=0"]).collect();
+    let args = spec["containers"][0]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
+    let args: Vec<&str> = args.chain(["--confirm-after=0"]).collect();
     assert_eq!(spec["containers"][0]["command"], json!(["/usr/local/bin/kubectl-endpoints"]));
-    let program = binaries::kubectl_endpoints();
-    let output = process::output(&program, &args, LIMIT);
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(!printed.contains("not checked"), "the Job lacks a permission:\n{printed}");
-    let code = output.status.code().unwrap();
+    let Ended { code, stdout, .. } = tool::about(&kubeconfig, &args);
+    assert!(!stdout.contains("not checked"), "the Job lacks a permission:\n{stdout}");
+    let code = code.unwrap();
     let (now, condition) = (
         "2026-01-01T00:00:00Z",
         |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}),

@@ -16,7 +16,7 @@
 //! | [`readers`] | `audit`, `explain` and `shadow` under random operations: nothing wrong about what upstream wrote |
 //! | [`explain`] | it needs few permissions, and is a plugin of kubectl |
 //! | [`audit`] | dead DNS servers are named; repairs touch only objects of the controllers |
-//! | [`preflight`] | each planted fault is found, and nothing is written but access reviews |
+//! | [`preflight`] | planted faults are found, and nothing is written but access reviews |
 //! | [`shadow`] | each planted difference is named |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |

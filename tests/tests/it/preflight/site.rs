@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Pod as ApiPod;
-use kube::Api;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use tests::audit::Mark;
 use tests::cluster::{Cluster, ClusterOptions, User};
@@ -67,18 +64,12 @@ impl Site {
         wait::until(&name(object), LIMIT, || requests::create(&client, object)).await;
     }
 
-    /// Binds a role to the user of the controllers.
-    pub(super) async fn bind(&self, kind: &str, role: &str) {
-        let namespace = (kind == "Role").then_some("kube-system");
-        let user = requests::user(User::EndpointControllers.name());
-        self.create(&requests::binding(&format!("test:{role}"), namespace, role, &user)).await;
-    }
-
     /// Starts kube-controller-manager with a Lease of its own, and lets it write for a Service with pods and for one with
     /// custom Endpoints.
-    pub(super) async fn settle(&self) -> (Manager, World) {
+    pub(super) async fn settle(&self) -> Manager {
         let world = World::prepare(self.cluster.client(), Controller::ALL).await;
-        self.bind("ClusterRole", "system:kube-controller-manager").await;
+        let user = requests::user(User::EndpointControllers.name());
+        self.create(&requests::binding("test", None, "system:kube-controller-manager", &user)).await;
         let options = ManagerOptions {
             leader_election: Some(PATIENT),
             flags: vec!["--leader-elect-resource-name=kube-controller-manager".to_owned()],
@@ -97,7 +88,7 @@ impl Site {
         world.expect("web", "IPv4", 3, 3).await;
         world.expect("custom", "IPv4", 2, 2).await;
         world.settle().await;
-        (manager, world)
+        manager
     }
 
     /// Creates the pod that the kubelet shows for a static one.
@@ -109,11 +100,6 @@ impl Site {
             "spec": {"containers": [{"name": "kube-controller-manager", "image": "none", "command": command}]},
         }))
         .await;
-    }
-
-    pub(super) async fn delete_manager_pod(&self, name: &str) {
-        let pods: Api<ApiPod> = Api::namespaced(self.cluster.client(), "kube-system");
-        pods.delete(name, &DeleteParams::default().grace_period(0)).await.unwrap();
     }
 
     /// Runs a preflight as the operator.

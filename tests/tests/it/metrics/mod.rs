@@ -8,7 +8,6 @@
 //! | the *sums* of the `…_per_sync` histograms: a sync more adds 0 | sums of durations, and of `addresses_skipped_per_sync`: what is skipped is skipped in every sync |
 //! | `workqueue_depth` and the two gauges about running work: 0 at rest | `syncs{result="stale"}`: there only if a cache was late |
 
-mod changes;
 mod endpointslice;
 mod mirroring;
 pub(crate) mod promtool;

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
+use tests::audit::{Mark, Request};
 use tests::barrier::workers_rest;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
@@ -87,41 +88,26 @@ impl Fixture {
         events.filter_map(|event| event.message).collect()
     }
 
-    fn written(&self, mark: tests::audit::Mark) -> Vec<String> {
+    fn written(&self, mark: Mark) -> Vec<String> {
         let mut writes = self.cluster.audit().writes_since(mark, User::EndpointControllers);
-        writes.retain(|write| matches!(write.resource.as_str(), "endpoints" | "endpointslices"));
+        writes.retain(Request::is_of_endpoints);
         writes.iter().map(|write| format!("{} {} {}", write.verb, write.resource, write.name)).collect()
     }
 }
 
+/// SIGUSR2 approves it as well: `endpoint-controller-manager` `takeover::approval`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_gate_writes_nothing_until_it_is_approved() {
-    let fixture = Fixture::start().await;
-    let mark = fixture.cluster.audit().mark();
-    let (mut manager, _) = fixture.held(&[DELEGATION, "--takeover-max-writes=1"]).await;
-    let event = fixture.event("TakeoverHeld", "").await;
-    // The slice and the Endpoints of the Service that the gate gives away.
-    let expected = "the controllers would make 2 writes at their start, more than --takeover-max-writes=1";
-    assert!(event.starts_with(expected), "{event}");
-    assert!(event.contains("delete Endpoints other (shop/other)"), "{event}");
-    assert_eq!(fixture.written(mark), [""; 0], "before the approval");
-
-    manager.process().signal("USR2");
-    manager.ready().await;
-    fixture.world.settle().await;
-    fixture.event("TakeoverPassed", "the controllers start with 2 writes").await;
-    assert!(manager.stop().await.success());
-    let written = fixture.written(mark);
-    assert!(written.contains(&"delete endpoints other".to_owned()), "{written:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_annotation_of_the_lease_approves_one_takeover() {
+async fn a_wrong_gate_writes_nothing_until_an_annotation_of_the_lease_approves_this_takeover() {
     let fixture = Fixture::start().await;
     let mark = fixture.cluster.audit().mark();
     let flags = [DELEGATION, "--takeover-max-writes=1"];
     let leases: Api<Lease> = Api::namespaced(fixture.world.client().clone(), "kube-system");
     let (manager, _) = fixture.held(&flags).await;
+    let event = fixture.event("TakeoverHeld", "").await;
+    // The slice and the Endpoints of the Service that the gate gives away.
+    let expected = "the controllers would make 2 writes at their start, more than --takeover-max-writes=1";
+    assert!(event.starts_with(expected), "{event}");
+    assert!(event.contains("delete Endpoints other (shop/other)"), "{event}");
     approve(&leases, "somebody").await;
     assert!(manager.stop().await.success());
     let (mut manager, reason) = fixture.held(&flags).await;
@@ -132,6 +118,7 @@ async fn an_annotation_of_the_lease_approves_one_takeover() {
     approve(&leases, &holder).await;
     manager.ready().await;
     fixture.world.settle().await;
+    fixture.event("TakeoverPassed", "the controllers start with 2 writes").await;
     assert!(manager.stop().await.success());
     let written = fixture.written(mark);
     assert!(written.contains(&"delete endpoints other".to_owned()), "{written:?}");

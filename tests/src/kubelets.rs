@@ -103,13 +103,8 @@ impl Kubelets {
         self.send("POST", "/api/v1/namespaces/default/services", &object).await;
     }
 
+    /// Creates a pod of its Service on its node, which is ready.
     async fn start_pod(&self, pod: usize) {
-        self.create_pod(pod).await;
-        self.report_pod(pod, &["Ready", "ContainersReady", GATE], "True").await;
-    }
-
-    /// Creates a pod of its Service on its node, of which its kubelet has said nothing yet.
-    pub async fn create_pod(&self, pod: usize) {
         let labels = json!({"app": format!("web-{}", pod / self.size.pods % self.size.services)});
         let gates = json!([{"conditionType": GATE}]);
         let containers = json!([{"name": "main", "image": "none"}]);
@@ -117,6 +112,7 @@ impl Kubelets {
         let spec = json!({"nodeName": node, "containers": containers, "readinessGates": gates});
         let object = json!({"metadata": {"name": format!("p{pod}"), "labels": labels}, "spec": spec});
         self.send("POST", PODS, &object).await;
+        self.report_pod(pod, &["Ready", "ContainersReady", GATE], "True").await;
     }
 
     /// Ends the connections of these kubelets.
@@ -155,11 +151,6 @@ impl Kubelets {
     pub fn address(pod: usize) -> IpAddr {
         let [third, fourth] = [pod / 250, pod % 250 + 1].map(|byte| u8::try_from(byte).expect("few pods"));
         IpAddr::from([10, 1, third, fourth])
-    }
-
-    /// Deletes a pod at once.
-    pub async fn delete_pod(&self, pod: usize) {
-        self.send("DELETE", &format!("{PODS}/p{pod}"), &json!({"gracePeriodSeconds": 0})).await;
     }
 
     /// Patches a Service.
@@ -219,7 +210,7 @@ impl Kubelets {
 }
 
 /// A readiness gate of each pod, which is true.
-pub const GATE: &str = "example.com/gate";
+const GATE: &str = "example.com/gate";
 
 fn now() -> String {
     format!("{:.0}", Timestamp::now())

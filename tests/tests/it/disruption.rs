@@ -2,14 +2,12 @@
 //! marks all pods as not ready. With the gate `EndpointsKeepReadyOnDisruption` nothing is written, whoever leads.
 //! `hack/bench --partition` has 2,000 endpoints, ten minutes and upstream alongside it.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::json;
 use tests::audit::Mark;
 use tests::barrier::workers_rest;
 use tests::cluster::{Cluster, ClusterOptions, User};
-use tests::kubelets::{GATE, Kubelets, Size};
+use tests::kubelets::{Kubelets, Size};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::shadow::Shadow;
 use tests::wait::{self, LIMIT};
@@ -94,41 +92,6 @@ async fn a_partition_withdraws_nothing_and_a_dead_node_does() {
     world.kubelets.disconnect([0]);
     world.kubelets.wait_for_pods(ALL - PODS_PER_NODE).await;
     world.kubelets.wait_for_published(ALL - PODS_PER_NODE).await;
-}
-
-/// Slices have the endpoints that upstream would publish if no node were lost.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn changes_in_a_partition_count_as_always() {
-    let name = |service: usize, pod: usize| (format!("web-{service}"), format!("p{pod}"));
-    let world = Box::pin(Partitioned::start()).await;
-    let Partitioned { kubelets, .. } = &world;
-    // Of Service 0: a probe fails before the partition.
-    kubelets.report_pod(0, &["Ready", "ContainersReady"], "False").await;
-    let _manager = world.manager().await;
-    let mut expected: BTreeSet<_> = (1..ALL).map(|pod| name(pod / SIZE.pods, pod)).collect();
-    kubelets.wait_for_published(expected.len()).await;
-    kubelets.disconnect(0..SIZE.nodes);
-    kubelets.wait_for_pods(0).await;
-
-    // A deletion, and a readiness gate that another controller sets.
-    kubelets.delete_pod(1).await;
-    kubelets.report_pod(2, &["Ready", GATE], "False").await;
-    // A new pod that its kubelet has not called ready.
-    kubelets.create_pod(ALL).await;
-    kubelets.report_pod(ALL, &[GATE], "True").await;
-    kubelets.report_pod(ALL, &["Ready", "ContainersReady"], "False").await;
-    // Service 3 gets the pods of Service 2: those that are kept.
-    kubelets.patch_service(3, &json!({"spec": {"selector": {"app": "web-2"}}})).await;
-    for pod in [1, 2] {
-        expected.remove(&name(0, pod));
-    }
-    expected.retain(|(service, _)| service != "web-3");
-    expected.extend((2 * SIZE.pods..3 * SIZE.pods).map(|pod| name(3, pod)));
-    wait::until("the endpoints of the changes", LIMIT, async || match kubelets.published().await {
-        published if published == expected => Ok(()),
-        published => Err(format!("{published:?} instead of {expected:?}")),
-    })
-    .await;
 }
 
 /// Each Service has Endpoints and a slice, which upstream empties.

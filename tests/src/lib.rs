@@ -19,6 +19,7 @@
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
 //! | [`barrier`] | waits until the controllers have handled all earlier changes, without sleeping |
 //! | [`tool`] | a command of `kubectl-endpoints` that ends by itself |
+//! | [`variables`] | variables of the environment that set what a test does |
 //! | [`workload`] | the scripted workload of the parity tests |
 //! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices by a watch |
@@ -90,6 +91,8 @@ pub mod shadow;
 pub mod simulate;
 #[cfg(feature = "suites")]
 pub mod tool;
+#[cfg(feature = "suites")]
+pub mod variables;
 pub mod wait;
 #[cfg(feature = "suites")]
 pub mod workload;

@@ -1,7 +1,6 @@
 //! Runs many sequences side by side, and reports.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,6 +14,7 @@ use super::request::Request;
 use super::sequence::{self, Failure, Pair, Until};
 use super::shrink::{REPEATS, Shrunk, class, shrink};
 use crate::random::seeds;
+use crate::variables::variable;
 
 /// The sequences to run.
 #[derive(Debug, Clone)]
@@ -37,20 +37,14 @@ impl Options {
     /// The options in the environment: `CONFORMANCE_REQUESTS`, `CONFORMANCE_SEEDS` (`1 5 7..12`), `CONFORMANCE_ONLY`
     /// (numbers of requests), `CONFORMANCE_PARALLEL` and `CONFORMANCE_GO_ON`.
     pub fn from_environment(test: &'static str, requests: usize) -> Self {
-        let text = |name: &str| env::var(name).unwrap_or_default();
-        let number =
-            |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("not a number: {text:?}")) };
+        let text = |name: &str| variable::<String>(name).unwrap_or_default();
         let only = text("CONFORMANCE_ONLY");
-        let only = only.split_whitespace().map(|part| usize::try_from(number(part)).unwrap());
-        let or = |name: &str, default: usize| match text(name).as_str() {
-            "" => default,
-            text => usize::try_from(number(text)).unwrap(),
-        };
+        let number = |part: &str| part.parse().unwrap_or_else(|_| panic!("not a number: {part:?}"));
         Self {
-            requests: or("CONFORMANCE_REQUESTS", requests),
+            requests: variable("CONFORMANCE_REQUESTS").unwrap_or(requests),
             seeds: seeds(&text("CONFORMANCE_SEEDS")),
-            only: only.collect(),
-            parallel: or("CONFORMANCE_PARALLEL", 48).clamp(1, 64),
+            only: only.split_whitespace().map(number).collect(),
+            parallel: variable("CONFORMANCE_PARALLEL").unwrap_or(48).clamp(1, 64),
             go_on: !text("CONFORMANCE_GO_ON").is_empty(),
             test,
         }
@@ -140,7 +134,7 @@ type Classes = BTreeMap<String, (usize, String)>;
 
 /// Groups failures, and shrinks the first of some classes. Returns those that do not repeat apart.
 async fn classes(pair: &Pair, options: &Options, failed: Vec<Failed>) -> (Classes, Vec<String>) {
-    let most: usize = env::var("CONFORMANCE_SHRINK").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let most = variable("CONFORMANCE_SHRINK").unwrap_or(10);
     let mut classes = Classes::new();
     let mut once = Vec::new();
     let mut attempt = 0;

@@ -14,21 +14,15 @@
 //! | `PARITY_PRINT` | print the traces without running them | |
 
 use std::env;
-use std::fmt::Debug;
 use std::panic::AssertUnwindSafe;
-use std::str::FromStr;
 
 use futures::FutureExt as _;
 use tests::manager::{Controller, Kind};
 use tests::random::{Options, TOPOLOGY, run, seeds};
-
-fn variable<T: FromStr<Err: Debug>>(name: &str) -> Option<T> {
-    let text = env::var(name).ok().filter(|text| !text.is_empty())?;
-    Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error:?}")))
-}
+use tests::variables::variable;
 
 fn controllers() -> &'static [Controller] {
-    let text = env::var("PARITY_CONTROLLERS").unwrap_or_default();
+    let text: String = variable("PARITY_CONTROLLERS").unwrap_or_default();
     if matches!(text.as_str(), "" | "*") {
         return Controller::ALL;
     }

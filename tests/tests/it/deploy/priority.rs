@@ -13,6 +13,7 @@ use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::pages::{Page, Pages};
 use tests::requests::{self, create};
 use tests::scenario::{Pod, World};
+use tests::variables::variable;
 use tests::wait::{self, Calm, LIMIT};
 use tokio::task::JoinSet;
 
@@ -117,8 +118,7 @@ fn flow_schemas_differ_in_their_subject_alone() {
 
 /// The time for which the flood continues; `cargo xtask priority-flood` sets it. By default, leaders could lose their Lease twice.
 fn duration(election: LeaderElection) -> Duration {
-    let minutes = std::env::var("PRIORITY_FLOOD_MINUTES").ok().map(|minutes| minutes.parse::<u64>().unwrap());
-    minutes.map_or(election.renew_deadline * 2, Duration::from_mins)
+    variable("PRIORITY_FLOOD_MINUTES").map_or(election.renew_deadline * 2, Duration::from_mins)
 }
 
 /// The durations of both leaders: the defaults, or a multiple where requests take long without a flood.

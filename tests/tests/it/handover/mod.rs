@@ -7,7 +7,6 @@ pub(crate) mod nodes;
 mod operator;
 mod ours;
 
-use std::env;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -22,6 +21,7 @@ use tests::dialogue::Dialogue;
 use tests::manager::Controller;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::tool::{self, Ended};
+use tests::variables::variable;
 use tests::wait::{LIMIT, until};
 use tests::{binaries, requests};
 use tokio::task::JoinSet;
@@ -86,7 +86,7 @@ fn gap(text: &str) -> Duration {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_changes_both_ways_without_a_write() {
-    let rounds: usize = env::var("HANDOVER_ROUNDS").map_or(2, |text| text.parse().expect("HANDOVER_ROUNDS"));
+    let rounds: usize = variable("HANDOVER_ROUNDS").unwrap_or(2);
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
     let nodes = ControlPlaneNode::all(&cluster, false);

@@ -9,6 +9,7 @@ use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::scenario::{Pod, World};
+use tests::variables::variable;
 use tests::wait::{Calm, LIMIT};
 
 /// The polling interval for conditions whose time is measured.
@@ -25,9 +26,7 @@ pub(crate) fn kind() -> Kind {
 
 /// The time that a test waits: `default`, or that of the environment.
 pub(crate) fn patience(default: Duration) -> Duration {
-    env::var("HARDENING_PATIENCE").map_or(default, |text| {
-        default.max(Duration::from_secs(text.parse().unwrap_or_else(|_| panic!("HARDENING_PATIENCE={text}"))))
-    })
+    variable("HARDENING_PATIENCE").map_or(default, |seconds| default.max(Duration::from_secs(seconds)))
 }
 
 /// Prints a figure of docs/operate/reliability.md.

@@ -10,27 +10,22 @@ mod audit;
 mod explain;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::ops::Range;
 
 use tests::settled::{Trace, settle};
 use tests::shadow;
+use tests::variables::variable;
 
 /// Operations between two states that `audit` and `explain` read.
 const EVERY: usize = 5;
 
-fn variable(name: &str, default: u64) -> u64 {
-    let text = env::var(name).ok().filter(|text| !text.is_empty());
-    text.map_or(default, |text| text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
-}
-
 fn seeds() -> Range<u64> {
-    let first = variable("READERS_SEED", 0);
-    first..first + variable("READERS_TRACES", 1)
+    let first = variable("READERS_SEED").unwrap_or(0);
+    first..first + variable("READERS_TRACES").unwrap_or(1)
 }
 
 fn operations() -> usize {
-    usize::try_from(variable("READERS_OPERATIONS", 60)).unwrap()
+    variable("READERS_OPERATIONS").unwrap_or(60)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -16,7 +16,6 @@ mod edits;
 mod places;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -27,6 +26,7 @@ use tests::barrier::Barrier;
 use tests::canonical::{Canonical, Detail, Snapshot};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::variables::variable;
 use tests::wait::{self, Calm, LIMIT};
 use tokio::time::sleep;
 
@@ -35,21 +35,16 @@ use self::places::Edit;
 /// The limit for a repair.
 const BOUND: Duration = Duration::from_secs(15);
 
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|text| !text.is_empty())
-}
-
-fn number(name: &str, default: usize) -> usize {
-    variable(name)
-        .map_or(default, |text| text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
+fn seed() -> u64 {
+    variable("REPAIRS_SEED").unwrap_or_default()
 }
 
 fn sequence() -> Vec<Edit> {
-    let only: Option<Vec<usize>> =
-        variable("REPAIRS_ONLY").map(|text| text.split(',').map(|it| it.trim().parse().unwrap()).collect());
+    let only: Option<Vec<usize>> = variable::<String>("REPAIRS_ONLY")
+        .map(|text| text.split(',').map(|it| it.trim().parse().unwrap()).collect());
     let most = only.iter().flatten().max().map_or(0, |largest| largest + 1);
-    let seed = u64::try_from(number("REPAIRS_SEED", 0)).unwrap();
-    let mut edits = Edit::sequence(seed, number("REPAIRS_EDITS", Edit::everything_once()).max(most));
+    let count = variable("REPAIRS_EDITS").unwrap_or_else(Edit::everything_once);
+    let mut edits = Edit::sequence(seed(), count.max(most));
     edits.retain(|edit| only.as_ref().is_none_or(|only| only.contains(&edit.number)));
     edits
 }
@@ -117,7 +112,7 @@ impl Side {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn edits_that_upstream_ever_repairs_are_repaired_soon_and_others_left_alone() {
     let edits = sequence();
-    let kind = if variable("REPAIRS_SELF").is_some() { Kind::Upstream } else { Kind::Ours };
+    let kind = if variable::<String>("REPAIRS_SELF").is_some() { Kind::Upstream } else { Kind::Ours };
     let (upstream, ours) =
         tokio::join!(Box::pin(Side::start(Kind::Upstream, &edits)), Box::pin(Side::start(kind, &edits)));
     let bound = Calm::measure(async |_| ours.barrier.wait().await).await.bound(BOUND);
@@ -183,7 +178,7 @@ async fn edits_that_upstream_ever_repairs_are_repaired_soon_and_others_left_alon
         texts.len(),
         edits.len(),
         texts.join("\n"),
-        self::number("REPAIRS_SEED", 0),
+        seed(),
         numbers.join(","),
     );
 }

@@ -67,6 +67,11 @@ impl Request {
         asks && !self.is_broken_off()
     }
 
+    /// True for a request about Endpoints or slices themselves, false for one about an event.
+    pub fn is_of_endpoints(&self) -> bool {
+        matches!(self.resource.as_str(), "endpoints" | "endpointslices")
+    }
+
     /// True if the server could not serve the request for now, so that the client sends it again: how often that happens
     /// depends on the machine's load, not on the program.
     pub fn is_unserved(&self) -> bool {

@@ -112,7 +112,7 @@ impl Writes {
 
     pub(crate) fn by_service(requests: &[Request]) -> BTreeMap<Written, Self> {
         let mut writes: BTreeMap<Written, Self> = BTreeMap::new();
-        for request in requests.iter().filter(|request| is_of_endpoints(request)) {
+        for request in requests.iter().filter(|request| request.is_of_endpoints()) {
             let sum = writes.entry((request.resource.clone(), service_of(request).to_owned())).or_default();
             *sum = *sum + Self::count([request]);
         }
@@ -121,7 +121,7 @@ impl Writes {
 
     pub(crate) fn count<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Self {
         let mut writes = Self::default();
-        let counted = |request: &&Request| is_of_endpoints(request) && !request.is_unserved();
+        let counted = |request: &&Request| request.is_of_endpoints() && !request.is_unserved();
         for request in requests.into_iter().filter(counted) {
             match request.verb.as_str() {
                 "create" => writes.create += 1,
@@ -134,14 +134,9 @@ impl Writes {
     }
 }
 
-/// True for a write of Endpoints or slices, false for one of an event.
-pub(crate) fn is_of_endpoints(request: &Request) -> bool {
-    matches!(request.resource.as_str(), "endpoints" | "endpointslices")
-}
-
 /// Targets of the requests, each the resource and its Service; events are left out.
 pub fn written(requests: &[Request]) -> BTreeSet<String> {
-    let written = requests.iter().filter(|request| is_of_endpoints(request));
+    let written = requests.iter().filter(|request| request.is_of_endpoints());
     written.map(|request| format!("{} {}", request.resource, service_of(request))).collect()
 }
 

@@ -18,7 +18,7 @@ use super::view::{Pair, View};
 use crate::audit::{Mark, Request};
 use crate::canonical::{Detail, MANAGED_BY, MIRRORED, Snapshot};
 use crate::manager::{Controller, Kind, ManagerOptions};
-use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
+use crate::parity::{Run, Writes, Written, service_of};
 use crate::policies;
 use crate::release::Release;
 use crate::scenario::NAMESPACE;
@@ -296,7 +296,7 @@ fn restores(ours: &Run) -> usize {
 }
 
 fn of_endpoints(requests: &[Request]) -> Vec<&Request> {
-    requests.iter().filter(|request| is_of_endpoints(request)).collect()
+    requests.iter().filter(|request| request.is_of_endpoints()).collect()
 }
 
 fn is_mirrored(request: &Request) -> bool {

@@ -16,9 +16,7 @@ async fn a_cold_start_of_both_converges() {
     let options = ManagerOptions::of(Controller::ALL);
     let _upstream = Manager::upstream(&cluster, &options);
     wait::until("upstream to write", LIMIT, || async {
-        let is_write = |request: &Request| {
-            request.is_write() && matches!(request.resource.as_str(), "endpoints" | "endpointslices")
-        };
+        let is_write = |request: &Request| request.is_write() && request.is_of_endpoints();
         if cluster.audit().since(mark).iter().any(is_write) { Ok(()) } else { Err("no write") }
     })
     .await;

@@ -181,7 +181,7 @@ impl Partition {
 
     async fn sample(&self, mark: Mark) -> Sample {
         let writes = self.cluster.audit().writes_since(mark, User::EndpointControllers);
-        let endpoints = writes.iter().filter(|write| write.resource.starts_with("endpoint"));
+        let endpoints = writes.iter().filter(|write| write.is_of_endpoints());
         Sample {
             writes: endpoints.count(),
             ready_pods: self.kubelets.ready_pods().await,

@@ -138,7 +138,7 @@ impl Fixture {
     /// The writes of slices and Endpoints, without those of the Lease, reviews and events.
     fn writes_since(&self, step: &Step) -> Vec<Request> {
         let mut writes = self.cluster.audit().writes_since(step.mark, User::EndpointControllers);
-        writes.retain(|write| matches!(write.resource.as_str(), "endpoints" | "endpointslices"));
+        writes.retain(Request::is_of_endpoints);
         writes
     }
 

@@ -101,7 +101,7 @@ impl Side {
     fn writes_since(&self, mark: Mark) -> BTreeMap<String, Vec<Request>> {
         let mut writes: BTreeMap<String, Vec<Request>> = BTreeMap::new();
         for write in self.cluster.audit().writes_since(mark, User::EndpointControllers) {
-            if matches!(write.resource.as_str(), "endpoints" | "endpointslices") {
+            if write.is_of_endpoints() {
                 writes.entry(write.namespace.clone()).or_default().push(write);
             }
         }

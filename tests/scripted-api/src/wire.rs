@@ -106,7 +106,7 @@ impl Refusal {
     fn protobuf(&self) -> Vec<u8> {
         let mut details = Vec::new();
         if let Some(cause) = self.cause {
-            details.extend(field(4, &message(&[(1, cause.as_bytes()), (2, b"because"), (3, b"f")])));
+            field(&mut details, 4, &message(&[(1, cause.as_bytes()), (2, b"because"), (3, b"f")]));
         }
         if self.retry_after > 0 {
             details.extend([5 << 3, self.retry_after]);
@@ -118,7 +118,7 @@ impl Refusal {
             (5, &details),
         ]);
         status.push(6 << 3);
-        status.extend(varint(self.code.into()));
+        varint(&mut status, self.code.into());
         status
     }
 }
@@ -192,8 +192,10 @@ impl Wire {
         let body = match self.0 {
             Encoding::Protobuf => {
                 let metadata = message(&[(2, version.as_bytes()), (3, continue_token.as_bytes())]);
-                let items = pods.iter().flat_map(|pod| field(2, &pod.protobuf()));
-                let list: Vec<u8> = field(1, &metadata).into_iter().chain(items).collect();
+                let mut list = message(&[(1, &metadata)]);
+                for pod in pods {
+                    field(&mut list, 2, &pod.protobuf());
+                }
                 wrap("v1", "PodList", &list)
             }
             Encoding::Json => json!({
@@ -224,24 +226,23 @@ pub fn frame(body: &[u8]) -> Vec<u8> {
 }
 
 /// A protobuf message of fields that are bytes.
-pub fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
-    fields.iter().flat_map(|(number, bytes)| field(*number, bytes)).collect()
-}
-
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    assert!(number < 16, "takes a longer key");
-    let mut field = vec![number << 3 | 2];
-    field.extend(varint(bytes.len()));
-    field.extend(bytes);
-    field
-}
-
-fn varint(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 0x7f {
-        bytes.push(0x80 | u8::try_from(value & 0x7f).unwrap());
-        value >>= 7;
+pub fn message(fields: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut message = Vec::new();
+    for (number, bytes) in fields {
+        field(&mut message, *number, bytes);
     }
-    bytes.push(u8::try_from(value).unwrap());
-    bytes
+    message
+}
+
+/// Appends a field of bytes, text or a message.
+pub fn field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    varint(out, u64::from(number << 3 | 2));
+    varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a number.
+pub fn varint(out: &mut Vec<u8>, value: u64) {
+    let (bytes, used) = kube_protobuf::varint(value);
+    out.extend_from_slice(&bytes[..used]);
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use kube_protobuf::{Fields, Unknown, Value as Wire};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use scripted_api::wire::field;
 use serde_json::Value;
 
 use super::exchange::Answer;
@@ -155,7 +156,7 @@ fn edited(bytes: &[u8], fresh: bool, label: Option<&(&str, String)>) -> Option<V
     let mut fields = Fields::new("object", unknown.raw);
     while let Some((number, value)) = fields.next_field().ok()? {
         match value {
-            Wire::Bytes(bytes) if number == 1 => wire::put(&mut object, 1, &metadata(bytes, fresh, label)?),
+            Wire::Bytes(bytes) if number == 1 => field(&mut object, 1, &metadata(bytes, fresh, label)?),
             value => wire::copy(&mut object, number, value),
         }
     }
@@ -174,9 +175,9 @@ fn metadata(bytes: &[u8], fresh: bool, label: Option<&(&str, String)>) -> Option
     if let Some((key, value)) = label {
         const LABELS: u32 = 11;
         let mut entry = Vec::new();
-        wire::put(&mut entry, 1, key.as_bytes());
-        wire::put(&mut entry, 2, value.as_bytes());
-        wire::put(&mut metadata, LABELS, &entry);
+        field(&mut entry, 1, key.as_bytes());
+        field(&mut entry, 2, value.as_bytes());
+        field(&mut metadata, LABELS, &entry);
     }
     Some(metadata)
 }

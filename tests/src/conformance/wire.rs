@@ -1,6 +1,7 @@
 //! Protobuf without a schema, so that the comparison does not depend on the schema of the server under test.
 
 use kube_protobuf::{Fields, Unknown, Value};
+use scripted_api::wire::{field, varint};
 
 use super::tree::Tree;
 
@@ -118,17 +119,10 @@ fn delimited(bytes: &[u8], depth: usize) -> Tree {
     Tree::Text(String::from_utf8_lossy(bytes).escape_default().to_string())
 }
 
-/// Appends a field with a string or message.
-pub(crate) fn put(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    varint(out, u64::from(number << 3 | 2));
-    varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
 /// Appends a field as it was read.
 pub(crate) fn copy(out: &mut Vec<u8>, number: u32, value: Value<'_>) {
     match value {
-        Value::Bytes(bytes) => put(out, number, bytes),
+        Value::Bytes(bytes) => field(out, number, bytes),
         Value::Varint(bits) => {
             varint(out, u64::from(number << 3));
             varint(out, bits);
@@ -142,11 +136,6 @@ pub(crate) fn copy(out: &mut Vec<u8>, number: u32, value: Value<'_>) {
             out.extend_from_slice(&bits.to_le_bytes());
         }
     }
-}
-
-fn varint(out: &mut Vec<u8>, value: u64) {
-    let (bytes, used) = kube_protobuf::varint(value);
-    out.extend(bytes.into_iter().take(used));
 }
 
 #[cfg(test)]

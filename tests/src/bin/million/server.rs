@@ -13,6 +13,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::TokioIo;
+use scripted_api::wire::field;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -126,7 +127,7 @@ impl Server {
         for index in query.from..end {
             raw.clear();
             self.0.objects.encode(kind, index, &mut raw);
-            wire::field(&mut items, 2, &raw);
+            field(&mut items, 2, &raw);
         }
         self.0.listed.fetch_add(items.len() as u64, Ordering::Relaxed);
         let next = if end < count { end.to_string() } else { String::new() };

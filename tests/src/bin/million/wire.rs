@@ -1,21 +1,10 @@
 //! The wire format of a server: items of lists, frames of watches, and metadata that a codec of ours does not write.
 
-use kube_protobuf::{varint, wrap};
+use kube_protobuf::wrap;
+use scripted_api::wire::{field, varint};
 
 /// The media type of single objects and lists.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-
-/// Appends a field of bytes, text or a message.
-pub(crate) fn field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    append_varint(out, u64::from(number << 3 | 2));
-    append_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn append_varint(out: &mut Vec<u8>, value: u64) {
-    let (bytes, used) = varint(value);
-    out.extend_from_slice(&bytes[..used]);
-}
 
 /// Appends an event of a watch in its frame.
 pub(crate) fn event(out: &mut Vec<u8>, event_type: &str, (api_version, kind): (&str, &str), raw: &[u8]) {
@@ -45,7 +34,7 @@ pub(crate) fn bookmark(out: &mut Vec<u8>, types: (&str, &str), version: u64, end
     event(out, "BOOKMARK", types, &object);
 }
 
-/// The body of a list: its items, each of them appended by [`field`] with number 2, after its metadata.
+/// The body of a list: its items, each of them appended as a [`field`] with number 2, after its metadata.
 pub(crate) fn list((api_version, kind): (&str, &str), version: u64, next: &str, items: &[u8]) -> Vec<u8> {
     let mut metadata = Vec::new();
     field(&mut metadata, 2, version.to_string().as_bytes());
@@ -60,7 +49,7 @@ pub(crate) fn list((api_version, kind): (&str, &str), version: u64, next: &str, 
 pub(crate) fn with_manager(object: &[u8], manager: &str, api_version: &str, fields: &str) -> Vec<u8> {
     let (metadata, rest) = metadata(object);
     let mut time = vec![1 << 3];
-    append_varint(&mut time, 1_795_000_000);
+    varint(&mut time, 1_795_000_000);
     let mut raw = Vec::new();
     field(&mut raw, 1, fields.as_bytes());
     let mut entry = Vec::new();

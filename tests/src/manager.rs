@@ -190,9 +190,18 @@ pub struct Manager {
 impl Manager {
     /// Starts a manager and waits until it is ready.
     pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
+        let mut manager = Self::launch(kind, cluster, options);
+        if kind == Kind::Ours {
+            manager.ready().await;
+        }
+        manager
+    }
+
+    /// Starts a manager without waiting, because upstream has no signal to wait for.
+    pub fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
         match kind {
             Kind::Upstream => Self::upstream(cluster, options),
-            Kind::Ours => Self::ours(cluster, options).await,
+            Kind::Ours => Self::ours_unready(cluster, options),
         }
     }
 
@@ -214,9 +223,7 @@ impl Manager {
 
     /// Starts ours, and waits for `/readyz`.
     pub async fn ours(cluster: &Cluster, options: &ManagerOptions) -> Self {
-        let mut manager = Self::ours_unready(cluster, options);
-        manager.ready().await;
-        manager
+        Self::start(Kind::Ours, cluster, options).await
     }
 
     /// Starts ours, without waiting.

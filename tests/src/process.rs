@@ -241,6 +241,16 @@ pub struct Usage {
     pub peak_rss: u64,
 }
 
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.fold(Self { cpu: Duration::ZERO, rss: 0, peak_rss: 0 }, |sum, it| Self {
+            cpu: sum.cpu + it.cpu,
+            rss: sum.rss + it.rss,
+            peak_rss: sum.peak_rss + it.peak_rss,
+        })
+    }
+}
+
 /// The usage of this process itself.
 pub fn own_usage() -> Usage {
     usage(std::process::id()).expect("reading /proc of this process")

@@ -6,6 +6,7 @@ mod prepared;
 mod seed;
 mod servers;
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -189,13 +190,13 @@ impl Cluster {
         kubeconfig_path(self.folder.path(), user)
     }
 
-    /// A kubeconfig file of a user with other fields of its cluster, such as `server` and `proxy-url`.
-    pub fn kubeconfig_with(&self, user: User, cluster: &Value) -> PathBuf {
+    /// A kubeconfig file of a user with another host and port of the server, such as a proxy's. The certificate is for all ports of
+    /// the loopback address.
+    pub fn kubeconfig_at(&self, user: User, server: impl Display) -> PathBuf {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let text = std::fs::read_to_string(self.kubeconfig(user)).expect("a kubeconfig");
         let mut config: Value = serde_json::from_str(&text).expect("a kubeconfig in JSON");
-        let fields = config["clusters"][0]["cluster"].as_object_mut().expect("a cluster");
-        fields.extend(cluster.as_object().expect("fields").clone());
+        config["clusters"][0]["cluster"]["server"] = format!("https://{server}").into();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = self.folder().join(format!("other-{number}.kubeconfig"));
         std::fs::write(&path, config.to_string()).expect("writing a kubeconfig");

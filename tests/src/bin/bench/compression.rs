@@ -4,19 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use kube::Api;
 use scripted_api::balancer::Proxy;
-use serde_json::json;
 use tests::cluster::{Cluster, User};
-use tests::manager::{Controller, Kind};
-use tests::observe::Observer;
+use tests::manager::{Controller, Kind, Manager};
 
-use crate::measure::{Begun, Bench, launch, quiet};
+use crate::measure::{Bench, QUIET, quiet};
 use crate::options::Options;
 use crate::report::megabytes;
 use crate::scenarios::figures::median;
 use crate::seed;
-use crate::tally::Tally;
 
 /// The delay of a round trip, and 100 Mbit in bytes.
 const LINK: (Duration, u32) = (Duration::from_millis(10), 12_500_000);
@@ -54,11 +50,7 @@ pub(crate) async fn run(options: &Options) -> String {
 /// A cluster with all slices and Endpoints.
 async fn settled(options: &Options) -> Cluster {
     let cluster = seed::cluster(options).await;
-    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
-    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-    let manager_options = options.manager(Controller::ALL);
-    let manager = launch(Kind::Ours, &cluster, &manager_options);
-    let mut bench = Bench { manager, observer, cluster, manager_options, options };
+    let (mut bench, begun) = Bench::start(Kind::Ours, cluster, options.manager(Controller::ALL), options);
     bench.all_slices(begun).await;
     let Bench { manager, cluster, .. } = bench;
     manager.stop().await;
@@ -70,16 +62,15 @@ async fn start(cluster: &Cluster, options: &Options, is_far: bool, compresses: b
     if is_far {
         proxy.slow(LINK.0, LINK.1);
     }
-    let server = json!({"server": format!("https://{}", proxy.address())});
     let mut manager_options = options.manager(Controller::ALL);
-    manager_options.kubeconfig = Some(cluster.kubeconfig_with(User::EndpointControllers, &server));
+    manager_options.kubeconfig = Some(cluster.kubeconfig_at(User::EndpointControllers, proxy.address()));
     manager_options.flags.push(format!("--disable-compression={}", !compresses));
     let cpu = || cluster.apiserver_usage().cpu;
     let (before, begin) = (cpu(), Instant::now());
-    let mut manager = launch(Kind::Ours, cluster, &manager_options);
+    let mut manager = Manager::launch(Kind::Ours, cluster, &manager_options);
     manager.ready().await;
     let seconds = begin.elapsed().as_secs_f64();
-    let ours = quiet(manager.process()).await.cpu.as_secs_f64();
+    let ours = quiet(&mut [manager.process()], QUIET, options.limit()).await.cpu.as_secs_f64();
     let server = cpu().saturating_sub(before).as_secs_f64();
     manager.stop().await;
     [seconds, megabytes(proxy.received()), ours, server, ours + server]

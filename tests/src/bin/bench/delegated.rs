@@ -1,7 +1,7 @@
 //! The cost of delegated Services in our program: memory and CPU, with the feature gate on and off.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Service;
@@ -10,14 +10,12 @@ use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 use tests::cluster::Cluster;
 use tests::manager::{Controller, Kind};
-use tests::observe::Observer;
 
-use crate::measure::{Begun, Bench, CONCURRENCY, Phase, launch};
+use crate::measure::{Begun, Bench, CONCURRENCY};
 use crate::options::Options;
 use crate::report::megabytes;
-use crate::scenarios::figures::count;
+use crate::scenarios::figures::{CPU, Figures, PEAK, WRITES};
 use crate::seed::{self, SeededPod};
-use crate::tally::Tally;
 
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const GATE: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
@@ -25,9 +23,9 @@ const GATE: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Measurements of our program with the gate in one position.
-struct Figures {
-    start: Phase,
-    churn: Phase,
+struct Measured {
+    start: Figures,
+    churn: Figures,
     /// Memory some seconds later, in bytes.
     idle: u64,
 }
@@ -59,48 +57,45 @@ async fn delegate(cluster: &Cluster, options: &Options) {
     }
 }
 
-async fn measure(cluster: Cluster, options: &Options, gate: bool, pods: &[SeededPod]) -> (Cluster, Figures) {
+async fn measure(cluster: Cluster, options: &Options, gate: bool, pods: &[SeededPod]) -> (Cluster, Measured) {
     eprintln!("the gate {}", if gate { "on" } else { "off" });
     let mut manager_options = options.manager(Controller::ALL);
     manager_options.flags.extend(gate.then(|| GATE.to_owned()));
-    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
-    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-    let manager = launch(Kind::Ours, &cluster, &manager_options);
-    let mut bench = Bench { manager, observer, cluster, manager_options, options };
+    let (mut bench, begun) = Bench::start(Kind::Ours, cluster, manager_options, options);
     let start = if gate { ready(&mut bench, begun).await } else { bench.all_slices(begun).await };
     let churn = if gate { unseen_churn(&mut bench, pods).await } else { bench.churn(pods).await };
     tokio::time::sleep(IDLE).await;
     let idle = bench.manager.usage().rss;
     let Bench { manager, cluster, .. } = bench;
     manager.stop().await;
-    (cluster, Figures { start, churn, idle })
+    (cluster, Measured { start, churn, idle })
 }
 
 /// Waits until the manager is ready: there are no slices to wait for.
-async fn ready(bench: &mut Bench<'_>, begun: Begun) -> Phase {
+async fn ready(bench: &mut Bench<'_>, begun: Begun) -> Figures {
     bench.manager.ready().await;
     let took = begun.at.elapsed();
     bench.end(begun, took).await
 }
 
-async fn unseen_churn(bench: &mut Bench<'_>, pods: &[SeededPod]) -> Phase {
+async fn unseen_churn(bench: &mut Bench<'_>, pods: &[SeededPod]) -> Figures {
     let begun = bench.begin();
     bench.change(pods).await;
     let took = begun.at.elapsed();
     bench.end(begun, took).await
 }
 
-fn table(changed: usize, off: &Figures, on: &Figures) -> String {
+fn table(changed: usize, off: &Measured, on: &Measured) -> String {
     let mut text = format!("{:58}{:>12}{:>12}\n", "", "gate off", "gate on");
-    let mut row = |what: &str, digits: usize, of: fn(&Figures) -> f64| {
+    let mut row = |what: &str, digits: usize, of: fn(&Measured) -> f64| {
         writeln!(text, "{what:58}{:12.digits$}{:12.digits$}", of(off), of(on)).unwrap();
     };
-    row("start: CPU seconds", 2, |it| it.start.cpu.as_secs_f64());
-    row("start: peak RSS, MB", 1, |it| megabytes(it.start.peak_rss));
-    row("start: writes", 0, |it| count(it.start.writes));
+    row("start: CPU seconds", 2, |it| it.start[CPU]);
+    row("start: peak RSS, MB", 1, |it| it.start[PEAK]);
+    row("start: writes", 0, |it| it.start[WRITES]);
     let churn = |what: &str| format!("{changed} pods stop being ready, all at once: {what}");
-    row(&churn("CPU seconds"), 2, |it| it.churn.cpu.as_secs_f64());
-    row(&churn("writes"), 0, |it| count(it.churn.writes));
+    row(&churn("CPU seconds"), 2, |it| it.churn[CPU]);
+    row(&churn("writes"), 0, |it| it.churn[WRITES]);
     row("idle: RSS, MB", 1, |it| megabytes(it.idle));
     text
 }

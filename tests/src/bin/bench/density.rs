@@ -17,7 +17,7 @@ use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tokio::time::{interval, sleep};
 
-use crate::measure::{all_seen, launch, stop_being_ready};
+use crate::measure::{all_seen, stop_being_ready};
 use crate::options::Options;
 use crate::report::percentile;
 use crate::scenarios::figures::{count, median};
@@ -137,7 +137,7 @@ async fn measure(kind: Kind, flag: &str, load: Load, options: &Options) -> Outco
     // Without a limit, all slices of the quiet Services.
     let unlimited = ManagerOptions::of(Controller::ALL);
     eprintln!("{}: writing the slices of the quiet Services", kind.name());
-    let manager = launch(kind, &cluster, &unlimited);
+    let manager = Manager::launch(kind, &cluster, &unlimited);
     for pod in &quiet {
         observer.with(|tally| tally.expect(pod.clone(), Awaited::Ready));
     }
@@ -147,7 +147,7 @@ async fn measure(kind: Kind, flag: &str, load: Load, options: &Options) -> Outco
     let flags =
         [at_once.as_str(), flag].into_iter().filter(|flag| !flag.is_empty()).map(str::to_owned).collect();
     let limited = ManagerOptions { qps: load.qps, flags, ..ManagerOptions::of(Controller::ALL) };
-    let manager = launch(kind, &cluster, &limited);
+    let manager = Manager::launch(kind, &cluster, &limited);
     stop_being_ready(&cluster, &observer, &quiet[WITHDRAWN]).await;
     all_seen(&observer, LIMIT).await;
     observer.with(|tally| *tally = Tally::new(options.pods));

@@ -13,29 +13,15 @@ use tests::observe::Observer;
 use tests::process::{Process, Usage};
 
 use crate::options::Options;
+use crate::scenarios::figures::{self, Figures, WRITES, count};
 use crate::seed::{SeededPod, ready, set_status};
 use crate::tally::{Awaited, Tally};
 
 /// The time that slices and CPU must be quiet before a step counts as finished.
-const QUIET: Duration = Duration::from_secs(1);
+pub(crate) const QUIET: Duration = Duration::from_secs(1);
 
 /// Requests in flight while pods change.
 pub(crate) const CONCURRENCY: usize = 16;
-
-/// The cost of a phase.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Phase {
-    /// The time until the slices were up to date.
-    pub(crate) seconds: f64,
-    /// CPU time of the controller until it was quiet.
-    pub(crate) cpu: Duration,
-    /// The highest memory of the process so far, in bytes.
-    pub(crate) peak_rss: u64,
-    /// Writes of any resource.
-    pub(crate) writes: usize,
-    /// The number of failed ones.
-    pub(crate) failed: usize,
-}
 
 /// A running controller.
 pub(crate) struct Bench<'a> {
@@ -75,73 +61,80 @@ pub(crate) async fn stop_being_ready(cluster: &Cluster, observer: &Observer<Tall
     set_status(&pods, &pod.name, json!({"conditions": ready("False")})).await;
 }
 
-/// Waits until a process is nearly idle.
-pub(crate) async fn quiet(process: &Process) -> Usage {
-    let mut before = process.usage();
+/// Waits until processes are nearly idle, all together. Returns their usage.
+///
+/// # Panics
+/// If one ends, or they are not idle within `limit`.
+pub(crate) async fn quiet(processes: &mut [&mut Process], pause: Duration, limit: Duration) -> Usage {
+    let usage = |processes: &[&mut Process]| processes.iter().map(|process| process.usage()).sum::<Usage>();
+    let (start, mut before) = (Instant::now(), usage(processes));
     loop {
-        tokio::time::sleep(QUIET).await;
-        let now = process.usage();
-        if now.cpu.saturating_sub(before.cpu) < QUIET / 20 {
+        tokio::time::sleep(pause).await;
+        for process in &mut *processes {
+            process.alive().unwrap_or_else(|error| panic!("{error}"));
+        }
+        let now = usage(processes);
+        if now.cpu.saturating_sub(before.cpu) < pause / 20 {
             return now;
         }
+        assert!(start.elapsed() < limit, "no rest within {} s", limit.as_secs());
         before = now;
     }
 }
 
-/// Starts a manager without waiting, because upstream has no signal to wait for.
-pub(crate) fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Manager {
-    match kind {
-        Kind::Upstream => Manager::upstream(cluster, options),
-        Kind::Ours => Manager::ours_unready(cluster, options),
+impl<'a> Bench<'a> {
+    /// Starts a manager, and follows the slices that it writes.
+    pub(crate) fn start(
+        kind: Kind,
+        cluster: Cluster,
+        manager_options: ManagerOptions,
+        options: &'a Options,
+    ) -> (Self, Begun) {
+        let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
+        Self::launch(kind, cluster, observer, manager_options, options)
     }
-}
 
-impl Bench<'_> {
+    fn launch(
+        kind: Kind,
+        cluster: Cluster,
+        observer: Observer<Tally>,
+        manager_options: ManagerOptions,
+        options: &'a Options,
+    ) -> (Self, Begun) {
+        let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
+        let manager = Manager::launch(kind, &cluster, &manager_options);
+        (Self { manager, observer, cluster, manager_options, options }, begun)
+    }
+
     pub(crate) fn begin(&self) -> Begun {
         Begun { at: Instant::now(), cpu: self.manager.usage().cpu, mark: self.cluster.audit().mark() }
     }
 
-    pub(crate) async fn end(&mut self, begun: Begun, took: Duration) -> Phase {
+    pub(crate) async fn end(&mut self, begun: Begun, took: Duration) -> Figures {
         let Usage { cpu, peak_rss, .. } = self.quiet().await;
         let writes = self.cluster.audit().writes_since(begun.mark, self.manager_options.user);
-        Phase {
-            seconds: took.as_secs_f64(),
-            cpu: cpu.saturating_sub(begun.cpu),
-            peak_rss,
-            writes: writes.len(),
-            failed: writes.iter().filter(|write| write.code >= 300).count(),
-        }
+        figures::of(took, cpu.saturating_sub(begun.cpu), peak_rss, writes.iter())
     }
 
     /// Waits until the slices stop changing and the controller is nearly idle.
     async fn quiet(&mut self) -> Usage {
-        let start = Instant::now();
-        let mut before = self.manager.usage();
+        let (start, limit) = (Instant::now(), self.options.limit());
         loop {
-            tokio::time::sleep(QUIET).await;
-            self.manager.process().alive().unwrap_or_else(|error| panic!("{error}"));
-            let now = self.manager.usage();
-            let slices = self.observer.with(|tally| tally.last_event().elapsed());
-            let busy = now.cpu.saturating_sub(before.cpu) > QUIET / 20;
-            if slices >= QUIET && !busy {
-                return now;
+            let usage = quiet(&mut [self.manager.process()], QUIET, limit).await;
+            if self.observer.with(|tally| tally.last_event().elapsed()) >= QUIET {
+                return usage;
             }
-            assert!(
-                start.elapsed() < self.options.limit(),
-                "it does not come to rest; {}",
-                self.manager.process().tail()
-            );
-            before = now;
+            assert!(start.elapsed() < limit, "slices change without end; {}", self.manager.process().tail());
         }
     }
 
-    pub(crate) async fn all_slices(&mut self, begun: Begun) -> Phase {
+    pub(crate) async fn all_slices(&mut self, begun: Begun) -> Figures {
         complete(&self.observer, self.options).await;
         let took = begun.at.elapsed();
         self.end(begun, took).await
     }
 
-    pub(crate) async fn churn(&mut self, pods: &[SeededPod]) -> Phase {
+    pub(crate) async fn churn(&mut self, pods: &[SeededPod]) -> Figures {
         let begun = self.begin();
         self.change(pods).await;
         self.all_seen().await;
@@ -156,7 +149,7 @@ impl Bench<'_> {
     }
 
     /// Makes these pods unready at a steady rate, however long the slices take. Returns the delays, shortest first.
-    pub(crate) async fn steady(&mut self, pods: &[SeededPod], per_second: u32) -> (Phase, Vec<Duration>) {
+    pub(crate) async fn steady(&mut self, pods: &[SeededPod], per_second: u32) -> (Figures, Vec<Duration>) {
         let begun = self.begin();
         let start = tokio::time::Instant::now();
         self.observer.with(|tally| tally.take_delays(Awaited::Withdrawal));
@@ -184,22 +177,22 @@ impl Bench<'_> {
     }
 
     /// Starts a new process, which finds one change that it has to write. The writes for it are not counted.
-    pub(crate) async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Phase) {
+    pub(crate) async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Figures) {
         let Self { manager, observer, cluster, manager_options, options } = self;
         manager.stop().await;
-        let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-        let manager = launch(kind, &cluster, &manager_options);
-        let mut bench = Self { manager, observer, cluster, manager_options, options };
+        let (mut bench, begun) = Self::launch(kind, cluster, observer, manager_options, options);
         bench.stop_being_ready(pod).await;
         bench.all_seen().await;
         let took = begun.at.elapsed();
-        let mut phase = bench.end(begun, took).await;
+        let mut figures = bench.end(begun, took).await;
         // The slice, and the Endpoints if their controller runs and they have room for all pods: this one is not among the
         // first thousand, and ours then has nothing to write.
         let kept = bench.manager_options.controllers.contains(&Controller::Endpoints);
         let awaited = 1 + usize::from(kept && bench.options.pods <= 1_000);
-        phase.writes = phase.writes.checked_sub(awaited).expect("the writes that were waited for");
-        (bench, phase)
+        let writes = figures.get_mut(WRITES).expect("their number");
+        *writes -= count(awaited);
+        assert!(*writes >= 0.0, "the writes that were waited for");
+        (bench, figures)
     }
 
     /// The endpoints that the controllers published, in comparable form.

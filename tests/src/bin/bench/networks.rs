@@ -18,7 +18,7 @@ use tests::observe::Observer;
 use tests::process::{Process, Usage};
 use tests::wait::LIMIT;
 
-use crate::measure::{CONCURRENCY, all_seen, quiet};
+use crate::measure::{CONCURRENCY, QUIET, all_seen, quiet};
 use crate::options::Options;
 use crate::report::{megabytes, percentile};
 use crate::seed::{self, SeededPod};
@@ -63,14 +63,14 @@ pub(crate) async fn run(options: &Options) -> String {
     let networks = Networks { cluster: &cluster, options, observer };
 
     eprintln!("publishing both networks");
-    let (controller, begun) = (networks.start(), Instant::now());
+    let (mut controller, begun) = (networks.start(), Instant::now());
     networks.published().await;
-    let (took, first) = (begun.elapsed(), quiet(&controller).await);
+    let (took, first) = (begun.elapsed(), networks.quiet(&mut controller).await);
     eprintln!("changing claims, {RATE} a second");
     let (one, others) = claimants.split_first().expect("there is a pod");
     let changed = &others[..others.len().min(CHANGES)];
     let delays = networks.change(changed).await;
-    let churn = quiet(&controller).await.cpu.saturating_sub(first.cpu);
+    let churn = networks.quiet(&mut controller).await.cpu.saturating_sub(first.cpu);
     networks.stop(controller).await;
 
     let before = networks.restart(one).await;
@@ -204,6 +204,10 @@ impl Networks<'_> {
         assert!(ended.success(), "{ended}: {}", controller.tail());
     }
 
+    async fn quiet(&self, controller: &mut Process) -> Usage {
+        quiet(&mut [controller], QUIET, self.options.limit()).await
+    }
+
     async fn published(&self) {
         let services = self.options.services as usize * NETWORKS.len();
         let progress = |tally: &Tally| format!("{} of {services} Services are complete", tally.complete());
@@ -238,14 +242,14 @@ impl Networks<'_> {
 
     /// The usage of a new process on the settled cluster, once it has written a change.
     async fn restart(&self, claimant: &Claimant) -> Usage {
-        let controller = self.start();
-        quiet(&controller).await;
+        let mut controller = self.start();
+        self.quiet(&mut controller).await;
         self.set(claimant, "False").await;
         self.seen().await;
-        let usage = quiet(&controller).await;
+        let usage = self.quiet(&mut controller).await;
         // For the next one.
         self.set(claimant, "True").await;
-        quiet(&controller).await;
+        self.quiet(&mut controller).await;
         self.stop(controller).await;
         usage
     }

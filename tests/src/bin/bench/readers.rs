@@ -3,19 +3,16 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use kube::Api;
 use tests::binaries;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind};
-use tests::observe::Observer;
 use tests::process::{Process, Usage};
 use tests::shadow::Shadow;
 
-use crate::measure::{Begun, Bench, launch, quiet};
+use crate::measure::{Bench, QUIET, quiet};
 use crate::options::Options;
 use crate::report::megabytes;
 use crate::seed;
-use crate::tally::Tally;
 
 /// The commands that end by themselves.
 const COMMANDS: [&str; 4] = ["audit", "explain -A", "explain -A -o json", "preflight"];
@@ -28,12 +25,8 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) async fn run(options: &Options) -> String {
     eprintln!("starting and filling a cluster");
     let cluster = seed::cluster(options).await;
-    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
-    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-    let manager_options = options.manager(Controller::ALL);
     eprintln!("making all slices under upstream");
-    let manager = launch(Kind::Upstream, &cluster, &manager_options);
-    let mut bench = Bench { manager, observer, cluster, manager_options, options };
+    let (mut bench, begun) = Bench::start(Kind::Upstream, cluster, options.manager(Controller::ALL), options);
     bench.all_slices(begun).await;
     let cluster = &bench.cluster;
 
@@ -47,7 +40,7 @@ pub(crate) async fn run(options: &Options) -> String {
         row(command, to_its_end(start(cluster, command), options.limit()).await);
     }
     eprintln!("{PAGE}");
-    row(PAGE, quiet(&start(cluster, PAGE)).await);
+    row(PAGE, quiet(&mut [&mut start(cluster, PAGE)], QUIET, options.limit()).await);
     eprintln!("shadow");
     let shadow = Shadow::start(cluster, &[]).await;
     shadow.at_rest(options.limit()).await;

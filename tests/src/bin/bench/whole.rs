@@ -12,12 +12,12 @@ use tests::audit::Mark;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::observe::Observer;
-use tests::process::Usage;
+use tests::process::{Process, Usage};
 
-use crate::measure::{self, CONCURRENCY};
+use crate::measure::{self, CONCURRENCY, quiet};
 use crate::options::Options;
 use crate::report::{self, megabytes};
-use crate::scenarios::figures::{self, CPU, FAILED, Figures, PEAK, RECEIVED, SECONDS, WRITES, count};
+use crate::scenarios::figures::{self, Figures, RECEIVED, count};
 use crate::scenarios::scenario::Scenario;
 use crate::seed;
 use crate::tally::Tally;
@@ -35,6 +35,8 @@ const OFF: [&str; 5] = [
 const RSS: &str = "rss_megabytes";
 /// Reads too.
 const REQUESTS: &str = "requests";
+/// The time between two looks at processes: the rest of the controllers start by and by.
+const REST: Duration = Duration::from_secs(5);
 
 /// From an empty state until all slices exist; pods stop being ready; new processes on the settled cluster, until a waiting change
 /// is written.
@@ -189,62 +191,32 @@ struct Begun {
 impl<'a> Meter<'a> {
     async fn of(cluster: &'a Cluster) -> Self {
         let proxy = Proxy::start(cluster.apiserver_address()).await;
-        let server = json!({"server": format!("https://{}", proxy.address())});
-        Self { cluster, proxy, kubeconfig: cluster.kubeconfig_with(User::ControlPlane, &server) }
+        let kubeconfig = cluster.kubeconfig_at(User::ControlPlane, proxy.address());
+        Self { cluster, proxy, kubeconfig }
     }
 
     /// Begins a phase of these processes, or of new ones.
     fn begin(&self, managers: &[Manager]) -> Begun {
         let (received, mark) = (self.proxy.received(), self.cluster.audit().mark());
-        Begun { at: Instant::now(), cpu: sum(managers).cpu, received, mark }
+        let usage: Usage = managers.iter().map(Manager::usage).sum();
+        Begun { at: Instant::now(), cpu: usage.cpu, received, mark }
     }
 
     /// Its figures, once the processes are nearly idle.
     async fn end(&self, begun: Begun, managers: &mut [Manager], limit: Duration) -> Figures {
         let took = begun.at.elapsed();
-        let Usage { cpu, rss, peak_rss } = quiet(managers, limit).await;
+        let mut processes: Vec<&mut Process> = managers.iter_mut().map(Manager::process).collect();
+        let Usage { cpu, rss, peak_rss } = quiet(&mut processes, REST, limit).await;
         let received = self.proxy.received() - begun.received;
         let mut requests = self.cluster.audit().since(begun.mark);
         requests.retain(|request| request.user == User::ControlPlane.name());
-        let writes = || requests.iter().filter(|request| request.is_write());
-        Figures::from([
-            (SECONDS, took.as_secs_f64()),
-            (CPU, cpu.saturating_sub(begun.cpu).as_secs_f64()),
+        let writes = requests.iter().filter(|request| request.is_write());
+        let mut figures = figures::of(took, cpu.saturating_sub(begun.cpu), peak_rss, writes);
+        figures.extend([
             (RSS, megabytes(rss)),
-            (PEAK, megabytes(peak_rss)),
             (RECEIVED, megabytes(received)),
             (REQUESTS, count(requests.len())),
-            (WRITES, count(writes().count())),
-            (FAILED, count(writes().filter(|write| write.code >= 300).count())),
-        ])
-    }
-}
-
-/// The usage of all together.
-fn sum(managers: &[Manager]) -> Usage {
-    let none = Usage { cpu: Duration::ZERO, rss: 0, peak_rss: 0 };
-    managers.iter().map(Manager::usage).fold(none, |sum, it| Usage {
-        cpu: sum.cpu + it.cpu,
-        rss: sum.rss + it.rss,
-        peak_rss: sum.peak_rss + it.peak_rss,
-    })
-}
-
-/// Waits until all together are nearly idle.
-async fn quiet(managers: &mut [Manager], limit: Duration) -> Usage {
-    /// The rest of the controllers start by and by.
-    const TIME: Duration = Duration::from_secs(5);
-    let (start, mut before) = (Instant::now(), sum(managers));
-    loop {
-        tokio::time::sleep(TIME).await;
-        for manager in &mut *managers {
-            manager.process().alive().unwrap_or_else(|error| panic!("{error}"));
-        }
-        let now = sum(managers);
-        if now.cpu.saturating_sub(before.cpu) < TIME / 20 {
-            return now;
-        }
-        assert!(start.elapsed() < limit, "the controllers do not come to rest");
-        before = now;
+        ]);
+        figures
     }
 }

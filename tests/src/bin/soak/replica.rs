@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use scripted_api::balancer::{NewConnections, Proxy};
-use serde_json::json;
 use tests::cluster::Cluster;
 use tests::manager::{Kind, Manager, ManagerOptions};
 
@@ -28,9 +27,7 @@ impl Replica {
     /// Not yet running; the proxy leads to the cluster's API server.
     pub(crate) async fn new(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
         let proxy = Proxy::start(cluster.apiserver_address()).await;
-        // The certificate is for all ports of the address.
-        let server = json!({"server": format!("https://{}", proxy.address())});
-        let kubeconfig = Some(cluster.kubeconfig_with(options.user, &server));
+        let kubeconfig = Some(cluster.kubeconfig_at(options.user, proxy.address()));
         let options = ManagerOptions { kubeconfig, ..options.clone() };
         Self { kind, proxy, options, manager: None, start_at: Instant::now(), ends: BTreeMap::new() }
     }
@@ -43,10 +40,7 @@ impl Replica {
             self.start_at = Instant::now() + RESTART;
         }
         if self.manager.is_none() && self.start_at <= Instant::now() {
-            self.manager = Some(match self.kind {
-                Kind::Upstream => Manager::upstream(cluster, &self.options),
-                Kind::Ours => Manager::ours_unready(cluster, &self.options),
-            });
+            self.manager = Some(Manager::launch(self.kind, cluster, &self.options));
         }
     }
 

@@ -30,14 +30,13 @@ async fn a_coredns_without_its_watches_is_named_and_one_with_them_is_not() {
     }
     world.settle().await;
     let proxy = Proxy::start(cluster.apiserver_address()).await;
-    let server = json!({"server": format!("https://{}", proxy.address())});
     let folder = |name: &str| {
         let folder = cluster.folder().join(name);
         std::fs::create_dir(&folder).unwrap();
         folder
     };
     let follows = CoreDns::start(&folder("follows"), &cluster.kubeconfig(User::Admin));
-    let frozen = CoreDns::start(&folder("frozen"), &cluster.kubeconfig_with(User::Admin, &server));
+    let frozen = CoreDns::start(&folder("frozen"), &cluster.kubeconfig_at(User::Admin, proxy.address()));
     for dns in [&follows, &frozen] {
         dns.resolves(&format!("db-0.{NAMESPACE}.svc.cluster.local"), &["10.1.0.1"]).await;
     }

@@ -1,7 +1,6 @@
 //! A cluster, the controllers behind a proxy, and the time they take for a change.
 
 use std::env;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use scripted_api::balancer::Proxy;
@@ -63,7 +62,7 @@ impl Fixture {
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         let proxy = Proxy::start(cluster.apiserver_address()).await;
         let all = ManagerOptions::of(Controller::ALL);
-        let kubeconfig = Some(through(&cluster, &proxy, &all));
+        let kubeconfig = Some(cluster.kubeconfig_at(all.user, proxy.address()));
         let options = options(ManagerOptions { kubeconfig, ..all });
         let manager = Manager::start(kind(), &cluster, &options).await;
         serve(&world, "web", 0).await;
@@ -72,11 +71,6 @@ impl Fixture {
         let calm = calm(&world, "web").await;
         Self { manager, proxy, world, cluster, calm }
     }
-}
-
-/// A kubeconfig that names the proxy as the API server. The certificate is for all ports of the address.
-fn through(cluster: &Cluster, proxy: &Proxy, options: &ManagerOptions) -> PathBuf {
-    cluster.kubeconfig_with(options.user, &json!({"server": format!("https://{}", proxy.address())}))
 }
 
 /// A Service with one ready pod, `NAME-0`, whose address is made from `number`.

@@ -1,7 +1,6 @@
 //! An HTTP proxy of the environment between the program and the API server. `kube-api` `proxy` has that of a kubeconfig.
 
 use scripted_api::balancer::Proxy;
-use serde_json::json;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::process::Environment;
@@ -19,7 +18,7 @@ async fn everything_goes_through_the_proxy_of_the_environment() {
     let proxy = Proxy::start_connect(cluster.apiserver_address()).await;
     let target = format!("{NAME}:{}", cluster.apiserver_address().port());
     let all = ManagerOptions::of(Controller::ALL);
-    let kubeconfig = Some(cluster.kubeconfig_with(all.user, &json!({"server": format!("https://{target}")})));
+    let kubeconfig = Some(cluster.kubeconfig_at(all.user, &target));
     let variables =
         [("HTTPS_PROXY", format!("http://{}", proxy.address())), ("NO_PROXY", "127.0.0.1".to_owned())];
     let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();

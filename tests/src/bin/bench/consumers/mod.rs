@@ -18,12 +18,11 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kube::api::DeleteParams;
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
-use tests::manager::{Controller, Kind, ManagerOptions};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tokio::time::sleep;
 
 use crate::density;
-use crate::measure::launch;
 use crate::options::Options;
 use crate::report::{self, percentile};
 use crate::seed::{self, create, ready, set_status};
@@ -163,7 +162,7 @@ async fn changes(kind: Kind, options: &Options) -> (Delays, [Connections; 2]) {
     let judges = Judges::start(&cluster, options.proxy_mode).await;
     // Without a limit: at rest nothing waits for it.
     let unlimited = ManagerOptions::of(Controller::ALL);
-    let mut manager = launch(kind, &cluster, &unlimited);
+    let mut manager = Manager::launch(kind, &cluster, &unlimited);
     eprintln!("{}: waiting for kube-proxy and CoreDNS", kind.name());
     let client = cluster.client();
     create(&Api::<Namespace>::all(client.clone()), json!({"metadata": {"name": NAMESPACE}})).await;
@@ -191,7 +190,7 @@ async fn changes(kind: Kind, options: &Options) -> (Delays, [Connections; 2]) {
     let mut rolled = Rolled::create(&client, &judges).await;
     let at_rest = rolled.update().await;
     manager.stop().await;
-    manager = launch(kind, &cluster, &limited());
+    manager = Manager::launch(kind, &cluster, &limited());
     // The limited process has started.
     one.make(&judges, Change::NotReady).await;
     eprintln!("{}: the burst", kind.name());

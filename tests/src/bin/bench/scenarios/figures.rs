@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::measure::Phase;
+use tests::audit::Request;
+
 use crate::report::{megabytes, percentile};
 
 /// Numbers by name, which is also their name in JSON; the unit is the end of the name.
@@ -18,14 +19,20 @@ pub(crate) const P50: &str = "p50_milliseconds";
 pub(crate) const P99: &str = "p99_milliseconds";
 pub(crate) const RECEIVED: &str = "received_megabytes";
 
-/// The figures of a phase.
-pub(crate) fn of(phase: &Phase) -> Figures {
+/// The figures of a phase: the time until the slices were up to date, CPU time until all was idle, the highest memory so far, and
+/// the writes of any resource.
+pub(crate) fn of<'a>(
+    took: Duration,
+    cpu: Duration,
+    peak_rss: u64,
+    writes: impl Iterator<Item = &'a Request> + Clone,
+) -> Figures {
     Figures::from([
-        (SECONDS, phase.seconds),
-        (CPU, phase.cpu.as_secs_f64()),
-        (PEAK, megabytes(phase.peak_rss)),
-        (WRITES, count(phase.writes)),
-        (FAILED, count(phase.failed)),
+        (SECONDS, took.as_secs_f64()),
+        (CPU, cpu.as_secs_f64()),
+        (PEAK, megabytes(peak_rss)),
+        (WRITES, count(writes.clone().count())),
+        (FAILED, count(writes.filter(|write| write.code >= 300).count())),
     ])
 }
 

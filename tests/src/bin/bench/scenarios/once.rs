@@ -1,24 +1,18 @@
 //! One program on a cluster of its own, once.
 
-use std::time::{Duration, Instant};
-
-use kube::Api;
 use scripted_api::balancer::Proxy;
-use serde_json::json;
 use tests::canonical::Canonical;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind, ManagerOptions};
-use tests::observe::Observer;
 
 use super::figures::{self, Figures, RECEIVED};
 use super::floor;
 use super::own;
 use super::scenario::{CHANGES_PER_SECOND, Scenario};
-use crate::measure::{Begun, Bench, launch};
+use crate::measure::Bench;
 use crate::options::Options;
 use crate::report::megabytes;
 use crate::seed;
-use crate::tally::Tally;
 
 /// The result.
 pub(crate) struct Once {
@@ -36,19 +30,14 @@ pub(crate) async fn once(kind: Kind, scenario: &Scenario, options: &Options) -> 
     let (first, pods) = pods.split_first().expect("there is a pod");
     let churn = &pods[..scenario.changes() as usize];
     let (manager_options, meter) = meter(&cluster, scenario, options).await;
-    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
-
     let mut phases = Vec::new();
-    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-    let manager = launch(kind, &cluster, &manager_options);
-    let mut bench = Bench { manager, observer, cluster, manager_options, options };
+    let (mut bench, begun) = Bench::start(kind, cluster, manager_options, options);
     let cold = bench.all_slices(begun).await;
-    phases.push(("cold", meter.add(figures::of(&cold))));
+    phases.push(("cold", meter.add(cold)));
     let (mut bench, restart) = bench.restart(kind, first).await;
-    phases.push(("restart", meter.add(figures::of(&restart))));
+    phases.push(("restart", meter.add(restart)));
     let before = own::durations(&bench.manager).await;
-    let (steady, delays) = bench.steady(churn, CHANGES_PER_SECOND).await;
-    let mut steady = figures::of(&steady);
+    let (mut steady, delays) = bench.steady(churn, CHANGES_PER_SECOND).await;
     figures::add_delays(&mut steady, &delays);
     own::add_delays(&mut steady, before, own::durations(&bench.manager).await);
     phases.push(("churn", meter.add(steady)));
@@ -88,7 +77,6 @@ async fn meter(cluster: &Cluster, scenario: &Scenario, options: &Options) -> (Ma
         return (manager_options, Meter { proxy: None, before });
     }
     let proxy = Proxy::start(cluster.apiserver_address()).await;
-    let server = json!({"server": format!("https://{}", proxy.address())});
-    manager_options.kubeconfig = Some(cluster.kubeconfig_with(User::EndpointControllers, &server));
+    manager_options.kubeconfig = Some(cluster.kubeconfig_at(User::EndpointControllers, proxy.address()));
     (manager_options, Meter { proxy: Some(proxy), before })
 }

@@ -1,4 +1,4 @@
-//! A TCP proxy with faults on demand: a load balancer between a program and the API server, or an HTTP proxy.
+//! A TCP proxy with faults on demand: a load balancer between a program and the API server.
 //!
 //! | Fault | As in |
 //! |---|---|
@@ -12,8 +12,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -38,15 +38,6 @@ pub enum Ending {
     Closed,
     /// By a RST; what was on its way is lost.
     Reset,
-}
-
-/// The way in which a client names its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// It names none: the proxy is transparent.
-    Transparent,
-    /// With `CONNECT host:port` (RFC 9110, 9.3.6).
-    Connect,
 }
 
 /// A running proxy; dropping it closes all its connections.
@@ -98,27 +89,17 @@ struct Record {
     cut: AtomicUsize,
     /// Bytes from the server to clients.
     received: AtomicU64,
-    targets: Mutex<Vec<String>>,
 }
 
 impl Proxy {
     /// Forwards every connection to `server`.
     pub async fn start(server: SocketAddr) -> Self {
-        Self::start_as(Mode::Transparent, server).await
-    }
-
-    /// An HTTP proxy that connects every name to `server`, and records the names.
-    pub async fn start_connect(server: SocketAddr) -> Self {
-        Self::start_as(Mode::Connect, server).await
-    }
-
-    async fn start_as(mode: Mode, server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let address = listener.local_addr().expect("the address of a listener");
         let faults = watch::Sender::new(Faults::NONE);
         let record = Arc::new(Record::default());
         let mut tasks = JoinSet::new();
-        tasks.spawn(serve(listener, mode, server, faults.clone(), Arc::clone(&record)));
+        tasks.spawn(serve(listener, server, faults.clone(), Arc::clone(&record)));
         Self { address, faults, record, _tasks: tasks }
     }
 
@@ -186,17 +167,10 @@ impl Proxy {
     pub fn received(&self) -> u64 {
         self.record.received.load(Ordering::Relaxed)
     }
-
-    /// The destinations that clients have asked for so far, as `host:port`; requests other than `CONNECT` by their
-    /// first line.
-    pub fn targets(&self) -> Vec<String> {
-        self.record.targets.lock().expect("lock").clone()
-    }
 }
 
 async fn serve(
     listener: TcpListener,
-    mode: Mode,
     server: SocketAddr,
     faults: watch::Sender<Faults>,
     record: Arc<Record>,
@@ -207,15 +181,14 @@ async fn serve(
         record.connections.fetch_add(1, Ordering::Relaxed);
         connections.spawn(async move {
             // An error is the end of a connection, which both sides observe.
-            let _ = connection(client, mode, server, born, faults, &record).await;
+            let _ = connection(client, server, born, faults, &record).await;
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
 async fn connection(
-    mut client: TcpStream,
-    mode: Mode,
+    client: TcpStream,
     server: SocketAddr,
     born: Faults,
     faults: watch::Receiver<Faults>,
@@ -225,29 +198,9 @@ async fn connection(
     if born.swallow_new {
         return std::future::pending().await;
     }
-    if mode == Mode::Connect {
-        let request = read_head(&mut client).await?;
-        let line = request.lines().next().unwrap_or_default();
-        let target = line.strip_prefix("CONNECT ").and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
-        record.targets.lock().expect("lock").push(target.unwrap_or(line).to_owned());
-        if target.is_none() {
-            return client.write_all(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n").await;
-        }
-        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
-    }
     let server = TcpStream::connect(server).await?;
     server.set_nodelay(true)?;
     relay(client, server, faults, born, record).await
-}
-
-/// Reads the head of a request byte by byte, so as not to consume the bytes that follow.
-async fn read_head(client: &mut TcpStream) -> io::Result<String> {
-    const MOST: usize = 8 * 1024;
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") && head.len() < MOST {
-        head.push(client.read_u8().await?);
-    }
-    String::from_utf8(head).map_err(io::Error::other)
 }
 
 /// Runs until one side closes its connection, which closes the other's.
@@ -424,16 +377,5 @@ mod tests {
         proxy.close_idle_after(Duration::from_millis(100));
         assert_eq!(tokio::time::timeout(LIMIT, idle.read(&mut [0])).await.unwrap().unwrap(), 0);
         assert_eq!(proxy.idle_connections_closed(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_connect_proxy_records_the_destinations_of_its_clients() {
-        let (server, _tasks) = echo().await;
-        let proxy = Proxy::start_connect(server).await;
-        let mut client = connect(&proxy).await;
-        client.write_all(b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n").await.unwrap();
-        assert_eq!(read_head(&mut client).await.unwrap(), "HTTP/1.1 200 OK\r\n\r\n");
-        answers(&mut client).await;
-        assert_eq!(proxy.targets(), ["a.example:443"]);
     }
 }

@@ -13,6 +13,8 @@ use tokio_rustls::TlsAcceptor;
 pub enum Protocol {
     /// `CONNECT`.
     Http,
+    /// `CONNECT`, with this server behind every name.
+    HttpTo(SocketAddr),
     /// `CONNECT`, over TLS.
     Https(TlsAcceptor),
     /// SOCKS version 5 without a password.
@@ -35,8 +37,9 @@ impl Proxy {
         accepting.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let destination = match &protocol {
-                    Protocol::Http => tunnel(stream).await,
-                    Protocol::Https(acceptor) => tunnel(acceptor.accept(stream).await.unwrap()).await,
+                    Protocol::Http => tunnel(stream, None).await,
+                    Protocol::HttpTo(server) => tunnel(stream, Some(*server)).await,
+                    Protocol::Https(acceptor) => tunnel(acceptor.accept(stream).await.unwrap(), None).await,
                     Protocol::Socks => socks(stream).await,
                 };
                 sender.unbounded_send(destination).unwrap();
@@ -49,16 +52,24 @@ impl Proxy {
     pub async fn asked(&mut self) -> String {
         self.asked.next().await.unwrap()
     }
+
+    /// The destinations that connections have asked for since the last call.
+    pub fn asked_so_far(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.asked.try_recv().ok()).collect()
+    }
 }
 
 /// Returns the head of the request.
-async fn tunnel(mut near: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> String {
+async fn tunnel(
+    mut near: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    server: Option<SocketAddr>,
+) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(near.read_u8().await.unwrap());
     }
     let head = String::from_utf8(head).unwrap();
-    let target = head.split(' ').nth(1).unwrap().to_owned();
+    let target = server.map_or(head.split(' ').nth(1).unwrap().to_owned(), |server| server.to_string());
     near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
     near.flush().await.unwrap();
     lead_on(near, target).await;

@@ -1,10 +1,9 @@
 //! The places of edits: a namespace for each, with the objects that the controllers made there.
 
 use futures::StreamExt as _;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::{Client, ResourceExt};
+use kube::Client;
 use serde_json::{Value, json};
+use tests::requests;
 
 use super::edits::{Act, Target};
 
@@ -63,9 +62,9 @@ impl Edit {
 
     /// Creates the place: Services `web`, whose objects are edited, and `other`, which has no pods.
     async fn prepare(&self, client: &Client) {
-        let namespace = self.namespace();
-        create(&api(client, "Namespace", None), json!({"metadata": {"name": namespace}})).await;
-        let services = api(client, "Service", Some(&namespace));
+        let namespace = json!({"metadata": {"name": self.namespace()}});
+        requests::must(client, "POST", "/api/v1/namespaces", &namespace).await;
+        let services = format!("/api/v1/namespaces/{}/services", self.namespace());
         let ports = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
         let mut spec = json!({"ports": ports, "selector": {"app": "web"}, "ipFamilies": ["IPv4"]});
         if self.kind == Kind::Headless {
@@ -75,7 +74,7 @@ impl Edit {
         }
         let metadata = json!({"name": "web", "labels": {"team": "right"}});
         if self.kind == Kind::Custom {
-            spec["selector"] = Value::Null;
+            spec.as_object_mut().unwrap().remove("selector");
             let subset = json!({
                 "addresses": [{"ip": "198.51.100.1"}, {"ip": "198.51.100.2"}],
                 "notReadyAddresses": [{"ip": "198.51.100.3"}],
@@ -84,22 +83,24 @@ impl Edit {
             let mut metadata = metadata.clone();
             metadata["annotations"] = json!({"example.com/mirrored": "right"});
             let endpoints = json!({"metadata": metadata, "subsets": [subset]});
-            create(&api(client, "Endpoints", Some(&namespace)), endpoints).await;
+            requests::must(client, "POST", &self.path(Target::Endpoints), &endpoints).await;
         } else {
             for (number, ready) in [(1, true), (2, true), (3, false)] {
                 self.pod(client, number, ready).await;
             }
         }
-        create(&services, json!({"metadata": metadata, "spec": spec})).await;
+        requests::must(client, "POST", &services, &json!({"metadata": metadata, "spec": spec})).await;
         let spec = json!({"ports": [{"port": 80}], "selector": {"app": "none"}, "ipFamilies": ["IPv4"]});
-        create(&services, json!({"metadata": {"name": "other"}, "spec": spec})).await;
+        let other = json!({"metadata": {"name": "other"}, "spec": spec});
+        requests::must(client, "POST", &services, &other).await;
     }
 
     async fn pod(&self, client: &Client, number: u8, ready: bool) {
         let name = format!("web-{number}");
-        let pods = api(client, "Pod", Some(&self.namespace()));
+        let pods = format!("/api/v1/namespaces/{}/pods", self.namespace());
         let spec = json!({"nodeName": "a", "containers": [{"name": "main", "image": "none"}]});
-        create(&pods, json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec})).await;
+        let pod = json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec});
+        requests::must(client, "POST", &pods, &pod).await;
         let (ipv4, ipv6) = (format!("10.1.0.{number}"), format!("fd00:1::{number}"));
         let status = if ready { "True" } else { "False" };
         let status = json!({"status": {
@@ -108,7 +109,7 @@ impl Edit {
             "podIPs": [{"ip": ipv4}, {"ip": ipv6}],
             "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": "2001-01-01T00:00:00Z"}],
         }});
-        pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+        requests::must(client, "PATCH", &format!("{pods}/{name}/status"), &status).await;
     }
 
     /// Checks that the controllers have made the objects to be edited here.
@@ -125,22 +126,25 @@ impl Edit {
     }
 
     async fn read(&self, client: &Client, target: Target) -> kube::Result<Option<Value>> {
-        let objects = self.objects(client, target);
-        let object = match target {
-            Target::Endpoints => objects.get_opt("web").await?,
-            Target::Slice(family) => {
-                let of_web = ListParams::default().labels("kubernetes.io/service-name=web");
-                let mut slices = objects.list(&of_web).await?.items;
-                slices.retain(|slice| slice.data["addressType"] == family);
-                slices.pop()
-            }
+        let path = self.path(target);
+        let Target::Slice(family) = target else {
+            return match requests::send(client, "GET", &format!("{path}/web"), &Value::Null).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+                answer => answer.map(Some),
+            };
         };
-        Ok(object.map(|object| serde_json::to_value(object).unwrap()))
+        let of_web = format!("{path}?labelSelector=kubernetes.io/service-name=web");
+        let slices = requests::list(client, &of_web).await;
+        Ok(slices.into_iter().rfind(|slice| slice["addressType"] == family))
     }
 
-    fn objects(&self, client: &Client, target: Target) -> Api<DynamicObject> {
-        let kind = if target == Target::Endpoints { "Endpoints" } else { "EndpointSlice" };
-        api(client, kind, Some(&self.namespace()))
+    /// Of the objects that the edit is about.
+    fn path(&self, target: Target) -> String {
+        let (group, objects) = match target {
+            Target::Endpoints => ("api/v1", "endpoints"),
+            Target::Slice(_) => ("apis/discovery.k8s.io/v1", "endpointslices"),
+        };
+        format!("/{group}/namespaces/{}/{objects}", self.namespace())
     }
 
     /// Makes the edit. Returns the status of the API server's answer: 200, or that of its refusal.
@@ -157,37 +161,40 @@ impl Edit {
     }
 
     async fn try_to_make(&self, client: &Client) -> kube::Result<()> {
-        let objects = self.objects(client, self.target);
         let mut object = self.read(client, self.target).await?.unwrap_or_else(|| panic!("{self:?}"));
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-        let now = DeleteParams::default();
-        match self.act {
+        let objects = self.path(self.target);
+        let path = format!("{objects}/{name}");
+        let send = async |method, path: &str, object| {
+            requests::send(client, method, path, &without_nulls(object)).await
+        };
+        let answer = match self.act {
             Act::Put(change) => {
                 change.apply(&mut object);
-                replace(&objects, &name, object).await
+                send("PUT", &path, object).await
             }
             Act::PutTwo(one, two) => {
                 one.apply(&mut object);
                 two.apply(&mut object);
-                replace(&objects, &name, object).await
+                send("PUT", &path, object).await
             }
-            Act::Delete => objects.delete(&name, &now).await.map(drop),
+            Act::Delete => send("DELETE", &path, Value::Null).await,
             Act::DeleteHeld => {
                 object["metadata"]["finalizers"] = json!(["example.com/hold"]);
-                replace(&objects, &name, object).await?;
-                objects.delete(&name, &now).await.map(drop)
+                send("PUT", &path, object).await?;
+                send("DELETE", &path, Value::Null).await
             }
             Act::Recreate(change) => {
-                objects.delete(&name, &now).await?;
+                send("DELETE", &path, Value::Null).await?;
                 change.apply(&mut object);
-                objects.create(&PostParams::default(), &remade(object, &name)).await.map(drop)
+                send("POST", &objects, remade(object, &name)).await
             }
             Act::Copy(change) => {
                 change.apply(&mut object);
-                let copy = remade(object, &format!("{name}-copy"));
-                objects.create(&PostParams::default(), &copy).await.map(drop)
+                send("POST", &objects, remade(object, &format!("{name}-copy"))).await
             }
-        }
+        };
+        answer.map(drop)
     }
 }
 
@@ -213,7 +220,7 @@ fn all_once(rng: &mut fastrand::Rng) -> Vec<(Kind, Target, Act)> {
 /// Makes the places of all edits.
 pub(crate) async fn prepare(client: &Client, edits: &[Edit]) {
     let node = json!({"metadata": {"name": "a", "labels": {"topology.kubernetes.io/zone": "a"}}});
-    create(&api(client, "Node", None), node).await;
+    requests::must(client, "POST", "/api/v1/nodes", &node).await;
     futures::stream::iter(edits).for_each_concurrent(CONCURRENCY, |edit| edit.prepare(client)).await;
 }
 
@@ -222,19 +229,14 @@ pub(crate) async fn make(client: &Client, edits: &[Edit]) -> Vec<u16> {
     futures::stream::iter(edits).map(|edit| edit.make(client)).buffered(CONCURRENCY).collect().await
 }
 
-async fn replace(objects: &Api<DynamicObject>, name: &str, object: Value) -> kube::Result<()> {
-    let object = serde_json::from_value(without_nulls(object)).unwrap();
-    objects.replace(name, &PostParams::default(), &object).await.map(drop)
-}
-
 /// The content of an object for a create under this name.
-fn remade(mut object: Value, name: &str) -> DynamicObject {
+fn remade(mut object: Value, name: &str) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     for field in ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"] {
         metadata.remove(field);
     }
     metadata.insert("name".to_owned(), json!(name));
-    serde_json::from_value(without_nulls(object)).unwrap()
+    object
 }
 
 /// A map of labels cannot hold a null, which elsewhere means the same as absence.
@@ -246,20 +248,5 @@ fn without_nulls(value: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(without_nulls).collect(),
         other => other,
-    }
-}
-
-async fn create(objects: &Api<DynamicObject>, object: Value) {
-    let object: DynamicObject = serde_json::from_value(without_nulls(object)).unwrap();
-    let created = objects.create(&PostParams::default(), &object).await;
-    created.unwrap_or_else(|error| panic!("creating {}: {error}", object.name_any()));
-}
-
-fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
-    let group = if kind == "EndpointSlice" { "discovery.k8s.io" } else { "" };
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-    match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
     }
 }

@@ -16,22 +16,21 @@ pub fn servers() -> &'static Servers {
         {
             return Servers { folder: given, minor: OnceLock::new() };
         }
-        let script = workspace().join("hack/testenv/build");
-        let output = Command::new(&script).stderr(Stdio::inherit()).output();
-        let output = output.unwrap_or_else(|error| panic!("running {}: {error}", script.display()));
-        assert!(output.status.success(), "{} failed ({})", script.display(), output.status);
-        let folder = String::from_utf8(output.stdout).expect("a path in UTF-8");
-        Servers { folder: PathBuf::from(folder.trim_end()), minor: OnceLock::new() }
+        Servers { folder: printed_by("hack/testenv/build", &[]), minor: OnceLock::new() }
     })
 }
 
 /// The path that `hack/lib/tool` prints for this name: a tool or files for the tests of `deploy/`, built or fetched on first
 /// use.
 pub fn tool(name: &str) -> PathBuf {
-    let script = workspace().join("hack/lib/tool");
-    let output = Command::new(&script).arg(name).stderr(Stdio::inherit()).output();
-    let output = output.unwrap_or_else(|error| panic!("running {}: {error}", script.display()));
-    assert!(output.status.success(), "{} {name} failed ({})", script.display(), output.status);
+    printed_by("hack/lib/tool", &[name])
+}
+
+/// The path that a script prints.
+fn printed_by(script: &str, args: &[&str]) -> PathBuf {
+    let output = Command::new(workspace().join(script)).args(args).stderr(Stdio::inherit()).output();
+    let output = output.unwrap_or_else(|error| panic!("running {script}: {error}"));
+    assert!(output.status.success(), "{script} {} failed ({})", args.join(" "), output.status);
     PathBuf::from(String::from_utf8(output.stdout).expect("a path in UTF-8").trim_end())
 }
 

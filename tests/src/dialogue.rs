@@ -1,6 +1,6 @@
 //! A program whose output is read line by line while it runs, and whose questions are answered.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -27,21 +27,14 @@ impl Dialogue {
         let mut child =
             spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
         let (sender, lines) = mpsc::channel();
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let errors = sender.clone();
-        std::thread::spawn(move || {
-            BufReader::new(stdout.expect("a pipe"))
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|it| sender.send(it))
-        });
-        std::thread::spawn(move || {
-            BufReader::new(stderr.expect("a pipe"))
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|it| errors.send(it))
-        });
-        Self { child, stdin: stdin.expect("a pipe"), lines, text: String::new(), has_ended: false }
+        let stdin = child.stdin.take().expect("a pipe");
+        let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
+        let outputs: [Box<dyn Read + Send>; 2] = [Box::new(stdout), Box::new(stderr)];
+        for output in outputs {
+            let (sender, mut lines) = (sender.clone(), BufReader::new(output).lines().map_while(Result::ok));
+            std::thread::spawn(move || lines.try_for_each(|line| sender.send(line)));
+        }
+        Self { child, stdin, lines, text: String::new(), has_ended: false }
     }
 
     /// The next line of its output, if there is one already. Once [`Self::exited`] has returned its status, every line comes

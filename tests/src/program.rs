@@ -1,10 +1,17 @@
 //! The end of a program, common to the demo and the benchmark.
 
-use std::fmt;
 use std::future::Future;
 use std::process::ExitCode;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use futures::future::select_all;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The signals that ask a program to end, with what it says then.
+const SIGNALS: [(SignalKind, &str); 3] = [
+    (SignalKind::interrupt(), "interrupted"),
+    (SignalKind::terminate(), "asked to end"),
+    (SignalKind::hangup(), "hang-up"),
+];
 
 /// Runs `work` to its end, or until a signal: `work` is then dropped, which ends all its processes and deletes its
 /// files. A panic, with which the harness reports a failure, is printed as one message.
@@ -14,58 +21,19 @@ pub async fn run(name: &'static str, work: impl Future<Output = ExitCode>) -> Ex
         eprintln!("{name}: {text}");
     }));
     // From here on the signals are handled here, also while `work` does not yield.
-    let signals = Asked::ALL.map(|asked| (asked, asked.signal()));
-    tokio::select! {
-        biased;
-        asked = any(signals) => {
-            eprintln!("\n{name}: {asked}: what was started has ended, and its files are gone");
-            ExitCode::from(128 + asked.number())
-        }
-        code = work => code,
-    }
-}
-
-async fn any(signals: [(Asked, Signal); 3]) -> Asked {
-    let futures = signals.map(|(asked, mut signal)| {
+    let signals = SIGNALS.map(|(kind, what)| {
+        let mut signal = signal(kind).expect("a signal that can be handled");
         Box::pin(async move {
             signal.recv().await;
-            asked
+            (kind, what)
         })
     });
-    futures::future::select_all(futures).await.0
-}
-
-/// A signal that asks a program to end.
-#[derive(Debug, Clone, Copy)]
-enum Asked {
-    Interrupt,
-    Terminate,
-    HangUp,
-}
-
-impl Asked {
-    const ALL: [Self; 3] = [Self::Interrupt, Self::Terminate, Self::HangUp];
-
-    fn signal(self) -> Signal {
-        let kind = SignalKind::from_raw(self.number().into());
-        signal(kind).expect("a signal that can be handled")
-    }
-
-    fn number(self) -> u8 {
-        match self {
-            Self::HangUp => 1,
-            Self::Interrupt => 2,
-            Self::Terminate => 15,
+    tokio::select! {
+        biased;
+        ((kind, what), ..) = select_all(signals) => {
+            eprintln!("\n{name}: {what}: what was started has ended, and its files are gone");
+            ExitCode::from(u8::try_from(128 + kind.as_raw_value()).unwrap_or(u8::MAX))
         }
-    }
-}
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HangUp => "hang-up",
-            Self::Interrupt => "interrupted",
-            Self::Terminate => "asked to end",
-        })
+        code = work => code,
     }
 }

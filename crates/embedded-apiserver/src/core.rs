@@ -10,6 +10,7 @@ use crate::audit::Auditor;
 use crate::codec::protobuf;
 use crate::environment::Environment;
 use crate::kinds::{Allocators, Cluster, KINDS, Kind, Scope};
+use crate::owners::Owners;
 use crate::schema::Type;
 use crate::selectors::{FieldSource, SelectableField};
 use crate::status::Status;
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) allocators: Arc<Allocators>,
     pub(crate) behaviour: Behaviour,
+    pub(crate) owners: Owners,
     /// Changes without a reaction so far.
     pub(crate) happened: Mutex<VecDeque<Happened>>,
     /// Receives an event of each request.
@@ -67,6 +69,11 @@ impl Entry {
     /// The entry of a kind of the table.
     pub(crate) fn of(kind: &'static Kind) -> Option<&'static Self> {
         entries().iter().find(|entry| std::ptr::eq(entry.kind, kind))
+    }
+
+    /// The entry of a stored resource.
+    pub(crate) fn stored(resource: Resource) -> Option<&'static Self> {
+        entries().iter().find(|entry| entry.resource == resource)
     }
 
     /// The entry of a group, version and kind.

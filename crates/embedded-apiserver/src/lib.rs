@@ -14,6 +14,7 @@ mod kinds;
 mod list;
 mod managed_fields;
 mod openapi;
+mod owners;
 mod patch;
 mod reviews;
 mod schema;

@@ -12,5 +12,5 @@ mod selection;
 pub(crate) use crate::go_quote::quote as go_quote;
 pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
 pub use labels::LabelSelector;
-pub(crate) use scan::{is_owned, text_at};
+pub(crate) use scan::text_at;
 pub(crate) use selection::Selection;

@@ -4,9 +4,6 @@ use kube_protobuf::{Fields, Value};
 
 const METADATA: u32 = 1;
 const LABELS: u32 = 11;
-const OWNER_REFERENCES: u32 = 13;
-/// Number of `uid` in `OwnerReference`.
-const UID: u32 = 4;
 
 /// The `ObjectMeta` of an object; empty if it has none.
 pub(super) fn metadata(body: &[u8]) -> &[u8] {
@@ -27,19 +24,6 @@ pub(super) fn label<'a>(metadata: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
         }
     }
     None
-}
-
-/// True if an object names an owner of this uid.
-pub(crate) fn is_owned(body: &[u8], uid: &[u8]) -> bool {
-    let mut fields = Fields::new("ObjectMeta", metadata(body));
-    while let Ok(Some((number, value))) = fields.next_field() {
-        if let (OWNER_REFERENCES, Value::Bytes(owner)) = (number, value)
-            && bytes(owner, UID) == Some(uid)
-        {
-            return true;
-        }
-    }
-    false
 }
 
 /// The value at a path of field numbers.

@@ -68,7 +68,8 @@ impl ApiServer {
         let key = key(if entry.kind.namespaced { namespace } else { "" }, name);
         let body = entry.encode(&tree);
         let core = &self.core;
-        let stored = core.store.put(entry.resource, &key, Expect::Absent, &body);
+        let write = || core.store.put(entry.resource, &key, Expect::Absent, &body);
+        let stored = core.owners.commit(entry.resource, &key, None, Some(&body), write);
         stored.map_err(|_| LoadError::Exists(format!("{kind} {key}")))?;
         entry.kind.strategy.adopt(&core.allocators, &tree);
         Ok(())
@@ -130,8 +131,11 @@ impl ApiServer {
                 entry.kind.strategy.release(&core.allocators, &tree);
             }
         });
+        core.owners.clear();
         core.store.reset(version, objects.clone());
         each_object(core, |entry, object| {
+            let written = Arc::clone(object);
+            _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
             if let Ok(tree) = entry.tree(object.body()) {
                 entry.kind.strategy.adopt(&core.allocators, &tree);
             }

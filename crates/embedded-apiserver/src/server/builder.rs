@@ -12,6 +12,7 @@ use crate::audit::{AuditEvent, Auditor};
 use crate::core::{Behaviour, Core, resources};
 use crate::environment::{Environment, SystemEnvironment};
 use crate::kinds::{Allocators, Ranges};
+use crate::owners::Owners;
 use crate::store::{Store, StoreOptions};
 use crate::users::Users;
 
@@ -150,6 +151,7 @@ impl Builder {
             environment: self.environment,
             allocators: Arc::new(Allocators::new(ranges)),
             behaviour: self.behaviour,
+            owners: Owners::default(),
             auditor: self.auditor,
             users: self.users,
             happened: Mutex::new(VecDeque::new()),

@@ -15,7 +15,6 @@ use super::meta;
 use super::options::DeleteOptions;
 use crate::core::{Core, Entry, Happened, entries};
 use crate::kinds::tree::{self, text};
-use crate::selectors::is_owned;
 use crate::store::{Resource, Span, Stored, key};
 
 /// Does what follows from a write, and from that, until nothing is left.
@@ -45,8 +44,8 @@ fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
         && entry.kind.strategy.is_collected()
         && let Ok(tree) = entry.tree(object.body())
     {
-        for (entry, key) in dependents(core, object.namespace(), meta::text(&tree, "uid")) {
-            collect(core, entry, &key);
+        for (resource, key) in core.owners.dependents(meta::text(&tree, "uid")) {
+            collect(core, resource, &key);
         }
     }
     if !object.namespace().is_empty() {
@@ -54,25 +53,9 @@ fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
     }
 }
 
-/// The objects that name an owner, by kind and key: one in a namespace owns nothing in another.
-///
-/// Cost: a scan of the metadata of the objects that it could own.
-fn dependents(core: &Core, namespace: &str, uid: &str) -> Vec<(&'static Entry, String)> {
-    let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-    let mut dependents = Vec::new();
-    for entry in entries() {
-        _ = core.store.visit(entry.resource, None, Span { prefix: &prefix, start: "" }, |object| {
-            if is_owned(object.body(), uid.as_bytes()) {
-                dependents.push((entry, object.key().to_owned()));
-            }
-            ControlFlow::Continue(())
-        });
-    }
-    dependents
-}
-
 /// `attemptToDeleteItem` of the garbage collector.
-fn collect(core: &Core, entry: &'static Entry, key: &str) {
+fn collect(core: &Core, resource: Resource, key: &str) {
+    let Some(entry) = Entry::stored(resource) else { return };
     let Some(object) = current(core, entry, key) else { return };
     let owners = tree::list(tree::field(&object, "metadata"), "ownerReferences");
     if owners.is_empty() || meta::is_deleting(&object) {
@@ -85,7 +68,7 @@ fn collect(core: &Core, entry: &'static Entry, key: &str) {
         .map(|owner| text(owner, "uid"))
         .collect();
     if dangling.len() < owners.len() {
-        disown(core, entry, key, |owner| dangling.contains(&text(owner, "uid")));
+        disown(core, resource, key, |owner| dangling.contains(&text(owner, "uid")));
         return;
     }
     let options =
@@ -102,7 +85,8 @@ fn exists(core: &Core, namespace: &str, owner: &Value) -> bool {
 }
 
 /// Removes owner references from an object.
-fn disown(core: &Core, entry: &'static Entry, key: &str, loose: impl Fn(&Value) -> bool) {
+fn disown(core: &Core, resource: Resource, key: &str, loose: impl Fn(&Value) -> bool) {
+    let Some(entry) = Entry::stored(resource) else { return };
     alter(core, entry, (key, ""), &|object| {
         if let Some(Value::Array(owners)) =
             object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences"))

@@ -17,7 +17,13 @@ pub(crate) fn put(
     (tree, body): (&Value, &[u8]),
 ) -> Result<Arc<Stored>, Refused> {
     let expect = before.map_or(Expect::Absent, |before| Expect::Version(before.version()));
-    let stored = core.store.put(entry.resource, key, expect, body)?;
+    let old = before.map(|before| &**before.body());
+    let write = || core.store.put(entry.resource, key, expect, body);
+    let stored = if core.behaviour.collects_garbage {
+        core.owners.commit(entry.resource, key, old, Some(body), write)?
+    } else {
+        write()?
+    };
     if meta::is_deleting(tree) {
         core.note(Happened::Deleting(entry, key.to_owned()));
     }
@@ -30,7 +36,13 @@ pub(crate) fn remove(
     entry: &'static Entry,
     stored: &Arc<Stored>,
 ) -> Result<Arc<Stored>, Refused> {
-    let gone = core.store.delete(entry.resource, stored.key(), Expect::Version(stored.version()))?;
+    let expect = Expect::Version(stored.version());
+    let write = || core.store.delete(entry.resource, stored.key(), expect);
+    let gone = if core.behaviour.collects_garbage {
+        core.owners.commit(entry.resource, stored.key(), Some(stored.body()), None, write)?
+    } else {
+        write()?
+    };
     core.note(Happened::Gone(entry, Arc::clone(&gone)));
     if entry.kind.plural == "services"
         && let Ok(tree) = entry.tree(gone.body())

@@ -9,7 +9,7 @@
 
 // First, for its macros.
 #[macro_use]
-mod release;
+pub mod version;
 
 mod api_clients;
 mod commands;
@@ -32,7 +32,6 @@ pub mod signals;
 mod takeover;
 #[cfg(test)]
 mod tests;
-pub mod version;
 
 use std::process::ExitCode;
 

@@ -37,7 +37,7 @@ const MINORS: [&str; 5] = [
 const MANIFEST: &str = "tests/Cargo.toml";
 
 /// The source with the numbers from which the program's constants are made.
-const CONSTANTS: &str = "crates/endpoint-controller-manager/src/release.rs";
+const CONSTANTS: &str = "crates/endpoint-controller-manager/src/version.rs";
 
 /// The releases that are supported: this one and as many before it, those that upstream can emulate.
 pub(super) const BEFORE: u32 = 3;

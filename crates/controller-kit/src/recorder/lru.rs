@@ -1,35 +1,51 @@
 //! A map of bounded size that evicts the least recently used entry.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 /// Up to `capacity` values by key.
 ///
-/// Cost: O(1), and O(`capacity`) for a new key in a full map.
+/// Cost: O(log n) per [`touch`](Self::touch); the keys are stored once.
 #[derive(Debug)]
 pub(super) struct Lru<V> {
     capacity: usize,
     touches: u64,
-    /// With the number of their last touch.
-    pub(super) values: HashMap<String, (u64, V)>,
+    values: HashMap<Arc<str>, (u64, V), foldhash::fast::RandomState>,
+    /// The keys, by their last touch.
+    by_age: BTreeMap<u64, Arc<str>>,
 }
 
 impl<V: Default> Lru<V> {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { capacity, touches: 0, values: HashMap::new() }
+        Self { capacity, touches: 0, values: HashMap::default(), by_age: BTreeMap::new() }
     }
 
     /// The value of `key`, inserted with its default if there is none; now the most recently used.
     pub(super) fn touch(&mut self, key: &str) -> &mut V {
         self.touches += 1;
-        if self.values.len() >= self.capacity && !self.values.contains_key(key) {
-            let oldest = self.values.iter().min_by_key(|(_, (touched, _))| *touched);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                self.values.remove(&oldest);
-            }
+        let known = self.values.get(key).map(|(touched, _)| *touched);
+        let key = known.and_then(|touched| self.by_age.remove(&touched)).unwrap_or_else(|| Arc::from(key));
+        if known.is_none() && self.values.len() >= self.capacity {
+            self.evict_oldest();
         }
-        let (touched, value) = self.values.entry(key.to_owned()).or_default();
+        self.by_age.insert(self.touches, Arc::clone(&key));
+        let (touched, value) = self.values.entry(key).or_default();
         *touched = self.touches;
         value
+    }
+
+    fn evict_oldest(&mut self) {
+        if let Some((_, key)) = self.by_age.pop_first() {
+            self.values.remove(&key);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        assert_eq!(self.values.len(), self.by_age.len());
+        self.values.len()
     }
 }
 
@@ -38,6 +54,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_least_recently_used_is_evicted() {
+        let mut lru = Lru::new(2);
+        *lru.touch("a") = 1;
+        *lru.touch("b") = 2;
+        assert_eq!(*lru.touch("a"), 1);
+        *lru.touch("c") = 3;
+        assert_eq!(*lru.touch("a"), 1, "touched after b");
+        assert_eq!(*lru.touch("b"), 0, "evicted");
+        assert_eq!(*lru.touch("c"), 0, "evicted for b");
+    }
 
     proptest! {
         #[test]
@@ -53,7 +81,7 @@ mod tests {
                 let value = lru.touch(&key.to_string());
                 *value += 1;
                 prop_assert_eq!(*value, count);
-                prop_assert_eq!(lru.values.len(), model.len());
+                prop_assert_eq!(lru.len(), model.len());
             }
         }
     }

@@ -198,7 +198,7 @@ fn the_memory_is_bounded() {
     assert_eq!(report(&objects[1]), "Patch 2 \"no\"", "the second is still there");
     assert_eq!(report(&objects[0]), "Create 1 \"no\"", "the first is evicted");
     let Correlator { groups, series, buckets, .. } = harness.correlator;
-    assert_eq!([groups.values.len(), series.values.len(), buckets.values.len()], [REMEMBERED; 3]);
+    assert_eq!([groups.len(), series.len(), buckets.len()], [REMEMBERED; 3]);
 }
 
 #[test]

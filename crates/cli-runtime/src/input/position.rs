@@ -88,8 +88,8 @@ fn is_found(error: &impl fmt::Display) -> bool {
     error.to_string().contains(FOUND)
 }
 
-/// Fails with [`FOUND`] where the steps end, also in serde's words about a value without fields, which no method is for. Leads the
-/// path nowhere, it succeeds or fails in other words.
+/// Fails with [`FOUND`] where the steps end: in serde's message about an unexpected type, if the value there has no fields. If the
+/// steps lead nowhere, it succeeds, or fails without [`FOUND`].
 #[derive(Clone, Copy)]
 struct Follow<'a> {
     steps: &'a [Step],
